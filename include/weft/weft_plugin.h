@@ -172,8 +172,8 @@ struct weft_host {
   /* Puts providers, in order of preference, before the device's defaults for an op. The user's own list stays first. */
   weft_status (*add_priority)(weft_registry* registry, const char* op, const char* const* providers, int32_t count);
   weft_status (*add_pass)(weft_registry* registry, const struct weft_pass* pass);
-  /* Adds `pattern` definitions in the syntax of docs/graph-text.md. Each must hold on samples of its ops. They are
-   * applied before the patterns of the program. */
+  /* Adds `pattern` definitions in the syntax of docs/graph-text.md. Each must hold on samples of its ops and on the
+   * edges of each dtype. They are applied before the patterns of the program. */
   weft_status (*add_patterns)(weft_registry* registry, const char* text);
 
   /* Each reads an attribute by name. It returns WEFT_OK; WEFT_NONE if the attribute is `none`; WEFT_ERROR if there is

@@ -11,7 +11,7 @@
 #include "builtin/cuda_device.h"
 #include "builtin/default_priorities.h"
 #include "compiler/check/batch_invariance.h"
-#include "compiler/check/pattern_proof.h"
+#include "compiler/check/pattern_check.h"
 #include "compiler/pipeline.h"
 #include "compiler/splitting_ops.h"
 #include "compiler/tune/tuning_database.h"
@@ -49,6 +49,20 @@ void check_pass_names(const Context& context, const std::vector<std::string>& na
 
 void warn_of_file(const std::string& warning) { std::cerr << "weft: " << warning << "\n"; }
 
+// UserError if the pattern's name is taken, or if it changes results.
+void add_pattern(Context& context, ParsedPattern parsed, std::vector<std::string>* notes) {
+  auto& [pattern, origin, is_trusted] = parsed;
+  for (const FusionPattern& known : context.patterns)
+    USER_CHECK(known.pattern.name != pattern.name, "[pattern] {} is there already, as a pattern of the program ({})",
+               pattern.name, origin);
+  if (!is_trusted) {
+    const PatternCheck check = check_pattern(pattern, context, false);
+    USER_CHECK(check.failure.empty(), "[pattern] {} does not hold: {} ({})", pattern.name, check.failure, origin);
+    if (notes != nullptr) notes->push_back(fmt::format("pattern {} ({}): {}", pattern.name, origin, check.text()));
+  }
+  context.patterns.push_back({kCustomFusion, std::move(pattern)});
+}
+
 // If the user has no folder for the cache, the cache is disabled.
 void open_cache(Context& context) {
   if (context.options.disable_compile_cache) return;
@@ -62,7 +76,8 @@ void open_cache(Context& context) {
 
 }  // namespace
 
-std::shared_ptr<Context> make_context(Options options, Registrations registrations, std::optional<CpuFeatures> target) {
+std::shared_ptr<Context> make_context(Options options, Registrations registrations, std::optional<CpuFeatures> target,
+                                      std::vector<std::string>* notes) {
   auto context = std::make_shared<Context>();
   const DeviceId device = device_from_text(options.device);
   std::optional<Gpu> gpu;
@@ -105,14 +120,8 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   context->threads = std::make_unique<ThreadPool>(context->device.threads);
   if (device.type == DeviceType::fake_cuda) put_on_fake_cuda(*context, {}, {});
   if (gpu) put_on_gpu(*context, std::move(*gpu));
-  for (auto& [pattern, origin, is_trusted] : parse_patterns(registrations, context->ops)) {
-    for (const FusionPattern& known : context->patterns)
-      USER_CHECK(known.pattern.name != pattern.name, "[pattern] {} is there already, as a pattern of the program ({})",
-                 pattern.name, origin);
-    const PatternProof proof = is_trusted ? PatternProof() : prove_pattern(pattern, *context, false);
-    USER_CHECK(proof.failure.empty(), "[pattern] {} does not hold: {} ({})", pattern.name, proof.failure, origin);
-    context->patterns.push_back({kCustomFusion, std::move(pattern)});
-  }
+  for (ParsedPattern& parsed : parse_patterns(registrations, context->ops))
+    add_pattern(*context, std::move(parsed), notes);
   rewrite_limits(context->patterns, options);  // UserError for an invalid limit
   context->options = std::move(options);
   return context;
@@ -135,7 +144,7 @@ OpenedContext open_context(Options requested, std::optional<CpuFeatures> target)
                                        shown(difference.requested), difference.reason));
   }
   for (std::string& sentence : options_without_effect(effective.options)) opened.notes.push_back(std::move(sentence));
-  opened.context = make_context(std::move(effective.options), Registrations(), target);
+  opened.context = make_context(std::move(effective.options), Registrations(), target, &opened.notes);
   open_cache(*opened.context);
   check_pass_names(*opened.context, opened.context->options.print_ir_after, "--print-ir-after");
   check_pass_names(*opened.context, opened.context->options.skip_pass, "--skip-pass");

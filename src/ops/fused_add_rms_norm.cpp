@@ -55,9 +55,12 @@ OP(fused_add_rms_norm) {
   });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const DType dtype = v[0].dtype();
-    const Value sum = add(cast(v[0], DType::f32), cast(v[1], DType::f32));
+    const bool stays_in_f32 = a.at("intermediate").word() == "f32";
+    // add(x, x_residual) of f64 is computed in f64.
+    const DType sum_dtype = dtype == DType::f64 && !stays_in_f32 ? DType::f64 : DType::f32;
+    const Value sum = add(cast(v[0], sum_dtype), cast(v[1], sum_dtype));
     const Value residual = cast(sum, dtype);
-    const Value rows = a.at("intermediate").word() == "f32" ? sum : cast(residual, DType::f32);
+    const Value rows = stays_in_f32 ? sum : cast(residual, DType::f32);
     return Values{normalized_rows(rows, v[2], Scalar(a.at("epsilon")), a.at("variance_size"), dtype), residual};
   });
   op.sample({{"x", {3, 64}}, {"x_residual", {3, 64}}, {"weight", {64}}}, {{"epsilon", 1e-6}});

@@ -18,7 +18,7 @@ Value gelu(const Value& x, CallSite site) { return call(site, "gelu", {x}, {})[0
 OP(gelu) {
   op.schema("gelu(Tensor x) -> Tensor").function(&weft::gelu);
   op.means([](Evaluator&, const Values& v, const Attributes&) {
-    const Value wide = cast(v[0], DType::f32);
+    const Value wide = cast(v[0], v[0].dtype() == DType::f64 ? DType::f64 : DType::f32);
     const Value bell = add_scalar(erf(mul_scalar(wide, std::numbers::sqrt2 / 2)), 1.0);
     return Values{cast(mul(mul_scalar(wide, 0.5), bell), v[0].dtype())};
   });

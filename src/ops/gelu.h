@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// Returns 0.5 * x * (1 + erf(x / sqrt(2))), computed in f32 and rounded to the dtype once.
+// Returns 0.5 * x * (1 + erf(x / sqrt(2))), computed in f32 (f64 for f64) and rounded to the dtype once.
 Value gelu(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -16,7 +16,7 @@ Value silu(const Value& x, CallSite site) { return call(site, "silu", {x}, {})[0
 OP(silu) {
   op.schema("silu(Tensor x) -> Tensor").function(&weft::silu);
   op.means([](Evaluator&, const Values& v, const Attributes&) {
-    const Value wide = cast(v[0], DType::f32);
+    const Value wide = cast(v[0], v[0].dtype() == DType::f64 ? DType::f64 : DType::f32);
     return Values{cast(div(wide, add_scalar(exp(neg(wide)), 1.0)), v[0].dtype())};
   });
   op.sample({{"x", {4, 50}}});

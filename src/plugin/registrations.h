@@ -51,8 +51,8 @@ class Registrations {
   void register_priority(std::string op, std::vector<std::string> providers);
   // Runs after all built-in passes of the stage and keeps the graph at that stage.
   void register_pass(std::string name, Stage stage, std::function<PassResult(Graph&, PassContext&)> run);
-  // Definitions in graph text. Unless they are trusted, make_context refuses patterns that do not hold on samples. Only
-  // tests that need wrong rewrites set `is_trusted`.
+  // Definitions in graph text. Unless they are trusted, make_context refuses patterns that do not hold when they are
+  // tried. Only tests that need wrong rewrites set `is_trusted`.
   void register_patterns(std::string text, bool is_trusted = false);
 
   // Appends everything of `other`.

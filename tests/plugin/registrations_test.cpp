@@ -213,6 +213,23 @@ TEST(Registrations, RefusePassesAndPatternsThatDoNotFit) {
   EXPECT_NE(refusal(pattern).find("the test's own"), std::string::npos);
 }
 
+TEST(Registrations, ReportWhatPatternsWereTriedOn) {
+  const auto text = [](const std::string& after) {
+    return "pattern p(?x) {\n before {\n%y = replace_nan(?x, value=0.0)\nreturn %y\n }\n after {\n" + after +
+           "\nreturn %y\n }\n}\n";
+  };
+  Registrations right = named();
+  right.register_patterns(text("%a = replace_nan(?x, value=0.0)\n%y = replace_nan(%a, value=1.0)"));
+  std::vector<std::string> notes;
+  make_context(Options(), std::move(right), std::nullopt, &notes);
+  ASSERT_EQ(notes.size(), 1u);
+  for (const char* part : {"pattern p (the test's own)", "tried on", "bf16", "NaN"})
+    EXPECT_NE(notes[0].find(part), std::string::npos) << notes[0];
+  Registrations wrong = named();
+  wrong.register_patterns(text("%y = mul_scalar(?x, value=1.0)"));
+  EXPECT_NE(refusal(wrong).find("where ?x is nan"), std::string::npos) << refusal(wrong);
+}
+
 TEST(Registrations, LeaveNothingBehindWhenRefused) {
   Registrations mine = named();
   mine.register_op("doubled", define_doubled);

@@ -148,7 +148,7 @@ class KernelTrial {
 PluginChecks::PluginChecks(const std::string& path, Options options, FaultRecord& record)
     : plugin_(load_plugin(path)), record_(record) {
   std::erase(options.plugin, path);
-  context_ = make_context(std::move(options), plugin_.registrations);
+  context_ = make_context(std::move(options), plugin_.registrations, std::nullopt, &patterns_);
   const auto add = [&](std::string name, std::function<void(const ReportCheck&)> body) {
     subjects_.push_back(std::move(name));
     bodies_.push_back(std::move(body));

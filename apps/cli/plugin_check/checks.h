@@ -27,6 +27,8 @@ class PluginChecks {
   PluginChecks(const std::string& path, Options options, FaultRecord& record);
 
   const Plugin& plugin() const { return plugin_; }
+  // What each of its patterns was tried on.
+  const std::vector<std::string>& patterns() const { return patterns_; }
   // The order is fixed: ops, kernels, passes.
   const std::vector<std::string>& subjects() const { return subjects_; }
   // Reports a row for each check of the subject. A check that throws an Error is a failed row.
@@ -40,7 +42,7 @@ class PluginChecks {
   Plugin plugin_;
   FaultRecord& record_;
   std::shared_ptr<Context> context_;
-  std::vector<std::string> subjects_;
+  std::vector<std::string> patterns_, subjects_;
   std::vector<std::function<void(const ReportCheck&)>> bodies_;
 };
 

@@ -40,12 +40,10 @@ void run_child(int pipe, const std::string& path, const Options& options, std::s
   record_faults(record);
   try {
     PluginChecks checks(path, options, record);
-    Json patterns = Json::array();
-    for (const auto& pattern : checks.plugin().registrations.patterns()) patterns.push_back(pattern.text);
     send(pipe, {{"name", checks.plugin().name},
                 {"version", checks.plugin().version},
                 {"subjects", checks.subjects()},
-                {"patterns", patterns}});
+                {"patterns", checks.patterns()}});
     for (std::size_t i = first; i < checks.subjects().size(); ++i) {
       send(pipe, {{"begin", i}});
       checks.run(i, [&](const CheckRow& row) {

@@ -12,7 +12,7 @@ namespace weft::plugin_check {
 struct PluginReport {
   std::string name, version;  // "" if the plugin did not load
   std::vector<std::string> subjects;
-  std::vector<std::string> patterns;  // the texts of its patterns
+  std::vector<std::string> patterns;  // what each of its patterns was tried on
   std::vector<CheckRow> rows;
   bool passed() const;
 };

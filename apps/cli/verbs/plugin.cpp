@@ -22,7 +22,7 @@ void print_json(const PluginArguments& arguments, const plugin_check::PluginRepo
                              {"name", report.name},
                              {"version", report.version},
                              {"brings", report.subjects},
-                             {"patterns", report.patterns.size()},
+                             {"patterns", report.patterns},
                              {"checks", rows},
                              {"passed", report.passed()}},
                         2)
@@ -33,8 +33,7 @@ void print_text(const plugin_check::PluginReport& report, VerbCall& call) {
   if (!report.name.empty()) call.out << fmt::format("{} {}\n", report.name, report.version);
   for (const plugin_check::CheckRow& row : report.rows)
     call.out << fmt::format("{:<5} {}: {}: {}\n", row.passed ? "ok" : "FAIL", row.subject, row.check, row.detail);
-  if (!report.patterns.empty())
-    call.out << fmt::format("{} texts of patterns were read and proved\n", report.patterns.size());
+  for (const std::string& pattern : report.patterns) call.out << "ok    " << pattern << "\n";
 }
 
 int check(const PluginArguments& arguments, VerbCall& call) {

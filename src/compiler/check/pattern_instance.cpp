@@ -8,12 +8,14 @@
 #include "ir/pattern_value.h"
 #include "ir/rank_groups.h"
 #include "ir/trace.h"
+#include "tensor/convert.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kMostSamples = 12;
-constexpr int kMostTrials = 20'000;
+constexpr int kMostTrials = 3'000;
+constexpr std::int64_t kMostElements = 1'000'000;  // of a value whose sizes the header states
 
 // Visits the nodes of `before` and gives each wildcard a value at its first use.
 class InstanceSearch {
@@ -80,7 +82,7 @@ class InstanceSearch {
     const auto slot = static_cast<std::size_t>(wildcard);
     const PatternMatch before = instance_.bound;
     instance_.given[slot] = true;
-    for (const Tensor& tensor : tensors_for(node, at)) {
+    for (const Tensor& tensor : fitted(tensors_for(node, at), pattern_.wildcards[slot])) {
       instance_.values[slot] = tensor;
       if (read_type(pattern_.wildcards[slot], tensor)) operand(index, at + 1);
       instance_.bound = before;
@@ -108,6 +110,36 @@ class InstanceSearch {
     return tensors;
   }
 
+  // A header may state a dtype, a rank or sizes that no sample has: then the samples' elements are converted to it.
+  std::vector<Tensor> fitted(std::vector<Tensor> tensors, const Wildcard& wildcard) const {
+    if (!wildcard.type || wildcard.type->kind != MetaKind::tensor) return tensors;
+    const auto fits = [&](const Tensor& tensor) {
+      PatternMatch bound = instance_.bound;
+      return bind_type(pattern_, wildcard, tensor, bound);
+    };
+    if (std::any_of(tensors.begin(), tensors.end(), fits)) return tensors;
+    std::vector<Tensor> converted;
+    for (const Tensor& tensor : tensors) {
+      if (!tensor.defined() || !tensor.meta.is_tensor() || is_block(tensor.meta.dtype)) continue;
+      const Meta meta = stated_meta(tensor.meta, *wildcard.type);
+      const bool fills_bytes =
+          meta.rank() == 0 || meta.shape.back().number() % dtype_info(meta.dtype).block_elements == 0;
+      if (!is_block(meta.dtype) && fills_bytes && element_count(meta.shape).number() <= kMostElements)
+        converted.push_back(repeated(tensor, meta));
+    }
+    return converted;
+  }
+
+  static Meta stated_meta(const Meta& own, const PatternType& type) {
+    Shape shape = type.shape;
+    for (std::size_t i = 1; i <= shape.size(); ++i)
+      if (Dim& dim = shape[shape.size() - i]; !dim.is_number())
+        dim = i <= own.rank() ? own.shape[own.rank() - i] : Dim(3);
+    if (type.open_shape && shape.size() < own.rank())
+      shape.insert(shape.begin(), own.shape.begin(), own.shape.end() - static_cast<std::ptrdiff_t>(shape.size()));
+    return Meta::tensor(type.dtype_wildcard.empty() ? type.dtype : own.dtype, shape);
+  }
+
   // KV pages and a batch only have a meaning with the other operands of their sample.
   bool belongs(const SampleCall& call, const PatternNode& node, std::size_t at) const {
     if (call.operands[at].meta.is_tensor()) return true;
@@ -119,30 +151,9 @@ class InstanceSearch {
     return true;
   }
 
-  // Whether the tensor has the dtype and dims that the type states, and its wildcards their conditions. Binds the
-  // wildcards of the type; the match checks later whether all uses of a wildcard agree.
+  // Binds the wildcards of the type. The match checks later whether all uses of a wildcard agree.
   bool read_type(const Wildcard& wildcard, const Tensor& tensor) {
-    if (!wildcard.type) return true;
-    if (!tensor.defined() || tensor.meta.kind != wildcard.type->kind) return false;
-    const bool is_stated = wildcard.type->kind == MetaKind::tensor && wildcard.type->dtype_wildcard.empty();
-    if (is_stated && tensor.meta.dtype != wildcard.type->dtype) return false;
-    bool fits = true;
-    const auto bind = [&](const std::string& name, const Attribute& value) {
-      const auto slot = static_cast<std::size_t>(pattern_.index_of(name));
-      std::optional<Attribute>& bound = instance_.bound.attributes[slot];
-      if (!bound) bound = value;
-      for (const Condition& condition : pattern_.wildcards[slot].conditions) fits = fits && holds(condition, value);
-    };
-    if (!wildcard.type->dtype_wildcard.empty()) bind(wildcard.type->dtype_wildcard, tensor.meta.dtype);
-    const Shape& wanted = wildcard.type->shape;
-    if (wanted.size() > tensor.meta.rank()) return false;
-    if (!wildcard.type->open_shape && wanted.size() != tensor.meta.rank()) return false;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const Dim& came = tensor.meta.shape[tensor.meta.rank() - wanted.size() + i];
-      if (wanted[i].is_number() && !(wanted[i] == came)) return false;
-      if (const std::string symbol = wanted[i].symbol_name(); symbol.starts_with('?')) bind(symbol.substr(1), came);
-    }
-    return fits;
+    return bind_type(pattern_, wildcard, tensor, instance_.bound);
   }
 
   void attributes(std::size_t index) {
@@ -238,6 +249,36 @@ class InstanceSearch {
 };
 
 }  // namespace
+
+Tensor repeated(const Tensor& sample, const Meta& meta) {
+  Tensor tensor = Tensor::empty(meta);
+  const std::int64_t count = element_count(meta.shape).number();
+  const std::int64_t known = element_count(sample.meta.shape).number();
+  for (std::int64_t i = 0; i < count && known > 0; ++i)
+    store_double(meta.dtype, tensor.data(), i, load_double(sample.meta.dtype, sample.data(), i % known));
+  return tensor;
+}
+
+bool bind_type(const Pattern& pattern, const Wildcard& wildcard, const Tensor& tensor, PatternMatch& bound) {
+  if (!wildcard.type) return true;
+  if (!tensor.defined() || tensor.meta.kind != wildcard.type->kind) return false;
+  const bool is_stated = wildcard.type->kind == MetaKind::tensor && wildcard.type->dtype_wildcard.empty();
+  if (is_stated && tensor.meta.dtype != wildcard.type->dtype) return false;
+  const auto bind = [&](const std::string& name, const Attribute& value) {
+    std::optional<Attribute>& known = bound.attributes[static_cast<std::size_t>(pattern.index_of(name))];
+    if (!known) known = value;
+  };
+  if (!wildcard.type->dtype_wildcard.empty()) bind(wildcard.type->dtype_wildcard, tensor.meta.dtype);
+  const Shape& wanted = wildcard.type->shape;
+  if (wanted.size() > tensor.meta.rank()) return false;
+  if (!wildcard.type->open_shape && wanted.size() != tensor.meta.rank()) return false;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Dim& came = tensor.meta.shape[tensor.meta.rank() - wanted.size() + i];
+    if (wanted[i].is_number() && !(wanted[i] == came)) return false;
+    if (const std::string symbol = wanted[i].symbol_name(); symbol.starts_with('?')) bind(symbol.substr(1), came);
+  }
+  return true;
+}
 
 std::vector<PatternInstance> pattern_instances(const Pattern& pattern, const OpTable& ops) {
   return InstanceSearch(pattern, ops).run();

@@ -17,6 +17,13 @@ struct PatternInstance {
   std::vector<std::vector<Meta>> results;  // of the nodes that were built so far
 };
 
+// Binds the wildcards of the value's type that have no value yet. Returns whether the tensor has the dtype and dims
+// that the type states; the match checks later whether all uses of a wildcard agree.
+bool bind_type(const Pattern& pattern, const Wildcard& wildcard, const Tensor& tensor, PatternMatch& bound);
+
+// The tensor's elements again and again, in another plain type.
+Tensor repeated(const Tensor& sample, const Meta& meta);
+
 // Values are the sample tensors of the ops that use them; attributes are those of the samples, the defaults, and the
 // values that conditions name. Some instances do not match the pattern.
 std::vector<PatternInstance> pattern_instances(const Pattern& pattern, const OpTable& ops);
