@@ -10,7 +10,7 @@ constexpr std::string_view kNoEncoder = "No model here has an encoder.";
 constexpr std::string_view kNoReplayedDecoder = "No model here shares the KV cache of its layers.";
 constexpr std::string_view kNoExperts = "No model here has experts.";
 constexpr std::string_view kOneCutter = "The graph is always split before code generation.";
-constexpr std::string_view kNoFusedCommunication = "No kernel here is both.";
+constexpr std::string_view kNoFusedCommunication = "No kernel joins communication with a product or a norm.";
 constexpr std::string_view kNoSuchKernel = "No model here has these ops.";
 constexpr std::string_view kState = "State of a running vLLM.";
 
