@@ -2,6 +2,10 @@
 
 // Both sides of a pattern as graphs for one instance: runs them on the same inputs, and compares the results.
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "compiler/context.h"
 #include "compiler/pattern_instance.h"
 
