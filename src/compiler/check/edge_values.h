@@ -3,6 +3,7 @@
 // Values at the edges of a dtype, where arithmetic, rounding or comparison behaves otherwise than around 1, and tensors
 // that are filled with them.
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

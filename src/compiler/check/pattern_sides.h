@@ -2,6 +2,10 @@
 
 // Both sides of a pattern as graphs for one instance: runs them on the same inputs, and compares the results.
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "compiler/check/pattern_instance.h"
 #include "compiler/context.h"
 

@@ -2,6 +2,8 @@
 
 // Other types and attributes to try a pattern with than those of its ops' samples.
 
+#include <vector>
+
 #include "compiler/check/pattern_instance.h"
 
 namespace weft {
