@@ -43,7 +43,7 @@ weft_table(
   FUNCTION define_patterns_@stem@ ARGUMENT PatternList& FIELDS @stem@)
 weft_declarations(
   FILE ${WEFT_GENERATED}/passes/all.h
-  FOLDERS src/passes EXCEPT pattern_pass.cpp
+  FOLDERS src/passes EXCEPT equal_spellings.cpp pattern_pass.cpp
   HEADER passes/pass.h DECLARATION "PassResult @stem@(Graph& graph, PassContext& context);")
 
 # {name, why it is absent, what gives its version} of every provider, in the order of names.

@@ -13,6 +13,7 @@
 #include "ir/pattern_rewrite.h"
 #include "ir/trace.h"
 #include "passes/all.h"
+#include "passes/equal_spellings.h"
 
 namespace weft {
 namespace {
@@ -40,6 +41,7 @@ std::optional<Pattern> written_out(const Op& op, const Operands& operands, const
   noop_elimination(graph, context);
   common_subexpression_elimination(graph, context);
   dead_code_elimination(graph, context);
+  spell_alike(graph, context);
   if (graph.nodes().size() < 2) return std::nullopt;
   std::map<const GraphValue*, PatternOperand> places{{nullptr, {}}};
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -103,6 +105,7 @@ class Raising {
 
   int run() {
     int raised = 0;
+    spell_alike(graph_, context_);
     while (const int more = pass_over()) raised += more;
     return raised;
   }
