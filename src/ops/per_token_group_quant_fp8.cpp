@@ -99,6 +99,7 @@ OP(per_token_group_quant_fp8) {
       op.quantizes(fp8_dynamic_group(dtype, group), {{"group_size", group}, {"dtype", dtype}});
   op.sample({{"x", {5, 256}}}, {{"group_size", 64}});
   op.sample({{"x", {1, 576}}}, {{"group_size", 64}, {"scale_by", EnumWord{"reciprocal"}}});
+  op.sample({{"x", {5, 256}}}, {{"group_size", 64}, {"use_ue8m0", true}});
   op.sample({{"x", {5, 256}}}, {{"group_size", 64}, {"use_ue8m0", true}, {"column_major_scales", true}});
   op.sample({{"x", {6, 256}}}, {{"group_size", 128}, {"column_major_scales", true}, {"tma_aligned_scales", true}});
   op.sample({{"x", {2, 3, 128}}}, {{"group_size", 64}, {"column_major_scales", true}, {"dtype", DType::f8e4m3fnuz}});

@@ -27,8 +27,6 @@ const Node* made_by(const GraphValue* value, const char* op) {
   return value != nullptr && value->producer != nullptr && value->producer->is(op) ? value->producer : nullptr;
 }
 
-bool is_code(DType dtype) { return dtype == DType::i8 || dtype == DType::f8e4m3 || dtype == DType::f8e4m3fnuz; }
-
 bool is_widening(const Node& cast) {
   const DType from = cast.operands[0]->meta.dtype;
   return (from == DType::f16 || from == DType::bf16) && cast.result()->meta.dtype == DType::f32;
@@ -268,6 +266,8 @@ class Spelling {
 };
 
 }  // namespace
+
+bool is_code(DType dtype) { return dtype == DType::i8 || dtype == DType::f8e4m3 || dtype == DType::f8e4m3fnuz; }
 
 bool may_quantize_groups(const Graph& graph) {
   bool has_largest = false, has_codes = false;

@@ -17,6 +17,9 @@
 
 namespace weft {
 
+// Whether groups are quantized to this dtype.
+bool is_code(DType dtype);
+
 // Whether the graph has the ops that every quantization by groups has. Other graphs are left as they are.
 bool may_quantize_groups(const Graph& graph);
 
