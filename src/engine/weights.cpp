@@ -335,10 +335,6 @@ void Weights::convert(const Tensor& part, DType dtype, std::byte* to) const {
   });
 }
 
-Meta Weights::rotary_table_meta() const {
-  return Meta::tensor(DType::f32, {facts_.config.context_length, facts_.config.rope.rotary_dim});
-}
-
 const Tensor& Weights::rotary_table() {
   if (rotary_table_.defined()) return rotary_table_;
   context_.first_time_work->begin(FirstTime::load, "the rotary table");

@@ -50,7 +50,9 @@ class Weights {
   std::int64_t loaded_bytes() const;
 
  private:
-  Meta rotary_table_meta() const;
+  Meta rotary_table_meta() const {
+    return Meta::tensor(DType::f32, {facts_.config.context_length, facts_.config.rope.rotary_dim});
+  }
   bool is_quantized(const std::string& key) const;
   Meta stored_meta(const std::string& key, WeightRole role) const;
   Tensor stored(const std::string& key, WeightRole role) const;
