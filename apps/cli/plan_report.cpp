@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "report/reported_choices.h"
+
 namespace weft {
 namespace {
 
@@ -21,11 +23,10 @@ double operation_seconds(const PlannedStep& step, const PlanRoof& roof) {
                     roof.operations);
 }
 
-// The number of nodes by op and provider.
+// The number of nodes that run, by op and provider.
 std::map<std::pair<std::string, std::string>, int> choice_counts(const CompileRecord& record) {
   std::map<std::pair<std::string, std::string>, int> counts;
-  for (const PassRecord& pass : record.passes)
-    for (const NodeChoice& node : pass.result.choices) ++counts[{node.op, node.choice.provider}];
+  for (const NodeChoice& node : reported_choices(record).runs) ++counts[{node.op, node.choice.provider}];
   return counts;
 }
 

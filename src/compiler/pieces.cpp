@@ -70,7 +70,7 @@ bool only_moves(const Node& node) {
 
 bool generates_code(const Context& context) {
   return context.options.backend != "eager" && !context.generated->has_failed() &&
-         context.generated->problem(*context.cache).empty();
+         (context.stored_plans != nullptr || context.generated->problem(*context.cache).empty());
 }
 
 void check_required_code(const Context& context) {

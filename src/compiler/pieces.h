@@ -22,7 +22,7 @@ using PieceSchedules = std::map<std::string, PieceCode>;  // by piece
 PieceCode schedule_piece(const Graph& piece, PassContext& passes);
 
 // Whether native ops become generated functions. They do not with --cc.backend=eager, nor where nothing can compile
-// them (GeneratedKernels::problem).
+// them (GeneratedKernels::problem). Stored Plans have theirs as machine code.
 bool generates_code(const Context& context);
 
 // UserError where --require-codegen is set but no piece can have generated code.
