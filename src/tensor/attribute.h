@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -154,13 +153,6 @@ struct GivenAttribute {
   Literal name;
   AttributeView value;
 };
-
-template <std::size_t... kCounts>
-std::array<GivenAttribute, (kCounts + ...)> joined(const std::array<GivenAttribute, kCounts>&... rows) {
-  const auto each = [](const auto&... given) { return std::tie(given...); };
-  return std::apply([](const auto&... given) { return std::array<GivenAttribute, (kCounts + ...)>{{given...}}; },
-                    std::tuple_cat(std::apply(each, rows)...));
-}
 
 // Named attributes in schema order, with every default filled in.
 class Attributes {
