@@ -264,9 +264,11 @@ bool bind_type(const Pattern& pattern, const Wildcard& wildcard, const Tensor& t
   if (!tensor.defined() || tensor.meta.kind != wildcard.type->kind) return false;
   const bool is_stated = wildcard.type->kind == MetaKind::tensor && wildcard.type->dtype_wildcard.empty();
   if (is_stated && tensor.meta.dtype != wildcard.type->dtype) return false;
+  bool fits = true;
   const auto bind = [&](const std::string& name, const Attribute& value) {
-    std::optional<Attribute>& known = bound.attributes[static_cast<std::size_t>(pattern.index_of(name))];
-    if (!known) known = value;
+    const auto slot = static_cast<std::size_t>(pattern.index_of(name));
+    if (!bound.attributes[slot]) bound.attributes[slot] = value;
+    for (const Condition& condition : pattern.wildcards[slot].conditions) fits = fits && holds(condition, value);
   };
   if (!wildcard.type->dtype_wildcard.empty()) bind(wildcard.type->dtype_wildcard, tensor.meta.dtype);
   const Shape& wanted = wildcard.type->shape;
@@ -277,7 +279,7 @@ bool bind_type(const Pattern& pattern, const Wildcard& wildcard, const Tensor& t
     if (wanted[i].is_number() && !(wanted[i] == came)) return false;
     if (const std::string symbol = wanted[i].symbol_name(); symbol.starts_with('?')) bind(symbol.substr(1), came);
   }
-  return true;
+  return fits;
 }
 
 std::vector<PatternInstance> pattern_instances(const Pattern& pattern, const OpTable& ops) {
