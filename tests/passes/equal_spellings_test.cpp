@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
+#include "compiler/run/interpret.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "passes/all.h"
