@@ -107,15 +107,6 @@ TEST(AttributeView, IsTheAttributeThatItLooksAtAndNoOther) {
   }
 }
 
-TEST(AttributeView, RowsAreJoinedInOrder) {
-  const std::array<GivenAttribute, 1> first{{{"a", 1}}};
-  const std::array<GivenAttribute, 2> second{{{"b", 2}, {"c", 3}}};
-  std::string names;
-  for (const GivenAttribute& given : joined(first, second, first))
-    names += std::string(given.name.text()) + given.value.attribute().text();
-  EXPECT_EQ(names, "a1b2c3a1");
-}
-
 TEST(Attributes, KeepOrderAndReplaceInPlace) {
   Attributes attributes{{"epsilon", 1e-6}, {"group_size", 128}};
   attributes.set("epsilon", 1e-5);
