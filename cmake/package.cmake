@@ -21,7 +21,7 @@ function(weft_collect_libraries out target)
 endfunction()
 
 add_library(weft_compile INTERFACE)
-target_link_libraries(weft_compile INTERFACE weft_builtin)
+target_link_libraries(weft_compile INTERFACE weft_builtin weft_capture)
 target_compile_features(weft_compile INTERFACE cxx_std_20)
 target_include_directories(weft_compile INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/weft>)

@@ -64,7 +64,7 @@ TEST_F(Logs, EachTopicPrintsALine) {
 }
 
 TEST_F(Logs, AllTopicsAreDocumented) {
-  const std::string page = read_file(WEFT_SOURCE_ROOT "/docs/use.md", 1 << 20);
+  const std::string page = read_file(WEFT_SOURCE_ROOT "/docs/debugging.md", 1 << 20);
   for (const std::string& topic : Log::topics())
     EXPECT_NE(page.find("\n| `" + topic + "` |"), std::string::npos) << topic;
 }

@@ -210,20 +210,23 @@ TEST_P(QuantizedModel, IsRefusedWhereBlocksDoNotDivide) {
             "");
 }
 
-TEST_P(QuantizedModel, IsRefusedWhereMergedWeightsEndWithinABlock) {
+TEST_P(QuantizedModel, MultipliesWeightsOneByOneWhereTheirBlocksCrossBorders) {
   const std::string model = quantize(folder_model_, "b", {"--format", "fp8-block"});
   change_config(model, [](json& c) { c["quantization_config"]["weight_block_size"] = {128, 64}; });
   for (const int layer : {0, 1})
     for (const auto& [name, rows] :
          {std::pair{"self_attn.q_proj", 1}, std::pair{"self_attn.k_proj", 1}, std::pair{"self_attn.v_proj", 1},
           std::pair{"self_attn.o_proj", 1}, std::pair{"mlp.gate_proj", 2}, std::pair{"mlp.up_proj", 2},
-          std::pair{"mlp.down_proj", 1}})
-      change_tensor(model, fmt::format("model.layers.{}.{}.weight_scale_inv", layer, name),
-                    Tensor::empty(Meta::tensor(DType::f32, {rows, std::string(name) == "mlp.down_proj" ? 3 : 2})));
-  EXPECT_EQ(load_refusal(model,
-                         "model.layers.0.self_attn.k_proj.weight is merged with others and must have whole blocks "
-                         "of 128 rows"),
-            "");
+          std::pair{"mlp.down_proj", 1}}) {
+      Tensor scales = Tensor::empty(Meta::tensor(DType::f32, {rows, std::string(name) == "mlp.down_proj" ? 3 : 2}));
+      std::fill_n(scales.as<float>(), element_count(scales.meta.shape).number(), 0.001f);
+      change_tensor(model, fmt::format("model.layers.{}.{}.weight_scale_inv", layer, name), scales);
+    }
+  const ProgramRun compiled = run_weft({"logits", model, "-p", "abc"});
+  EXPECT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_NE(compiled.err.find("model.layers.0.mlp.gate_proj.weight"), std::string::npos) << compiled.err;
+  EXPECT_NE(compiled.err.find("one by one"), std::string::npos) << compiled.err;
+  EXPECT_EQ(run_weft({"logits", model, "-p", "abc", "--enforce-eager"}).out, compiled.out);
 }
 
 TEST_P(QuantizedModel, IsRefusedWhereTensorsAndConfigDisagree) {

@@ -1,6 +1,7 @@
 #include "compiler/check/pattern_findings.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "compiler/pipeline.h"
@@ -61,10 +62,17 @@ std::vector<PatternFindings> find_as_compiled(const Graph& traced, std::span<con
   PassContext passes = pass_context(context, range);
   const std::vector<PassRecord> records = run_passes(*graph, passes, passes_of(context), options);
   std::vector<PatternFindings> all;
+  std::set<std::string> matched;
   for (const Pattern* pattern : patterns) {
-    const Application application = application_of(*pattern, records);
-    all.push_back(find_pattern(*after.at(application.graph), *pattern));
-    if (application.report != nullptr) apply_report(all.back(), *application.report);
+    all.push_back(find_pattern(*after.at(application_of(*pattern, records).graph), *pattern));
+    matched.insert(all.back().matches.begin(), all.back().matches.end());
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    // Nothing is missing where another of the patterns matches.
+    for (FailedAttempt& miss : all[i].misses)
+      if (miss.kind == FailedAttempt::Kind::near && matched.contains(miss.node)) miss.kind = FailedAttempt::Kind::other;
+    const Application application = application_of(*patterns[i], records);
+    if (application.report != nullptr) apply_report(all[i], *application.report);
   }
   return all;
 }
