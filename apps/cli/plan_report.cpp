@@ -120,7 +120,7 @@ std::string step_text(const char* name, const PlannedStep& step, const PlanRoof&
       operations_text(static_cast<double>(work.product_operations)),
       operations_text(static_cast<double>(work.attention_operations)));
   if (const auto rate = roof.tokens_per_second(step))
-    text += fmt::format("  at most     {:.1f} tokens/s, limited by {}\n", *rate, roof.limit_of(step));
+    text += fmt::format("  at the roof {:.1f} tokens/s, limited by {}\n", *rate, roof.limit_of(step));
   return text;
 }
 

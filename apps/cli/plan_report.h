@@ -26,8 +26,8 @@ struct PlanRoof {
   double speedup_of_16_bits = 1;
   double speedup_of_8_bits = 1;
 
-  // The tokens per second that a step cannot exceed; nullopt where no rate is known. A rate that is not known limits
-  // nothing.
+  // The tokens per second of a step at the peak rates, with all bytes from memory; nullopt where no rate is known. A
+  // rate that is not known limits nothing.
   std::optional<double> tokens_per_second(const PlannedStep& step) const;
   // What limits the step: "bandwidth", "operations", or "" where no rate is known.
   std::string limit_of(const PlannedStep& step) const;
