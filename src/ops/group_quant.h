@@ -3,10 +3,9 @@
 // per_token_group_quant_fp8 and per_token_group_quant_int8, and the ops that end with them, share these: groups along
 // rows and the layout of their scales, which column_major_scales and tma_aligned_scales select (spec D.8).
 //
-//   row-major                    [..., M, groups], contiguous
-//   column_major_scales          [..., M, groups] with strides (.., 1, M): scales with the same group index are
-//   adjacent tma_aligned_scales, as well  strides (.., 1, align(M, 4)): each such column begins at a multiple of 16
-//   bytes
+//   neither attribute     [..., M, groups], contiguous
+//   column_major_scales   [..., M, groups] with strides (.., 1, M): scales with the same group index are adjacent
+//   both attributes       strides (.., 1, align(M, 4)): each such column begins at a multiple of 16 bytes
 
 #include "base/error.h"
 #include "ir/op.h"

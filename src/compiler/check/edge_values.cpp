@@ -9,6 +9,7 @@
 #include "compiler/check/tensor_difference.h"
 #include "tensor/convert.h"
 #include "tensor/float4.h"
+#include "tensor/same_elements.h"
 
 namespace weft {
 namespace {
@@ -139,18 +140,8 @@ constexpr std::int64_t kIntegers[] = {3,
                                       0x20'0000'0000'0000,
                                       0x20'0000'0000'0001};
 
-std::int64_t bits_in(DType dtype) { return 8 * bytes_of(dtype, 2) / 2; }
-
-std::uint64_t load_bits(DType dtype, const std::byte* row, std::int64_t element) {
-  if (bits_in(dtype) == 4) return load_nibble(reinterpret_cast<const std::uint8_t*>(row), element);
-  std::uint64_t bits = 0;
-  const auto size = static_cast<std::size_t>(bytes_of(dtype, 1));
-  std::memcpy(&bits, row + element * static_cast<std::int64_t>(size), size);
-  return bits;
-}
-
 void store_bits(DType dtype, std::byte* row, std::int64_t element, std::uint64_t bits) {
-  if (bits_in(dtype) == 4)
+  if (element_width(dtype) == 4)
     return store_nibble(reinterpret_cast<std::uint8_t*>(row), element, static_cast<std::uint8_t>(bits & 0xf));
   const auto size = static_cast<std::size_t>(bytes_of(dtype, 1));
   std::memcpy(row + element * static_cast<std::int64_t>(size), &bits, size);
@@ -160,7 +151,7 @@ template <class T, class Store>
 std::uint64_t bits_of(DType dtype, T value, Store store) {
   std::byte element[8] = {};
   store(dtype, element, 0, value);
-  return load_bits(dtype, element, 0);
+  return element_bits(dtype, element, 0);
 }
 
 // Collects bit patterns, each once, and which of them are chief.
@@ -169,7 +160,7 @@ class BitList {
   explicit BitList(DType dtype) : dtype_(dtype) {}
 
   void add(std::uint64_t bits, bool is_chief) {
-    const std::int64_t width = bits_in(dtype_);
+    const std::int64_t width = element_width(dtype_);
     if (width < 64) bits &= (std::uint64_t{1} << width) - 1;
     const auto [at, is_new] = index_.emplace(bits, static_cast<std::int64_t>(bits_.size()));
     if (is_new) bits_.push_back(bits);
@@ -201,7 +192,8 @@ class BitList {
 // Both signs of: the largest number, the least normal, the largest and the least subnormal, and the neighbours of 1.
 void add_ends(BitList& list, DType dtype) {
   const int mantissa = dtype == DType::f64 ? 52 : dtype == DType::f32 ? 23 : dtype == DType::f16 ? 10 : 7;
-  const std::uint64_t least_normal = std::uint64_t{1} << mantissa, sign = std::uint64_t{1} << (bits_in(dtype) - 1);
+  const std::uint64_t least_normal = std::uint64_t{1} << mantissa,
+                      sign = std::uint64_t{1} << (element_width(dtype) - 1);
   const std::uint64_t infinity = bits_of(dtype, kInfinity, store_double), one = bits_of(dtype, 1.0, store_double);
   for (const std::uint64_t minus : {std::uint64_t{0}, sign}) {
     for (const std::uint64_t bits : {infinity - 1, least_normal, std::uint64_t{1}}) list.add(bits | minus, true);
@@ -213,7 +205,7 @@ void add_ends(BitList& list, DType dtype) {
 
 BitList edge_bits_of(DType dtype, std::span<const double> more) {
   BitList list(dtype);
-  const bool is_float = is_floating(dtype), is_small = bits_in(dtype) <= 8;
+  const bool is_float = is_floating(dtype), is_small = element_width(dtype) <= 8;
   if (dtype == DType::boolean) {
     for (const int value : {0, 1}) list.add_integer(value, true);
     return list;
@@ -224,7 +216,7 @@ BitList edge_bits_of(DType dtype, std::span<const double> more) {
     if (!is_float) list.add_integer(value, true);
   for (const double value : more) list.add_near(value);
   if (is_small) {
-    for (std::uint64_t code = 0; code < std::uint64_t{1} << bits_in(dtype); ++code) list.add(code, false);
+    for (std::uint64_t code = 0; code < std::uint64_t{1} << element_width(dtype); ++code) list.add(code, false);
   } else if (is_float) {
     add_ends(list, dtype);
     for (const double value : kNumbers) list.add_number(value, false);
@@ -240,11 +232,6 @@ std::int64_t width_of(const Tensor& tensor) {
              : 1;
 }
 
-std::int64_t count_of(const Tensor& tensor) {
-  if (tensor.meta.kind == MetaKind::kv) return tensor.view().size[0] * kv_page_elements(tensor.meta.kv);
-  return element_count(tensor.meta.shape).number();
-}
-
 std::int64_t rounds_for(std::int64_t edges, std::int64_t at_once) {
   return at_once <= 0 ? 1 : (edges + at_once - 1) / at_once;
 }
@@ -253,9 +240,17 @@ std::int64_t rounds_for(std::int64_t edges, std::int64_t at_once) {
 
 const char* const kEdgesText =
     "0 and -0, 1 and -1 with their neighbours, halves and other ties of rounding, numbers from 2^24 on, the largest, "
-    "the "
-    "least normal and subnormal numbers, infinities, NaN, equal and opposite pairs, the pattern's own numbers; of "
+    "the least normal and subnormal numbers, infinities, NaN, equal and opposite pairs, the pattern's own numbers; of "
     "integers, the ends of each width";
+
+DType element_dtype(const Tensor& tensor) {
+  return tensor.meta.kind == MetaKind::kv ? tensor.meta.kv.dtype : tensor.meta.dtype;
+}
+
+std::int64_t stored_elements(const Tensor& tensor) {
+  if (tensor.meta.kind == MetaKind::kv) return tensor.view().size[0] * kv_page_elements(tensor.meta.kv);
+  return element_count(tensor.meta.shape).number();
+}
 
 bool has_edges(DType dtype) { return !is_block(dtype); }
 
@@ -275,7 +270,7 @@ EdgeValues::EdgeValues(DType dtype, std::span<const double> more) {
   const double least_normal = dtype == DType::f64 ? 0x1p-1022 : dtype == DType::f16 ? 0x1p-14 : 0x1p-126;
   for (const std::int64_t i : each_) {
     const double value = std::abs(load_double(dtype, all_.data(), i));
-    if (is_floating(dtype) && bits_in(dtype) > 8 && value > 0 && value <= 2 * least_normal) tiny_.push_back(i);
+    if (is_floating(dtype) && element_width(dtype) > 8 && value > 0 && value <= 2 * least_normal) tiny_.push_back(i);
     if (value == 0 || (value >= 0x1p-6 && value <= 256 && std::trunc(value * 8) == value * 8)) moderate_.push_back(i);
     if (value >= std::min(0x1p24, largest / 64) && std::isfinite(value)) large_.push_back(i);
   }
@@ -308,7 +303,7 @@ const std::vector<std::int64_t>& EdgeValues::list(EdgeFill fill) const {
 
 std::int64_t EdgeValues::rounds(EdgeFill fill, const Tensor& like, std::int64_t tensors) const {
   const auto edges = static_cast<std::int64_t>(list(fill).size());
-  const std::int64_t elements = count_of(like), rows = elements / width_of(like);
+  const std::int64_t elements = stored_elements(like), rows = elements / width_of(like);
   switch (fill) {
     case EdgeFill::each:
     case EdgeFill::opposite:
@@ -330,9 +325,9 @@ Tensor EdgeValues::filled(const Tensor& sample, EdgeFill fill, std::int64_t roun
   if (fill == EdgeFill::sample || (fill == EdgeFill::in_sample && round % tensors != index)) return tensor;
   const std::vector<std::int64_t>& edges = list(fill);
   const auto size = static_cast<std::int64_t>(edges.size());
-  const std::int64_t count = count_of(tensor), width = width_of(tensor), rows = count / width;
+  const std::int64_t count = stored_elements(tensor), width = width_of(tensor), rows = count / width;
   const std::uint64_t sign =
-      is_floating(dtype()) && dtype() != DType::f8e8m0 ? std::uint64_t{1} << (bits_in(dtype()) - 1) : 0;
+      is_floating(dtype()) && dtype() != DType::f8e8m0 ? std::uint64_t{1} << (element_width(dtype()) - 1) : 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t row = i / width, column = i % width, at = i + round * count;
     std::int64_t edge = at + 17 * index;
@@ -341,7 +336,7 @@ Tensor EdgeValues::filled(const Tensor& sample, EdgeFill fill, std::int64_t roun
     if (fill == EdgeFill::equal) edge = row + round * rows;
     if (fill == EdgeFill::in_sample) edge = row + round / tensors * rows;
     if (fill == EdgeFill::in_sample && column != (row * 5 + round * 3) % width) continue;
-    std::uint64_t bits = load_bits(dtype(), all_.data(), edges[static_cast<std::size_t>(edge % size)]);
+    std::uint64_t bits = element_bits(dtype(), all_.data(), edges[static_cast<std::size_t>(edge % size)]);
     if (fill == EdgeFill::opposite && (tensors == 1 ? i : index) % 2 == 1) bits ^= sign;
     store_bits(dtype(), tensor.data(), i, bits);
   }

@@ -49,7 +49,11 @@ class EdgeValues {
   std::vector<std::int64_t> each_, chief_, tiny_, moderate_, large_;  // indices into all_
 };
 
-// Whether tensors of this dtype are filled with edges: not block formats, whose bytes are no elements.
+// The dtype and the number of a tensor's elements; of KV pages those of all pages.
+DType element_dtype(const Tensor& tensor);
+std::int64_t stored_elements(const Tensor& tensor);
+
+// Whether tensors of this dtype are filled with edges: not block formats, which store no single elements.
 bool has_edges(DType dtype);
 
 // What is tried, for messages: "zeros of both signs, ties of rounding, ..."

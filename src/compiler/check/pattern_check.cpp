@@ -96,10 +96,6 @@ void add_once(std::vector<std::string>& words, const std::string& word) {
   if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
 }
 
-DType dtype_of(const Tensor& tensor) {
-  return tensor.meta.kind == MetaKind::kv ? tensor.meta.kv.dtype : tensor.meta.dtype;
-}
-
 // Counts what a run computes, as a measure of its time that is the same on every machine.
 class CountingInterpreter : public Interpreter {
  public:
@@ -111,10 +107,8 @@ class CountingInterpreter : public Interpreter {
     double elements = 0, product = 1;
     for (const Values* values : {&operands, static_cast<const Values*>(&results)})
       for (const Value& value : *values)
-        if (value.present() && value.meta().kind == MetaKind::kv) {
-          elements += static_cast<double>(value.tensor().view().size[0] * kv_page_elements(value.meta().kv));
-        } else if (value.present() && value.meta().is_tensor()) {
-          const auto count = static_cast<double>(element_count(value.meta().shape).number());
+        if (value.present() && (value.meta().kind == MetaKind::kv || value.meta().is_tensor())) {
+          const auto count = static_cast<double>(stored_elements(value.tensor()));
           elements += count;
           product *= count;
         }
@@ -239,7 +233,7 @@ class PatternTrial {
     for (std::size_t i = 0; i < instance.values.size(); ++i)
       if (takes_edges(instance, i)) {
         filled.push_back(i);
-        dtypes += std::string(dtype_text(dtype_of(instance.values[i]))) + " ";
+        dtypes += std::string(dtype_text(element_dtype(instance.values[i]))) + " ";
       }
     const bool has_new_dtypes = tried_dtypes_.insert(dtypes).second;
     const bool has_few_types = has_new_dtypes && tried_dtypes_.size() <= kMostThorough;
@@ -252,7 +246,8 @@ class PatternTrial {
       }
       std::int64_t rounds = row.fill == EdgeFill::sample ? 1 : 0;
       for (const std::size_t i : filled)
-        rounds = std::max(rounds, edges_of(dtype_of(instance.values[i])).rounds(row.fill, instance.values[i], tensors));
+        rounds =
+            std::max(rounds, edges_of(element_dtype(instance.values[i])).rounds(row.fill, instance.values[i], tensors));
       rounds = std::min(rounds, is_thorough ? row.thorough : row.brief);
       for (std::int64_t round = 0; round < rounds; ++round) {
         if (work_ > kMuchWork && round >= row.brief) {
@@ -263,7 +258,7 @@ class PatternTrial {
         double scale = row.fill == EdgeFill::tiny ? 0 : 1;
         for (std::size_t at = 0; at < filled.size(); ++at) {
           Tensor& value = values[filled[at]];
-          const EdgeValues& edges = edges_of(dtype_of(value));
+          const EdgeValues& edges = edges_of(element_dtype(value));
           // Other instances begin with other edges.
           const std::int64_t first = is_thorough ? 0 : static_cast<std::int64_t>(check_.types.size()) * row.brief;
           value = edges.filled(value, row.fill, first + round, static_cast<std::int64_t>(at), tensors);

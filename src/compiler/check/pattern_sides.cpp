@@ -7,10 +7,12 @@
 #include <set>
 
 #include "base/error.h"
+#include "compiler/check/edge_values.h"
 #include "compiler/check/tensor_difference.h"
 #include "compiler/run/interpret.h"
 #include "compiler/run/sample_call.h"
 #include "tensor/convert.h"
+#include "tensor/same_elements.h"
 
 namespace weft {
 namespace {
@@ -45,15 +47,6 @@ bool is_exact_value(const GraphValue* value, std::set<const Node*>& seen) {
                                              [&](const GraphValue* operand) { return is_exact_value(operand, seen); });
 }
 
-DType element_dtype(const Tensor& tensor) {
-  return tensor.meta.kind == MetaKind::kv ? tensor.meta.kv.dtype : tensor.meta.dtype;
-}
-
-std::int64_t elements_in(const Tensor& tensor) {
-  if (tensor.meta.kind == MetaKind::kv) return tensor.view().size[0] * kv_page_elements(tensor.meta.kv);
-  return element_count(tensor.meta.shape).number();
-}
-
 // Twice the least number above 0: what two roundings to a subnormal number can be apart by.
 double least_step(DType dtype) {
   if (dtype == DType::f64) return 0x1p-1073;
@@ -70,7 +63,7 @@ bool is_within(double wanted, double came, Tolerance tolerance) {
 // The first element that differs; -1 if none does.
 std::int64_t first_differing_element(const Tensor& wanted, const Tensor& came, Tolerance tolerance, bool exact) {
   const DType dtype = element_dtype(wanted);
-  const std::int64_t count = elements_in(wanted);
+  const std::int64_t count = stored_elements(wanted);
   if (is_block(dtype)) {
     const std::int64_t bytes = bytes_of(dtype, count);
     const auto [left, right] = std::mismatch(wanted.data(), wanted.data() + bytes, came.data());
@@ -78,15 +71,11 @@ std::int64_t first_differing_element(const Tensor& wanted, const Tensor& came, T
                ? -1
                : (left - wanted.data()) / dtype_info(dtype).block_bytes * dtype_info(dtype).block_elements;
   }
-  const bool is_float = is_floating(dtype), has_bytes = dtype_info(dtype).block_elements == 1;
-  const std::int64_t size = bytes_of(dtype, 2) / 2;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (has_bytes && std::memcmp(wanted.data() + i * size, came.data() + i * size, static_cast<std::size_t>(size)) == 0)
-      continue;
+    if (is_same_element(dtype, wanted.data(), came.data(), i)) continue;
     const double a = load_double(dtype, wanted.data(), i), b = load_double(dtype, came.data(), i);
-    if (is_float && std::isnan(a) && std::isnan(b)) continue;
-    const bool is_wide = !is_float && has_bytes;  // a double cannot hold all of i64, and the bits differ
-    if ((!has_bytes || dtype == DType::boolean) && a == b && std::signbit(a) == std::signbit(b)) continue;
+    if (dtype == DType::boolean && a == b) continue;
+    const bool is_wide = !is_floating(dtype);  // a double cannot hold all of i64, and the bits differ
     if (exact || (is_wide && a == b) || !is_within(a, b, tolerance)) return i;
   }
   return -1;
@@ -191,8 +180,8 @@ std::string inputs_text(const Pattern& pattern, const std::vector<Tensor>& value
     const Tensor& tensor = values[i];
     if (!tensor.defined() || !tensor.meta.is_tensor()) continue;
     text += fmt::format("{}?{}", text.empty() ? "" : ", ", pattern.wildcards[i].name);
-    if (elements_in(tensor) == 0) text += " is empty";
-    if (elements_in(tensor) == 0) continue;
+    if (stored_elements(tensor) == 0) text += " is empty";
+    if (stored_elements(tensor) == 0) continue;
     const auto at = element_for(tensor, difference.shape, difference.element);
     const std::int64_t width = tensor.meta.rank() == 0 ? 1 : tensor.meta.shape.back().number();
     if (at) {
@@ -203,7 +192,7 @@ std::string inputs_text(const Pattern& pattern, const std::vector<Tensor>& value
       continue;
     }
     // The row with the same index, where there are as many.
-    const std::int64_t rows = elements_in(tensor) / width;
+    const std::int64_t rows = stored_elements(tensor) / width;
     const std::int64_t result_width = difference.shape.empty() ? 1 : difference.shape.back().number();
     const std::int64_t row = std::min(difference.element / std::max<std::int64_t>(result_width, 1), rows - 1);
     text += fmt::format(" has the row {}: {}", row, row_text(tensor, row * width, width));
@@ -222,7 +211,7 @@ std::optional<std::vector<Tensor>> uniform_values(const std::vector<Tensor>& val
     uniform[i] = copy_of(tensor);
     const DType dtype = tensor.meta.dtype;
     const bool has_bytes = dtype_info(dtype).block_elements == 1;
-    for (std::int64_t element = 0; element < elements_in(tensor); ++element) {
+    for (std::int64_t element = 0; element < stored_elements(tensor); ++element) {
       if (has_bytes)
         std::memcpy(uniform[i].data() + element * bytes_of(dtype, 1), tensor.data() + *at * bytes_of(dtype, 1),
                     static_cast<std::size_t>(bytes_of(dtype, 1)));
