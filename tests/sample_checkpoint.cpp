@@ -1,6 +1,7 @@
 #include "tests/sample_checkpoint.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -8,6 +9,7 @@
 
 #include "io/byte_alphabet.h"
 #include "io/checkpoint.h"
+#include "io/gguf_header.h"
 #include "io/safetensors_writer.h"
 #include "ir/sample.h"
 #include "tensor/block_format.h"
@@ -21,28 +23,24 @@ using nlohmann::json;
 constexpr const char* kEnd = "<end>";
 
 std::uint32_t ggml_id(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return 0;
-    case DType::f16:
-      return 1;
-    case DType::q4_0:
-      return 2;
-    case DType::q4_1:
-      return 3;
-    case DType::q8_0:
-      return 8;
-    case DType::bf16:
-      return 30;
-    default:
-      throw std::invalid_argument("a dtype that the sample's files do not have");
-  }
+  for (std::uint32_t id = 0; id < 64; ++id)
+    if (dtype_from_ggml(id) == dtype) return id;
+  throw std::invalid_argument("a dtype that GGUF files do not have");
 }
 
 std::int64_t width_of(const Tensor& tensor) { return tensor.meta.shape.back().number(); }
 std::int64_t rows_of(const Tensor& tensor) { return element_count(tensor.meta.shape).number() / width_of(tensor); }
 
+// Of block types that are only read the blocks are random, the same for the same values.
 Tensor stored_as(const Tensor& tensor, DType dtype) {
+  if (is_block(dtype) && block_format(dtype).quantize == nullptr) {
+    const std::int64_t count = element_count(tensor.meta.shape).number();
+    Tensor stored =
+        make_sample_tensor(SampleTensor("w", {count}, dtype), dtype,
+                           std::bit_cast<std::uint32_t>(*tensor.as<float>()) + static_cast<std::uint64_t>(count));
+    stored.meta = Meta::tensor(dtype, tensor.meta.shape);
+    return stored;
+  }
   Tensor stored = Tensor::empty(Meta::tensor(dtype, tensor.meta.shape));
   const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
   for (std::int64_t row = 0; row < rows_of(tensor); ++row) {

@@ -42,7 +42,8 @@ class SampleCheckpoint {
   // A folder with config.json, tokenizer.json and the weights in `files` files (an index from two on). Gives its path.
   std::string write_folder(const TemporaryFolder& folder, const std::string& name, DType dtype, int files = 1) const;
 
-  // The content of its GGUF file: matrices in the dtype (f32, f16, bf16, q8_0 or q4_1), vectors in f32.
+  // The content of its GGUF file: matrices in the dtype (f32, f16, bf16 or a block type), vectors in f32. Of block
+  // types that are only read, the matrices are random blocks.
   testing::GgufBytes gguf(DType dtype) const;
   std::string write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype) const;
 

@@ -63,7 +63,7 @@ typedef struct weft_message {
 
 /* ---- Types and tensors ---- */
 
-/* Element types. Block types hold 32 elements each, as in GGUF files. */
+/* Element types. Those from WEFT_Q4_0 on are the block types of GGUF files, of 32, 64 or 256 elements each. */
 enum {
   WEFT_F64 = 0,
   WEFT_F32 = 1,
@@ -86,6 +86,26 @@ enum {
   WEFT_Q4_0 = 18,
   WEFT_Q4_1 = 19,
   WEFT_Q8_0 = 20,
+  WEFT_Q5_0 = 21,
+  WEFT_Q5_1 = 22,
+  WEFT_IQ4_NL = 23,
+  WEFT_MXFP4 = 24,
+  WEFT_NVFP4 = 25,
+  WEFT_Q2_K = 26,
+  WEFT_Q3_K = 27,
+  WEFT_Q4_K = 28,
+  WEFT_Q5_K = 29,
+  WEFT_Q6_K = 30,
+  WEFT_IQ4_XS = 31,
+  WEFT_IQ3_S = 32,
+  WEFT_IQ3_XXS = 33,
+  WEFT_IQ2_S = 34,
+  WEFT_IQ2_XS = 35,
+  WEFT_IQ2_XXS = 36,
+  WEFT_IQ1_M = 37,
+  WEFT_IQ1_S = 38,
+  WEFT_TQ1_0 = 39,
+  WEFT_TQ2_0 = 40,
   WEFT_DTYPE_UNDER_TEST = 1000 /* only in samples: the sample runs with f32, bf16 and f16 */
 };
 

@@ -16,19 +16,19 @@ struct GgmlType {
 };
 
 // enum ggml_type of ggml/include/ggml.h. The gaps are types that ggml has dropped.
-constexpr std::array<GgmlType, 34> kGgmlTypes = {{
-    {0, "f32", DType::f32},       {1, "f16", DType::f16},        {2, "q4_0", DType::q4_0},
-    {3, "q4_1", DType::q4_1},     {6, "q5_0", std::nullopt},     {7, "q5_1", std::nullopt},
-    {8, "q8_0", DType::q8_0},     {9, "q8_1", std::nullopt},     {10, "q2_K", std::nullopt},
-    {11, "q3_K", std::nullopt},   {12, "q4_K", std::nullopt},    {13, "q5_K", std::nullopt},
-    {14, "q6_K", std::nullopt},   {15, "q8_K", std::nullopt},    {16, "iq2_xxs", std::nullopt},
-    {17, "iq2_xs", std::nullopt}, {18, "iq3_xxs", std::nullopt}, {19, "iq1_s", std::nullopt},
-    {20, "iq4_nl", std::nullopt}, {21, "iq3_s", std::nullopt},   {22, "iq2_s", std::nullopt},
-    {23, "iq4_xs", std::nullopt}, {24, "i8", DType::i8},         {25, "i16", DType::i16},
-    {26, "i32", DType::i32},      {27, "i64", DType::i64},       {28, "f64", DType::f64},
-    {29, "iq1_m", std::nullopt},  {30, "bf16", DType::bf16},     {34, "tq1_0", std::nullopt},
-    {35, "tq2_0", std::nullopt},  {39, "mxfp4", std::nullopt},   {40, "nvfp4", std::nullopt},
-    {41, "q1_0", std::nullopt},
+constexpr std::array<GgmlType, 35> kGgmlTypes = {{
+    {0, "f32", DType::f32},        {1, "f16", DType::f16},          {2, "q4_0", DType::q4_0},
+    {3, "q4_1", DType::q4_1},      {6, "q5_0", DType::q5_0},        {7, "q5_1", DType::q5_1},
+    {8, "q8_0", DType::q8_0},      {9, "q8_1", std::nullopt},       {10, "q2_K", DType::q2_k},
+    {11, "q3_K", DType::q3_k},     {12, "q4_K", DType::q4_k},       {13, "q5_K", DType::q5_k},
+    {14, "q6_K", DType::q6_k},     {15, "q8_K", std::nullopt},      {16, "iq2_xxs", DType::iq2_xxs},
+    {17, "iq2_xs", DType::iq2_xs}, {18, "iq3_xxs", DType::iq3_xxs}, {19, "iq1_s", DType::iq1_s},
+    {20, "iq4_nl", DType::iq4_nl}, {21, "iq3_s", DType::iq3_s},     {22, "iq2_s", DType::iq2_s},
+    {23, "iq4_xs", DType::iq4_xs}, {24, "i8", DType::i8},           {25, "i16", DType::i16},
+    {26, "i32", DType::i32},       {27, "i64", DType::i64},         {28, "f64", DType::f64},
+    {29, "iq1_m", DType::iq1_m},   {30, "bf16", DType::bf16},       {34, "tq1_0", DType::tq1_0},
+    {35, "tq2_0", DType::tq2_0},   {39, "mxfp4", DType::mxfp4},     {40, "nvfp4", DType::nvfp4},
+    {41, "q1_0", std::nullopt},    {42, "q2_0", std::nullopt},
 }};
 
 }  // namespace

@@ -50,9 +50,31 @@ double value(const SampleTensor& sample, bool integral, std::uint64_t seed, std:
   return 0;
 }
 
+// Formats that are only read get random bytes, drawn again until the largest value of the block is of this magnitude.
+constexpr float kLeastLargest = 0.125f, kGreatestLargest = 1.0f;
+
+void draw_block(DType dtype, std::uint64_t seed, std::byte* block) {
+  const DTypeInfo& info = dtype_info(dtype);
+  for (std::uint64_t index = 0;;) {
+    for (std::int64_t i = 0; i < info.block_bytes; ++i) block[i] = static_cast<std::byte>(mixed(mixed(seed) + index++));
+    float values[kMaxBlockElements];
+    dequantize_row(dtype, block, values, info.block_elements);
+    float largest = 0;
+    for (std::int64_t i = 0; i < info.block_elements && std::isfinite(largest); ++i)
+      largest = std::isnan(values[i]) ? INFINITY : std::max(largest, std::fabs(values[i]));
+    if (largest >= kLeastLargest && largest <= kGreatestLargest) return;
+  }
+}
+
 Tensor random_blocks(const Meta& meta, std::uint64_t seed) {
   Tensor tensor = Tensor::empty(meta);
   const std::int64_t elements = element_count(meta.shape).number();
+  if (block_format(meta.dtype).quantize == nullptr) {
+    const DTypeInfo& info = dtype_info(meta.dtype);
+    for (std::int64_t block = 0; block < elements / info.block_elements; ++block)
+      draw_block(meta.dtype, mixed(seed) + static_cast<std::uint64_t>(block), tensor.data() + block * info.block_bytes);
+    return tensor;
+  }
   std::vector<float> values(static_cast<std::size_t>(elements));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1f * static_cast<float>(normal(seed, i));
   quantize_row(meta.dtype, values.data(), tensor.data(), elements);

@@ -26,5 +26,8 @@ OP(cast) {
   op.sample({{"x", {5, 33}}}, {{"dtype", DType::bf16}});
   op.sample({{"x", {5, 33}}}, {{"dtype", DType::f16}});
   op.sample({{"x", {2, 16}}}, {{"dtype", DType::i8}});
-  for (const BlockFormat& format : block_formats()) op.sample({{"x", {3, 64}, format.dtype}}, {{"dtype", DType::f32}});
+  for (const BlockFormat& format : block_formats()) {
+    const std::int64_t width = 2 * dtype_info(format.dtype).block_elements;
+    op.sample({{"x", {3, width}, format.dtype}}, {{"dtype", DType::f32}});
+  }
 }

@@ -19,5 +19,6 @@ OP(embedding) {
   });
   op.sample({{"ids", {4}, DType::i64, Fill::indices, 40}, {"weight", {40, 64}}});
   op.sample({{"ids", {4}, DType::i32, Fill::indices, 40}, {"weight", {40, 64}, DType::q8_0}});
+  op.sample({{"ids", {4}, DType::i32, Fill::indices, 40}, {"weight", {40, 256}, DType::q6_k}});
   op.sample({{"ids", {1}, DType::i64, Fill::indices, 40}, {"weight", {40, 64}, DType::q4_1}}, {{"dtype", DType::bf16}});
 }

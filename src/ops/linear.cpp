@@ -1,5 +1,7 @@
 #include "ops/linear.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/op.h"
 #include "ir/shape_rules.h"
@@ -34,8 +36,9 @@ OP(linear) {
   op.sample({{"x", {5, 64}}, {"weight", {48, 64}}});
   op.sample({{"x", {1, 64}}, {"weight", {33, 64}}, {"bias", {33}}});
   for (const BlockFormat& format : block_formats()) {
-    op.sample({{"x", {7, 64}}, {"weight", {40, 64}, format.dtype}});
-    op.sample({{"x", {3, 96}}, {"weight", {64, 96}, format.dtype}});
+    const std::int64_t block = dtype_info(format.dtype).block_elements, depth = std::max<std::int64_t>(block, 64);
+    op.sample({{"x", {7, depth}}, {"weight", {40, depth}, format.dtype}});
+    op.sample({{"x", {3, depth + block}}, {"weight", {64, depth + block}, format.dtype}});
   }
   op.sample({{"x", {3, 40}}, {"weight", {64, 40}, DType::bf16}});
   op.sample({{"x", {3, 40}}, {"weight", {64, 40}, DType::f16}});

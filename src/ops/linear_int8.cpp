@@ -1,5 +1,7 @@
 #include "ops/linear_int8.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/op.h"
 #include "tensor/block_format.h"
@@ -26,21 +28,20 @@ OP(linear_int8) {
     USER_CHECK(scale.dtype == DType::f32 && scale.shape == groups,
                "[linear_int8] scale must be f32{} to match x: {}, but is {}", shape_text(groups), x.text(),
                scale.text());
-    USER_CHECK(is_block(weight.dtype) && block_format(weight.dtype).group == kGroup && weight.rank() == 2 &&
-                   weight.shape[1] == x.shape[1],
-               "[linear_int8] weight must be [N, {}] of a block type with groups of {} to match x: {}, but is {}",
-               x.shape[1].text(), kGroup, x.text(), weight.text());
+    USER_CHECK(is_block(weight.dtype) && weight.rank() == 2 && weight.shape[1] == x.shape[1],
+               "[linear_int8] weight must be [N, {}] of a block type to match x: {}, but is {}", x.shape[1].text(),
+               x.text(), weight.text());
     return std::vector<Meta>{Meta::tensor(request.attributes.at("dtype").dtype(), {x.shape[0], weight.shape[0]})};
   });
   for (const BlockFormat& format : block_formats()) {
-    if (format.group != 32) continue;
     const DType weight = format.dtype;
-    op.sample({{"x", {5, 96}, DType::i8, Fill::codes},
-               {"scale", {5, 3}, DType::f32, Fill::codes},
-               {"weight", {70, 96}, weight}});
-    op.sample({{"x", {1, 64}, DType::i8, Fill::codes},
-               {"scale", {1, 2}, DType::f32, Fill::codes},
-               {"weight", {32, 64}, weight}},
+    const std::int64_t block = dtype_info(weight).block_elements, depth = std::max<std::int64_t>(block, 64);
+    op.sample({{"x", {5, depth + block}, DType::i8, Fill::codes},
+               {"scale", {5, (depth + block) / 32}, DType::f32, Fill::codes},
+               {"weight", {70, depth + block}, weight}});
+    op.sample({{"x", {1, depth}, DType::i8, Fill::codes},
+               {"scale", {1, depth / 32}, DType::f32, Fill::codes},
+               {"weight", {32, depth}, weight}},
               {{"dtype", DType::bf16}});
   }
   op.tolerance(DType::f32, {});

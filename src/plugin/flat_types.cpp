@@ -14,13 +14,20 @@ struct DTypeRow {
 
 // The numbers of the flat interface never change, even if dtype.def does.
 constexpr DTypeRow kDTypes[] = {
-    {DType::f64, WEFT_F64},       {DType::f32, WEFT_F32},       {DType::f16, WEFT_F16},
-    {DType::bf16, WEFT_BF16},     {DType::i64, WEFT_I64},       {DType::i32, WEFT_I32},
-    {DType::i16, WEFT_I16},       {DType::i8, WEFT_I8},         {DType::u8, WEFT_U8},
-    {DType::u16, WEFT_U16},       {DType::u32, WEFT_U32},       {DType::boolean, WEFT_BOOL},
-    {DType::i4, WEFT_I4},         {DType::f8e4m3, WEFT_F8E4M3}, {DType::f8e4m3fnuz, WEFT_F8E4M3FNUZ},
-    {DType::f8e5m2, WEFT_F8E5M2}, {DType::f8e8m0, WEFT_F8E8M0}, {DType::f4e2m1, WEFT_F4E2M1},
-    {DType::q4_0, WEFT_Q4_0},     {DType::q4_1, WEFT_Q4_1},     {DType::q8_0, WEFT_Q8_0},
+    {DType::f64, WEFT_F64},         {DType::f32, WEFT_F32},       {DType::f16, WEFT_F16},
+    {DType::bf16, WEFT_BF16},       {DType::i64, WEFT_I64},       {DType::i32, WEFT_I32},
+    {DType::i16, WEFT_I16},         {DType::i8, WEFT_I8},         {DType::u8, WEFT_U8},
+    {DType::u16, WEFT_U16},         {DType::u32, WEFT_U32},       {DType::boolean, WEFT_BOOL},
+    {DType::i4, WEFT_I4},           {DType::f8e4m3, WEFT_F8E4M3}, {DType::f8e4m3fnuz, WEFT_F8E4M3FNUZ},
+    {DType::f8e5m2, WEFT_F8E5M2},   {DType::f8e8m0, WEFT_F8E8M0}, {DType::f4e2m1, WEFT_F4E2M1},
+    {DType::q4_0, WEFT_Q4_0},       {DType::q4_1, WEFT_Q4_1},     {DType::q8_0, WEFT_Q8_0},
+    {DType::q5_0, WEFT_Q5_0},       {DType::q5_1, WEFT_Q5_1},     {DType::iq4_nl, WEFT_IQ4_NL},
+    {DType::mxfp4, WEFT_MXFP4},     {DType::nvfp4, WEFT_NVFP4},   {DType::q2_k, WEFT_Q2_K},
+    {DType::q3_k, WEFT_Q3_K},       {DType::q4_k, WEFT_Q4_K},     {DType::q5_k, WEFT_Q5_K},
+    {DType::q6_k, WEFT_Q6_K},       {DType::iq4_xs, WEFT_IQ4_XS}, {DType::iq3_s, WEFT_IQ3_S},
+    {DType::iq3_xxs, WEFT_IQ3_XXS}, {DType::iq2_s, WEFT_IQ2_S},   {DType::iq2_xs, WEFT_IQ2_XS},
+    {DType::iq2_xxs, WEFT_IQ2_XXS}, {DType::iq1_m, WEFT_IQ1_M},   {DType::iq1_s, WEFT_IQ1_S},
+    {DType::tq1_0, WEFT_TQ1_0},     {DType::tq2_0, WEFT_TQ2_0},
 };
 
 std::int32_t flat_kind(MetaKind kind) {

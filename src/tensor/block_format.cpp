@@ -3,110 +3,42 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "base/error.h"
-#include "tensor/float16.h"
+#include "tensor/block_layouts.h"
 
 namespace weft {
 namespace {
 
-// Elements of one block at most, and groups of one block at most.
-constexpr std::int64_t kMaxElements = 256;
-constexpr std::int64_t kMaxGroups = 16;
-// Elements of a block of q4_0, q4_1 and q8_0.
-constexpr std::int64_t kElements = 32;
-constexpr std::int64_t kHalf = kElements / 2;
-
-float load_f16(const std::byte* address) {
-  std::uint16_t code = 0;
-  std::memcpy(&code, address, sizeof code);
-  return f16_to_f32(code);
-}
-
-void store_f16(std::byte* address, float value) {
-  const std::uint16_t code = f32_to_f16(value);
-  std::memcpy(address, &code, sizeof code);
-}
-
-// Byte j holds the code of element j (low nibble) and of element j + 16 (high nibble).
-void unpack_nibbles(const std::byte* bytes, int lowest_code, std::int8_t* codes) {
-  for (std::int64_t j = 0; j < kHalf; ++j) {
-    codes[j] = static_cast<std::int8_t>(std::to_integer<int>(bytes[j] & std::byte{0xf}) + lowest_code);
-    codes[j + kHalf] = static_cast<std::int8_t>(std::to_integer<int>(bytes[j] >> 4) + lowest_code);
-  }
-}
-
-float inverse(float d) { return d != 0.0f ? 1.0f / d : 0.0f; }
-
-// Codes in [0, 15] from values scaled into [0, 16). A scale whose reciprocal is infinite can leave that range.
-void store_nibbles(const float* scaled, float rounding, std::byte* bytes) {
-  const auto code = [&](float value) {
-    return static_cast<std::uint8_t>(std::fmin(std::fmax(value + rounding, 0.0f), 15.0f));
-  };
-  for (std::int64_t j = 0; j < kHalf; ++j)
-    bytes[j] = static_cast<std::byte>(code(scaled[j]) | code(scaled[j + kHalf]) << 4);
-}
-
-// q4_0, 18 bytes: f16 scale, 16 bytes of nibbles (code + 8). The scale is the element of largest magnitude / -8.
-void unpack_q4_0(const std::byte* block, std::int8_t* codes, float* scales, float*) {
-  scales[0] = load_f16(block);
-  unpack_nibbles(block + 2, -8, codes);
-}
-
-void quantize_q4_0(const float* x, std::byte* block) {
-  float largest = 0.0f;
-  for (std::int64_t j = 0; j < kElements; ++j)
-    if (std::fabs(x[j]) > std::fabs(largest)) largest = x[j];
-  const float d = largest / -8.0f;
-  const float id = inverse(d);
-  float scaled[kElements];
-  for (std::int64_t j = 0; j < kElements; ++j) scaled[j] = x[j] * id;
-  store_f16(block, d);
-  store_nibbles(scaled, 8.5f, block + 2);
-}
-
-// q4_1, 20 bytes: f16 scale, f16 minimum, 16 bytes of nibbles. The scale is (largest - smallest) / 15.
-void unpack_q4_1(const std::byte* block, std::int8_t* codes, float* scales, float* minimums) {
-  scales[0] = load_f16(block);
-  minimums[0] = load_f16(block + 2);
-  unpack_nibbles(block + 4, 0, codes);
-}
-
-void quantize_q4_1(const float* x, std::byte* block) {
-  const auto [smallest, largest] = std::minmax_element(x, x + kElements);
-  const float m = *smallest;
-  const float d = (*largest - m) / 15.0f;
-  const float id = inverse(d);
-  float scaled[kElements];
-  for (std::int64_t j = 0; j < kElements; ++j) scaled[j] = (x[j] - m) * id;
-  store_f16(block, d);
-  store_f16(block + 2, m);
-  store_nibbles(scaled, 0.5f, block + 4);
-}
-
-// q8_0, 34 bytes: f16 scale, 32 signed bytes. The scale is the largest magnitude / 127.
-void unpack_q8_0(const std::byte* block, std::int8_t* codes, float* scales, float*) {
-  scales[0] = load_f16(block);
-  std::memcpy(codes, block + 2, kElements);
-}
-
-void quantize_q8_0(const float* x, std::byte* block) {
-  float largest = 0.0f;
-  for (std::int64_t j = 0; j < kElements; ++j) largest = std::max(largest, std::fabs(x[j]));
-  const float d = largest / 127.0f;
-  const float id = inverse(d);
-  store_f16(block, d);
-  for (std::int64_t j = 0; j < kElements; ++j) {
-    const float code = std::fmin(std::fmax(std::round(x[j] * id), -128.0f), 127.0f);
-    block[2 + j] = static_cast<std::byte>(static_cast<std::int8_t>(code));
-  }
-}
+// The values of iq4_nl and iq4_xs, from ggml's kvalues_iq4nl (MIT licence).
+constexpr std::int8_t kNonLinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+// Twice the values of e2m1.
+constexpr std::int8_t kDoubledE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 constexpr std::array kFormats = {
-    BlockFormat{DType::q4_0, 32, 4, -8, false, unpack_q4_0, quantize_q4_0},
-    BlockFormat{DType::q4_1, 32, 4, 0, true, unpack_q4_1, quantize_q4_1},
-    BlockFormat{DType::q8_0, 32, 8, -128, false, unpack_q8_0, quantize_q8_0},
+    BlockFormat{DType::q4_0, 32, 4, -8, false, nullptr, blocks::unpack_q4_0, blocks::quantize_q4_0},
+    BlockFormat{DType::q4_1, 32, 4, 0, true, nullptr, blocks::unpack_q4_1, blocks::quantize_q4_1},
+    BlockFormat{DType::q8_0, 32, 8, -128, false, nullptr, blocks::unpack_q8_0, blocks::quantize_q8_0},
+    BlockFormat{DType::q5_0, 32, 5, -16, false, nullptr, blocks::unpack_q5_0, nullptr},
+    BlockFormat{DType::q5_1, 32, 5, 0, true, nullptr, blocks::unpack_q5_1, nullptr},
+    BlockFormat{DType::iq4_nl, 32, 4, 0, false, kNonLinear, blocks::unpack_q4_0, nullptr},
+    BlockFormat{DType::mxfp4, 32, 4, 0, false, kDoubledE2m1, blocks::unpack_mxfp4, nullptr},
+    BlockFormat{DType::nvfp4, 16, 4, 0, false, kDoubledE2m1, blocks::unpack_nvfp4, nullptr},
+    BlockFormat{DType::q2_k, 16, 2, 0, true, nullptr, blocks::unpack_q2_k, nullptr},
+    BlockFormat{DType::q3_k, 16, 3, -4, false, nullptr, blocks::unpack_q3_k, nullptr},
+    BlockFormat{DType::q4_k, 32, 4, 0, true, nullptr, blocks::unpack_q4_k, nullptr},
+    BlockFormat{DType::q5_k, 32, 5, 0, true, nullptr, blocks::unpack_q5_k, nullptr},
+    BlockFormat{DType::q6_k, 16, 6, -32, false, nullptr, blocks::unpack_q6_k, nullptr},
+    BlockFormat{DType::iq4_xs, 32, 4, 0, false, kNonLinear, blocks::unpack_iq4_xs, nullptr},
+    BlockFormat{DType::iq3_s, 32, 5, -16, false, nullptr, blocks::unpack_iq3_s, nullptr},
+    BlockFormat{DType::iq3_xxs, 32, 7, -64, false, nullptr, blocks::unpack_iq3_xxs, nullptr},
+    BlockFormat{DType::iq2_s, 16, 7, -64, false, nullptr, blocks::unpack_iq2_s, nullptr},
+    BlockFormat{DType::iq2_xs, 16, 7, -64, false, nullptr, blocks::unpack_iq2_xs, nullptr},
+    BlockFormat{DType::iq2_xxs, 32, 7, -64, false, nullptr, blocks::unpack_iq2_xxs, nullptr},
+    BlockFormat{DType::iq1_m, 16, 5, -16, false, nullptr, blocks::unpack_iq1_m, nullptr},
+    BlockFormat{DType::iq1_s, 32, 5, -16, false, nullptr, blocks::unpack_iq1_s, nullptr},
+    BlockFormat{DType::tq1_0, 32, 2, -1, false, nullptr, blocks::unpack_tq1_0, nullptr},
+    BlockFormat{DType::tq2_0, 32, 2, -1, false, nullptr, blocks::unpack_tq2_0, nullptr},
 };
 
 // Blocks in `count` elements.
@@ -117,16 +49,22 @@ std::int64_t block_count(DType dtype, std::int64_t count) {
   return count / elements;
 }
 
+int value_of(const BlockFormat& format, int code) {
+  return format.codebook == nullptr ? code + format.lowest_code : format.codebook[code];
+}
+
 void dequantize_block(const BlockFormat& format, const std::byte* block, float* values) {
-  std::int8_t codes[kMaxElements];
-  float scales[kMaxGroups], minimums[kMaxGroups];
-  format.unpack(block, codes, scales, minimums);
+  BlockParts parts;
+  format.unpack(block, parts);
   const std::int64_t groups = dtype_info(format.dtype).block_elements / format.group;
-  for (std::int64_t g = 0; g < groups; ++g)
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const float scale = parts.scale * parts.scales[g];
+    const float minimum = format.has_minimums ? parts.minimum * parts.minimums[g] : 0.0f;
     for (std::int64_t i = g * format.group; i < (g + 1) * format.group; ++i) {
-      const float product = scales[g] * static_cast<float>(codes[i]);
-      values[i] = format.has_minimums ? product + minimums[g] : product;
+      const float product = scale * static_cast<float>(value_of(format, parts.codes[i]));
+      values[i] = format.has_minimums ? product + minimum : product;
     }
+  }
 }
 
 }  // namespace
@@ -139,6 +77,27 @@ const BlockFormat& block_format(DType dtype) {
   return *found;
 }
 
+CodeRange code_range(const BlockFormat& format) {
+  CodeRange range{value_of(format, 0), value_of(format, 0)};
+  for (int code = 1; code < 1 << format.code_bits; ++code) {
+    range.least = std::min(range.least, value_of(format, code));
+    range.greatest = std::max(range.greatest, value_of(format, code));
+  }
+  return range;
+}
+
+void unpack_block(const BlockFormat& format, const std::byte* block, std::int8_t* codes, float* scales,
+                  float* minimums) {
+  BlockParts parts;
+  format.unpack(block, parts);
+  const std::int64_t elements = dtype_info(format.dtype).block_elements;
+  for (std::int64_t i = 0; i < elements; ++i) codes[i] = static_cast<std::int8_t>(value_of(format, parts.codes[i]));
+  for (std::int64_t g = 0; g < elements / format.group; ++g) {
+    scales[g] = parts.scale * parts.scales[g];
+    if (format.has_minimums) minimums[g] = parts.minimum * parts.minimums[g];
+  }
+}
+
 UnpackedRow unpack_row(const BlockFormat& format, const std::byte* blocks, std::int64_t count) {
   const DTypeInfo& info = dtype_info(format.dtype);
   const auto groups = static_cast<std::size_t>(count / format.group);
@@ -146,15 +105,15 @@ UnpackedRow unpack_row(const BlockFormat& format, const std::byte* blocks, std::
                   std::vector<float>(groups)};
   for (std::int64_t b = 0; b < block_count(format.dtype, count); ++b) {
     const std::int64_t first_group = b * (info.block_elements / format.group);
-    format.unpack(blocks + b * info.block_bytes, row.codes.data() + b * info.block_elements,
-                  row.scales.data() + first_group, row.minimums.data() + first_group);
+    unpack_block(format, blocks + b * info.block_bytes, row.codes.data() + b * info.block_elements,
+                 row.scales.data() + first_group, row.minimums.data() + first_group);
   }
   return row;
 }
 
 float load_block_element(DType dtype, const std::byte* blocks, std::int64_t index) {
   const DTypeInfo& info = dtype_info(dtype);
-  float values[kMaxElements];
+  float values[kMaxBlockElements];
   dequantize_block(block_format(dtype), blocks + index / info.block_elements * info.block_bytes, values);
   return values[index % info.block_elements];
 }
@@ -169,6 +128,7 @@ void dequantize_row(DType dtype, const std::byte* blocks, float* values, std::in
 void quantize_row(DType dtype, const float* values, std::byte* blocks, std::int64_t count) {
   const BlockFormat& format = block_format(dtype);
   const DTypeInfo& info = dtype_info(dtype);
+  CHECK(format.quantize != nullptr, "[{}] nothing is quantized to this type", dtype_text(dtype));
   for (std::int64_t i = 0; i < count; ++i)
     USER_CHECK(std::isfinite(values[i]), "[{}] only finite values can be quantized, but element {} is {}",
                dtype_text(dtype), i, values[i]);

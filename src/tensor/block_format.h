@@ -1,13 +1,14 @@
 #pragma once
 
 // ggml's block formats, as GGUF files store them: one row each in block_format.cpp. Every format is affine: a block
-// holds integer codes, and each group of consecutive elements has a scale and, in some formats, a minimum.
+// holds codes, and each group of consecutive elements has a scale and, in some formats, a minimum.
 //
 //   value = scale * code             without minimums
 //   value = scale * code + minimum   with minimums (a product, then a sum, each rounded to f32)
 //
-// Sizes of a block are in dtype.def. What a file stores in more steps than this (scales of scales) is unpacked to these
-// numbers with the roundings of ggml's own dequantizers, so that values are equal bit for bit.
+// Sizes of a block are in dtype.def. The scale of a group is a number of the block times a number of the group, and so
+// is its minimum. Both products are exact in f32 or have the rounding of ggml's own dequantizers, so that values are
+// equal bit for bit.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,21 +19,46 @@
 
 namespace weft {
 
+// Elements and groups of one block at most.
+inline constexpr int kMaxBlockElements = 256;
+inline constexpr int kMaxBlockGroups = 16;
+
+// What a block stores. A format of one scale for the block has 1 for each group.
+struct BlockParts {
+  float scale;
+  float minimum;
+  float scales[kMaxBlockGroups];
+  float minimums[kMaxBlockGroups];
+  std::uint8_t codes[kMaxBlockElements];  // as stored: without sign, before the codebook
+};
+
 struct BlockFormat {
   DType dtype;
-  int group;      // consecutive elements with one scale; divides the block's elements
-  int code_bits;  // codes are in [lowest_code, lowest_code + 2^code_bits)
-  int lowest_code;
+  int group;        // consecutive elements with one scale; 16 or 32, divides the block's elements
+  int code_bits;    // stored codes are in [0, 2^code_bits)
+  int lowest_code;  // the value of the stored code 0, if there is no codebook
   bool has_minimums;
-  // Writes all codes of one block and a scale (and a minimum, if the format has them) for each of its groups.
-  void (*unpack)(const std::byte* block, std::int8_t* codes, float* scales, float* minimums);
-  // As ggml's reference quantizer does for one block of finite values.
+  const std::int8_t* codebook;  // the values of the 16 stored codes; null if a value is the stored code + lowest_code
+  // Writes all codes of one block, its scale, and a scale for each of its groups; in formats with minimums also those.
+  void (*unpack)(const std::byte* block, BlockParts& parts);
+  // As ggml's reference quantizer does for one block of finite values; null for formats that are only read.
   void (*quantize)(const float* values, std::byte* block);
 };
 
 std::span<const BlockFormat> block_formats();
 // InternalError when `dtype` is not a block type.
 const BlockFormat& block_format(DType dtype);
+
+// The least and the greatest value of a code.
+struct CodeRange {
+  int least;
+  int greatest;
+};
+CodeRange code_range(const BlockFormat& format);
+
+// Writes the values of all codes of one block, and the scale of each group; the minimum, too, if the format has them.
+void unpack_block(const BlockFormat& format, const std::byte* block, std::int8_t* codes, float* scales,
+                  float* minimums);
 
 // A row of blocks as codes with a scale and a minimum (0 in formats without minimums) for each group.
 struct UnpackedRow {
@@ -46,7 +72,7 @@ UnpackedRow unpack_row(const BlockFormat& format, const std::byte* blocks, std::
 // Element `index` of a row of blocks. InternalError when `dtype` is not a block type.
 float load_block_element(DType dtype, const std::byte* blocks, std::int64_t index);
 void dequantize_row(DType dtype, const std::byte* blocks, float* values, std::int64_t count);
-// Values must be finite (UserError otherwise).
+// Values must be finite (UserError otherwise). InternalError for a format that is only read.
 void quantize_row(DType dtype, const float* values, std::byte* blocks, std::int64_t count);
 
 }  // namespace weft

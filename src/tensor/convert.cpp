@@ -1,5 +1,6 @@
 #include "tensor/convert.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -216,13 +217,25 @@ void store_integer(DType dtype, std::byte* row, std::int64_t index, std::int64_t
   }
 }
 
+// Converts whole blocks. Values are dequantized to f32 first, a part of the row at a time.
+static void dequantize_into(DType from, const std::byte* source, DType to, std::byte* target, std::int64_t count) {
+  if (to == DType::f32) return dequantize_row(from, source, reinterpret_cast<float*>(target), count);
+  constexpr std::int64_t kPart = kMaxBlockElements;
+  float values[kPart];
+  for (std::int64_t first = 0; first < count; first += kPart) {
+    const std::int64_t part = std::min(kPart, count - first);
+    dequantize_row(from, source + bytes_of(from, first), values, part);
+    convert_row(DType::f32, reinterpret_cast<const std::byte*>(values), to, target + bytes_of(to, first), part);
+  }
+}
+
 void convert_row(DType from, const std::byte* source, DType to, std::byte* target, std::int64_t count) {
   if (count == 0) return;
   if (from == to) return copy_row(from, source, target, count);
   if (is_block(to)) fail_block_store(to);
   const bool whole = !is_floating(from) && !is_block(from);
-  if (is_block(from) && to == DType::f32 && count % dtype_info(from).block_elements == 0) {
-    dequantize_row(from, source, reinterpret_cast<float*>(target), count);
+  if (is_block(from) && count % dtype_info(from).block_elements == 0) {
+    dequantize_into(from, source, to, target, count);
   } else if (from == DType::f16 && to == DType::f32) {
     for (std::int64_t i = 0; i < count; ++i) store_as(target, i, f16_to_f32(load_as<std::uint16_t>(source, i)));
   } else if (from == DType::bf16 && to == DType::f32) {

@@ -178,8 +178,8 @@ TEST(Gguf, RefusesBrokenTensors) {
   expect_refused(with({1ULL << 32, 1ULL << 32}, kGgmlF32), "product fits 63 bits");
   expect_refused(with({1ULL << 62}, kGgmlF32), "63 bits of bytes");
   expect_refused(with({16, 2}, kGgmlQ4_1), "rows of a multiple of 32 elements, but of 16");
-  expect_refused(with({256}, kGgmlQ6K),
-                 "tensor blk.0.w has type q6_K, which is not supported yet; supported: f32, f16,");
+  expect_refused(with({255}, kGgmlQ6K), "rows of a multiple of 256 elements, but of 255");
+  expect_refused(with({128}, 41), "tensor blk.0.w has type q1_0, which is not supported yet; supported: f32, f16,");
   expect_refused(with({256}, 99), "type id 99, which is not known");
   expect_refused(with({32}, kGgmlF32, 16), "multiple of 32, but its offset is 16");
   expect_refused(with({32}, kGgmlF32, 4096), "inside the file");

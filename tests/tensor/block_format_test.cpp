@@ -8,14 +8,17 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "ir/sample.h"
 #include "tensor/float16.h"
 #include "tests/tensor/random_source.h"
 
 namespace weft::block_format_test {
 
+// The formats that are also written.
 std::vector<DType> dtypes() {
   std::vector<DType> all;
-  for (const BlockFormat& format : block_formats()) all.push_back(format.dtype);
+  for (const BlockFormat& format : block_formats())
+    if (format.quantize != nullptr) all.push_back(format.dtype);
   return all;
 }
 
@@ -70,26 +73,33 @@ TEST(BlockFormat, EveryBlockTypeHasARow) {
     const auto dtype = static_cast<DType>(i);
     if (is_block(dtype)) {
       const BlockFormat& format = block_format(dtype);
+      const CodeRange range = code_range(format);
       EXPECT_EQ(dtype_info(dtype).block_elements % format.group, 0) << dtype_text(dtype);
-      EXPECT_GE(format.lowest_code, -128);
-      EXPECT_LE(format.lowest_code + (1 << format.code_bits) - 1, 127);
+      EXPECT_LE(dtype_info(dtype).block_elements, kMaxBlockElements) << dtype_text(dtype);
+      EXPECT_LE(dtype_info(dtype).block_elements / format.group, kMaxBlockGroups) << dtype_text(dtype);
+      EXPECT_TRUE(format.group == 16 || format.group == 32) << dtype_text(dtype);
+      EXPECT_TRUE(format.codebook == nullptr || format.code_bits == 4) << dtype_text(dtype);
+      EXPECT_GE(range.least, -128) << dtype_text(dtype);
+      EXPECT_LE(range.greatest, 127) << dtype_text(dtype);
     } else {
       EXPECT_THROW(block_format(dtype), InternalError) << dtype_text(dtype);
     }
   }
 }
 
-TEST(BlockFormat, ElementsEqualRows) {
-  RandomSource random(6);
-  for (const DType dtype : dtypes()) {
-    std::vector<std::byte> blocks(static_cast<std::size_t>(bytes_of(dtype, 96)));
-    for (std::byte& byte : blocks) byte = static_cast<std::byte>(random.integer(0, 255));
-    for (std::int64_t b = 0; b < 3; ++b)  // finite scales
-      for (std::int64_t k = 1; k < 4; k += 2)
-        blocks[static_cast<std::size_t>(b * dtype_info(dtype).block_bytes + k)] &= std::byte{0x3f};
-    const std::vector<float> values = dequantized(dtype, blocks, 96);
-    for (std::int64_t i = 0; i < 96; ++i)
-      EXPECT_EQ(load_block_element(dtype, blocks.data(), i), values[static_cast<std::size_t>(i)]);
+TEST(BlockFormat, ElementsAndUnpackedRowsEqualRows) {
+  for (const BlockFormat& format : block_formats()) {
+    const std::int64_t count = 3 * dtype_info(format.dtype).block_elements;
+    const Tensor blocks = make_sample_tensor(SampleTensor("x", {count}, format.dtype), format.dtype, 6);
+    std::vector<float> values(static_cast<std::size_t>(count));
+    dequantize_row(format.dtype, blocks.data(), values.data(), count);
+    const UnpackedRow row = unpack_row(format, blocks.data(), count);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(load_block_element(format.dtype, blocks.data(), static_cast<std::int64_t>(i)), values[i]);
+      const std::size_t group = i / static_cast<std::size_t>(format.group);
+      ASSERT_EQ(row.scales[group] * static_cast<float>(row.codes[i]) + row.minimums[group], values[i])
+          << dtype_text(format.dtype) << " element " << i;
+    }
   }
 }
 
@@ -162,6 +172,8 @@ TEST(BlockFormat, RefuseWhatIsNotFiniteOrNotWhole) {
   std::vector<std::byte> blocks(64);
   EXPECT_THROW(dequantize_row(DType::q4_0, blocks.data(), values.data(), 31), InternalError);
   EXPECT_THROW(dequantize_row(DType::f32, blocks.data(), values.data(), 32), InternalError);
+  EXPECT_THROW(quantize_row(DType::q6_k, std::vector<float>(256).data(), std::vector<std::byte>(210).data(), 256),
+               InternalError);
 }
 
 }  // namespace weft::block_format_test

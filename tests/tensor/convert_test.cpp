@@ -1,12 +1,14 @@
 #include "tensor/convert.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "ir/sample.h"
 #include "tensor/block_format.h"
 #include "tensor/float16.h"
 
@@ -119,22 +121,21 @@ TEST(Convert, RowsEqualElementsForEveryPair) {
 }
 
 TEST(Convert, BlocksBecomeFloatsButNothingBecomesBlocks) {
-  std::vector<float> values(64);
-  for (std::size_t i = 0; i < 64; ++i) values[i] = static_cast<float>(i) - 31.0f;
   for (const BlockFormat& format : block_formats()) {
     const DType dtype = format.dtype;
-    std::vector<std::byte> blocks(static_cast<std::size_t>(bytes_of(dtype, 64)));
-    quantize_row(dtype, values.data(), blocks.data(), 64);
-    std::vector<float> wide(64);
-    std::vector<std::uint16_t> half(64);
-    convert_row(dtype, blocks.data(), DType::f32, reinterpret_cast<std::byte*>(wide.data()), 64);
-    convert_row(dtype, blocks.data(), DType::f16, reinterpret_cast<std::byte*>(half.data()), 64);
-    for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(half[i], f32_to_f16(wide[i]));
-    std::vector<std::byte> copy(blocks.size());
-    convert_row(dtype, blocks.data(), dtype, copy.data(), 64);
-    EXPECT_EQ(copy, blocks);
-    EXPECT_THROW(convert_row(DType::f32, copy.data(), dtype, blocks.data(), 32), UserError);
-    EXPECT_THROW(store_float(dtype, blocks.data(), 0, 1.0f), UserError);
+    const std::int64_t count = 2 * dtype_info(dtype).block_elements;
+    const Tensor blocks = make_sample_tensor(SampleTensor("x", {count}, dtype), dtype, 1);
+    const auto size = static_cast<std::size_t>(count);
+    std::vector<float> wide(size);
+    std::vector<std::uint16_t> half(size);
+    convert_row(dtype, blocks.data(), DType::f32, reinterpret_cast<std::byte*>(wide.data()), count);
+    convert_row(dtype, blocks.data(), DType::f16, reinterpret_cast<std::byte*>(half.data()), count);
+    for (std::size_t i = 0; i < size; ++i) EXPECT_EQ(half[i], f32_to_f16(wide[i]));
+    std::vector<std::byte> copy(static_cast<std::size_t>(bytes_of(dtype, count)));
+    convert_row(dtype, blocks.data(), dtype, copy.data(), count);
+    EXPECT_EQ(std::memcmp(copy.data(), blocks.data(), copy.size()), 0);
+    EXPECT_THROW(convert_row(DType::f32, blocks.data(), dtype, copy.data(), count), UserError);
+    EXPECT_THROW(store_float(dtype, copy.data(), 0, 1.0f), UserError);
   }
 }
 

@@ -33,7 +33,8 @@ Verdict supports(bool wide_sums, const KernelRequest& request) {
   if (!weight.packed.empty()) return Verdict::no("reads plain weights, not " + weight.text());
   if (!is_block(weight.dtype) || block_format(weight.dtype).group != kGroup)
     return Verdict::no(fmt::format("wants a weight in groups of {} codes, not {}", kGroup, weight.text()));
-  if (block_format(weight.dtype).code_bits == 8 && !wide_sums)
+  const CodeRange range = code_range(block_format(weight.dtype));
+  if (range.greatest - range.least > 127 && !wide_sums)
     return Verdict::no("without VNNI oneDNN's sums of 8-bit products saturate at 16 bits");
   if (!weight.shape[0].is_number() || !weight.shape[1].is_number())
     return Verdict::no(fmt::format("wants a weight of known size, not {}", weight.text()));
@@ -72,6 +73,7 @@ struct Call {
   std::int64_t x_stride;
   const TensorView& weight;
   const BlockFormat& format;
+  int least_code;
   float* scales;
   float* terms;
 };
@@ -93,10 +95,10 @@ void unpack_slice(const Call& all, std::int64_t first_column, std::int64_t width
   const std::byte* block = all.weight.data + first_column * blocks * info.block_bytes;
   auto* codes = reinterpret_cast<std::int8_t*>(slice.codes);
   for (std::int64_t i = 0; i < width * blocks; ++i)
-    all.format.unpack(block + i * info.block_bytes, codes + i * info.block_elements, slice.scales + i * groups,
-                      slice.minimums + i * groups);
+    unpack_block(all.format, block + i * info.block_bytes, codes + i * info.block_elements, slice.scales + i * groups,
+                 slice.minimums + i * groups);
   for (std::int64_t i = 0; i < width * all.depth; ++i)
-    slice.codes[i] = static_cast<std::uint8_t>(codes[i] - all.format.lowest_code);
+    slice.codes[i] = static_cast<std::uint8_t>(codes[i] - all.least_code);
 }
 
 // sums += scale of the weight * scale * products (+ minimum * term), over the rows of one column and group.
@@ -116,7 +118,7 @@ void add_group(const Call& all, const Slice& slice, std::int64_t column, std::in
 void multiply_block(const Call& all, const Slice& slice, std::int64_t width, std::int64_t first_row,
                     std::int64_t height, std::int32_t* products, float* sums) {
   std::fill(sums, sums + width * kBlockRows, 0.0f);
-  const auto zero = static_cast<std::uint8_t>(-all.format.lowest_code);
+  const auto zero = static_cast<std::uint8_t>(-all.least_code);
   const OneThread one_thread;
   for (std::int64_t group = 0; group < all.groups; ++group) {
     const std::int32_t no_offset = 0;
@@ -157,6 +159,7 @@ void run(const KernelCall& call) {
                  rows > 1 ? x.stride[0] : depth,
                  weight,
                  block_format(weight.dtype),
+                 code_range(block_format(weight.dtype)).least,
                  reinterpret_cast<float*>(call.scratch.data()),
                  reinterpret_cast<float*>(call.scratch.data() + table)};
   call.threads.run(

@@ -51,6 +51,9 @@ void linear(const KernelCall& call) {
   }
 }
 
+// Elements of x with one scale.
+constexpr std::int64_t kGroupOfX = 32;
+
 void linear_int8(const KernelCall& call) {
   const TensorView& x = call.operands[0];
   const TensorView& scale = call.operands[1];
@@ -69,7 +72,8 @@ void linear_int8(const KernelCall& call) {
           dot += unpacked.codes[static_cast<std::size_t>(i)] * code;
           sum += code;
         }
-        const float s = scale.as<float>()[row * scale.stride[0] + g * scale.stride[1]];
+        const std::int64_t group_of_x = g * format.group / kGroupOfX;
+        const float s = scale.as<float>()[row * scale.stride[0] + group_of_x * scale.stride[1]];
         f = std::fma(static_cast<float>(dot), unpacked.scales[static_cast<std::size_t>(g)] * s, f);
         if (format.has_minimums)
           f = std::fma(unpacked.minimums[static_cast<std::size_t>(g)], s * static_cast<float>(sum), f);
