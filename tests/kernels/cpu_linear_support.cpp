@@ -5,24 +5,24 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "ir/sample.h"
+#include "tensor/block_format.h"
 #include "tensor/convert.h"
-#include "tensor/float16.h"
 #include "tests/kernels/guarded_memory.h"
 
 namespace weft {
 namespace {
 
-std::int64_t number_of(const Dim& dim) { return dim.number(); }
-
-const std::byte* block_of(const Tensor& weight, std::int64_t row, std::int64_t group) {
-  const std::int64_t groups = number_of(weight.meta.shape[1]) / 32;
-  return weight.data() + (row * groups + group) * dtype_info(weight.meta.dtype).block_bytes;
-}
-
-float half_at(const std::byte* from) {
-  std::uint16_t code;
-  std::memcpy(&code, from, 2);
-  return f16_to_f32(code);
+// Random bytes with scales as random_weight promises them.
+void fill_blocks(DType dtype, std::mt19937& random, std::byte* blocks, std::int64_t count) {
+  const std::int64_t bytes = dtype_info(dtype).block_bytes;
+  for (std::byte* at = blocks; at < blocks + count * bytes; at += bytes) {
+    for (std::int64_t i = 0; i < bytes; ++i) at[i] = static_cast<std::byte>(random());
+    for (int i = 0; i < (dtype == DType::q4_1 ? 2 : 1); ++i) {
+      const std::uint16_t half = static_cast<std::uint16_t>((random() & 0x8000u) | random() % 0x3c01u);
+      std::memcpy(at + 2 * i, &half, 2);
+    }
+  }
 }
 
 }  // namespace
@@ -71,22 +71,17 @@ Tensor LinearFamily::pack(const Tensor& plain) const {
   ThreadPool one(1);
   for (const auto& [name, packing] : registry_.packings())
     if (packing.accepts(plain.meta, device_)) return pack_weight(packing, {&plain, 1}, one);
-  CHECK(false, "no packing accepts {}", plain.meta.text());
+  CHECK(is_block(plain.meta.dtype), "no packing accepts {}", plain.meta.text());
+  return plain;
 }
 
 Tensor random_weight(DType dtype, std::int64_t columns, std::int64_t depth, std::uint32_t seed) {
   if (!is_block(dtype)) return random_floats(dtype, {columns, depth}, seed);
+  if (block_format(dtype).quantize == nullptr)
+    return make_sample_tensor(SampleTensor("weight", {columns, depth}, dtype), dtype, seed);
   std::mt19937 random(seed);
   Tensor weight = Tensor::empty(Meta::tensor(dtype, {columns, depth}));
-  const DTypeInfo& info = dtype_info(dtype);
-  for (std::int64_t block = 0; block < columns * depth / 32; ++block) {
-    std::byte* at = weight.data() + block * info.block_bytes;
-    for (std::int64_t i = 0; i < info.block_bytes; ++i) at[i] = static_cast<std::byte>(random());
-    for (int i = 0; i < (dtype == DType::q4_1 ? 2 : 1); ++i) {
-      const std::uint16_t half = static_cast<std::uint16_t>((random() & 0x8000u) | random() % 0x3c01u);
-      std::memcpy(at + 2 * i, &half, 2);
-    }
-  }
+  fill_blocks(dtype, random, weight.data(), columns * depth / 32);
   return weight;
 }
 
@@ -99,21 +94,15 @@ Tensor random_floats(DType dtype, Shape shape, std::uint32_t seed) {
   return tensor;
 }
 
-int weight_code(const Tensor& weight, std::int64_t row, std::int64_t k) {
-  const std::byte* block = block_of(weight, row, k / 32);
-  const int i = static_cast<int>(k % 32);
-  if (weight.meta.dtype == DType::q8_0) return static_cast<std::int8_t>(std::to_integer<int>(block[2 + i]));
-  const std::byte both = block[(weight.meta.dtype == DType::q4_1 ? 4 : 2) + i % 16];
-  const int code = std::to_integer<int>(i < 16 ? both & std::byte{15} : both >> 4);
-  return weight.meta.dtype == DType::q4_0 ? code - 8 : code;
+std::vector<DType> block_types() {
+  std::vector<DType> types;
+  for (const BlockFormat& format : block_formats()) types.push_back(format.dtype);
+  return types;
 }
 
-float weight_scale(const Tensor& weight, std::int64_t row, std::int64_t group) {
-  return half_at(block_of(weight, row, group));
-}
-
-float weight_minimum(const Tensor& weight, std::int64_t row, std::int64_t group) {
-  return half_at(block_of(weight, row, group) + 2);
+std::int64_t whole_blocks(DType dtype, std::int64_t depth) {
+  const std::int64_t elements = dtype_info(dtype).block_elements;
+  return (depth + elements - 1) / elements * elements;
 }
 
 }  // namespace weft

@@ -38,7 +38,7 @@ class LinearFamily {
               const Meta& result);
   // From now on calls run this instead of the op's own code.
   void run_with(std::function<void(const KernelCall&)> run) { run_ = std::move(run); }
-  // The packed form of a plain weight.
+  // The packed form of a plain weight; itself if its type has none.
   Tensor pack(const Tensor& plain) const;
 
  private:
@@ -49,14 +49,14 @@ class LinearFamily {
   std::function<void(const KernelCall&)> run_;
 };
 
-// A weight [columns, depth] of arbitrary codes; scales are finite f16 of all magnitudes up to 1, subnormals and zeros
-// among them. Of the float types, values in [-1, 1].
+// A weight [columns, depth] of arbitrary codes. Scales of q4_0, q4_1 and q8_0 are finite f16 of all magnitudes up to 1,
+// subnormals and zeros among them; of other block types the largest value of each block is between 1/8 and 1. Of the
+// float types, values are in [-1, 1].
 Tensor random_weight(DType dtype, std::int64_t columns, std::int64_t depth, std::uint32_t seed);
 Tensor random_floats(DType dtype, Shape shape, std::uint32_t seed);
 
-// Signed code `k` of a row of a block weight (q4_0: minus 8), and its group's d and m.
-int weight_code(const Tensor& weight, std::int64_t row, std::int64_t k);
-float weight_scale(const Tensor& weight, std::int64_t row, std::int64_t group);
-float weight_minimum(const Tensor& weight, std::int64_t row, std::int64_t group);
+std::vector<DType> block_types();
+// The least depth from `depth` on that is whole blocks.
+std::int64_t whole_blocks(DType dtype, std::int64_t depth);
 
 }  // namespace weft

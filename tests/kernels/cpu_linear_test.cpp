@@ -13,8 +13,13 @@
 
 namespace weft::cpu_linear_test {
 
-constexpr DType kWeightTypes[] = {DType::f32, DType::f16, DType::bf16, DType::q4_0, DType::q4_1, DType::q8_0};
 constexpr DType kFloatTypes[] = {DType::f32, DType::f16, DType::bf16};
+
+std::vector<DType> weight_types() {
+  std::vector<DType> types = block_types();
+  types.insert(types.begin(), std::begin(kFloatTypes), std::end(kFloatTypes));
+  return types;
+}
 
 // Row-major f32 of a float or block tensor.
 std::vector<float> widened(const Tensor& tensor) {
@@ -72,9 +77,10 @@ TEST(CpuLinear, SumsInOrderOfDepthForEveryTypeAndInstructionSet) {
   for (const std::string& ceiling : cpu_features_to_try()) {
     LinearFamily family(ceiling, 1);
     const bool fused = family.features() > CpuFeatures::baseline;
-    for (const DType dtype : kWeightTypes) {
+    for (const DType dtype : weight_types()) {
       for (const std::int64_t columns : {1, 32, 45}) {
-        for (const std::int64_t depth : {32, 288}) {
+        for (const std::int64_t wanted_depth : {32, 288}) {
+          const std::int64_t depth = whole_blocks(dtype, wanted_depth);
           const Tensor weight = random_weight(dtype, columns, depth, 1);
           for (const DType rows : kFloatTypes) {
             const Tensor x = random_floats(rows, {7, depth}, 2);
@@ -91,7 +97,7 @@ TEST(CpuLinear, SumsInOrderOfDepthForEveryTypeAndInstructionSet) {
 TEST(CpuLinear, IsNearTheTrueSum) {
   const std::int64_t depth = 1536;
   const Tensor x = random_floats(DType::f32, {3, depth}, 3);
-  for (const DType dtype : kWeightTypes) {
+  for (const DType dtype : weight_types()) {
     const Tensor weight = random_weight(dtype, 64, depth, 4);
     const std::vector<float> columns = widened(weight);
     for (const std::string& ceiling : cpu_features_to_try()) {
@@ -160,8 +166,9 @@ TEST(CpuLinear, AddsTheBiasBeforeItRounds) {
 }
 
 TEST(CpuLinear, ReadsPlainWeightsToTheSameBits) {
-  for (const DType dtype : kWeightTypes) {
-    const Tensor weight = random_weight(dtype, 200, 96, 12), x = random_floats(DType::f32, {130, 96}, 13);
+  for (const DType dtype : weight_types()) {
+    const std::int64_t depth = whole_blocks(dtype, 96);
+    const Tensor weight = random_weight(dtype, 200, depth, 12), x = random_floats(DType::f32, {130, depth}, 13);
     LinearFamily family("", 2);
     SCOPED_TRACE(weight.meta.text());
     expect_bits(run(family, x, weight), widened(run(family, x, family.pack(weight))));
@@ -190,11 +197,12 @@ TEST(CpuLinear, RunsOnEmulatedVectors) {
   for (const cpu::LinearVariant* variant : {&cpu::kLinearEmulatedPairs, &cpu::kLinearEmulatedDots}) {
     LinearFamily family("baseline", 1);
     family.run_with([variant](const KernelCall& call) { cpu::run_linear(*variant, call); });
-    for (const DType dtype : kWeightTypes) {
+    for (const DType dtype : weight_types()) {
       for (const DType rows : kFloatTypes) {
         for (std::int64_t count = 1; count <= 17; count += 4) {
           // The emulated product of pairs rounds as two multiply-adds do, so it is the same chain.
-          const Tensor weight = random_weight(dtype, 33, 160, 16), x = random_floats(rows, {count, 160}, 17);
+          const std::int64_t depth = whole_blocks(dtype, 160);
+          const Tensor weight = random_weight(dtype, 33, depth, 16), x = random_floats(rows, {count, depth}, 17);
           SCOPED_TRACE(x.meta.text() + " " + weight.meta.text());
           expect_bits(run(family, x, family.pack(weight)), chained(x, weight, nullptr, true));
         }
@@ -219,8 +227,9 @@ TEST(CpuLinear, RefusesWithAReason) {
 }
 
 TEST(CpuEmbedding, ConvertsRowsOfPlainAndPackedWeights) {
-  for (const DType dtype : kWeightTypes) {
-    const Tensor weight = random_weight(dtype, 70, 96, 18);
+  for (const DType dtype : weight_types()) {
+    const std::int64_t depth = whole_blocks(dtype, 96);
+    const Tensor weight = random_weight(dtype, 70, depth, 18);
     const std::vector<std::int64_t> rows = {69, 0, 31, 32, 33, 0};
     for (const DType result : kFloatTypes) {
       for (const DType ids_type : {DType::i64, DType::i32}) {
@@ -230,15 +239,13 @@ TEST(CpuEmbedding, ConvertsRowsOfPlainAndPackedWeights) {
         LinearFamily family("", 2);
         for (const Tensor& form : {weight, family.pack(weight)}) {
           SCOPED_TRACE(form.meta.text() + " to " + std::string(dtype_text(result)));
-          const Meta meta = Meta::tensor(result, {ids.meta.shape[0], 96});
+          const Meta meta = Meta::tensor(result, {ids.meta.shape[0], depth});
           const Tensor found = family.call("embedding", {ids, form}, {{"dtype", result}}, meta);
           for (std::size_t i = 0; i < rows.size(); ++i) {
-            std::byte wanted[96 * 4];
-            convert_row(dtype, weight.data() + rows[i] * bytes_of(dtype, 96), result, wanted, 96);
-            const std::int64_t bytes = bytes_of(result, 96);
-            ASSERT_EQ(std::memcmp(found.data() + static_cast<std::int64_t>(i) * bytes, wanted,
-                                  static_cast<std::size_t>(bytes)),
-                      0)
+            const std::int64_t bytes = bytes_of(result, depth);
+            std::vector<std::byte> wanted(static_cast<std::size_t>(bytes));
+            convert_row(dtype, weight.data() + rows[i] * bytes_of(dtype, depth), result, wanted.data(), depth);
+            ASSERT_EQ(std::memcmp(found.data() + static_cast<std::int64_t>(i) * bytes, wanted.data(), wanted.size()), 0)
                 << "row " << rows[i];
           }
         }
@@ -282,6 +289,24 @@ TEST(CpuPacking, FillsWholeCacheLines) {
   EXPECT_EQ(bytes("f32x32", DType::f32, 32, 3), 3 * 128);
   EXPECT_EQ(bytes("bf16x32", DType::bf16, 32, 3), 2 * 128);
   EXPECT_EQ(bytes("f16x32", DType::f16, 32, 3), 3 * 64);
+  EXPECT_EQ(bytes("q6kx32", DType::q6_k, 32, 512), 2 * 32 * 210);
+}
+
+TEST(CpuPacking, TakesHardlyMoreMemoryThanTheFile) {
+  LinearFamily family("", 1);
+  constexpr std::int64_t kColumns = 64, kDepth = 512;
+  int packed = 0;
+  for (const DType dtype : block_types()) {
+    const Meta plain = Meta::tensor(dtype, {kColumns, kDepth});
+    for (const auto& [name, packing] : family.registry().packings()) {
+      if (!packing.accepts(plain, describe_cpu("", 1))) continue;
+      ++packed;
+      EXPECT_EQ(packing.bytes(plain) % 64, 0) << name;
+      EXPECT_LE(static_cast<double>(packing.bytes(plain)), 1.07 * static_cast<double>(plain.bytes().number()))
+          << name << " of " << dtype_text(dtype);
+    }
+  }
+  EXPECT_EQ(packed, 13);
 }
 
 TEST(CpuPacking, AcceptsItsOwnTypeOnTheCpuOnly) {

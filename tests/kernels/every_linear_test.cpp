@@ -50,12 +50,12 @@ LinearCall float_call(DType dtype, DType weight, std::int64_t rows, std::int64_t
 }
 
 LinearCall int8_call(DType dtype, DType weight, std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kDepth = 96;
-  const Tensor codes = Tensor::empty(Meta::tensor(DType::i8, {rows, kDepth}));
-  for (std::int64_t i = 0; i < rows * kDepth; ++i)
+  const std::int64_t depth = whole_blocks(weight, 96);
+  const Tensor codes = Tensor::empty(Meta::tensor(DType::i8, {rows, depth}));
+  for (std::int64_t i = 0; i < rows * depth; ++i)
     codes.data()[i] = static_cast<std::byte>(i % 3 == 0 ? 0x81 : i % 5 == 0 ? 0x7f : i * 37);
   return {"linear_int8",
-          {codes, random_floats(DType::f32, {rows, kDepth / 32}, 4), random_weight(weight, columns, kDepth, 5)},
+          {codes, random_floats(DType::f32, {rows, depth / 32}, 4), random_weight(weight, columns, depth, 5)},
           {{"dtype", dtype}},
           Meta::tensor(dtype, {rows, columns})};
 }
@@ -68,7 +68,7 @@ std::vector<LinearCall> calls() {
         for (const bool bias : {false, true}) all.push_back(float_call(dtype, dtype, rows, columns, bias));
   all.push_back(float_call(DType::bf16, DType::f32, 2, 260, true));
   all.push_back(float_call(DType::f32, DType::f16, 2, 260, true));
-  for (const DType weight : {DType::q4_0, DType::q4_1, DType::q8_0})
+  for (const DType weight : block_types())
     for (const std::int64_t rows : {1, 130})
       for (const std::int64_t columns : {3, 129})
         for (const DType dtype : {DType::f32, DType::bf16}) all.push_back(int8_call(dtype, weight, rows, columns));

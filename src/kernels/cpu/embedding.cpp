@@ -23,16 +23,16 @@ Verdict supports(const KernelRequest& request) {
 }
 
 void write_row(const PanelWeight& weight, std::int64_t row, DType result, std::byte* to) {
-  const DType dtype = dtype_of(weight.kind);
   if (!weight.packed) {
-    convert_row(dtype, weight.data + row * bytes_of(dtype, weight.depth), result, to, weight.depth);
+    const std::byte* plain = weight.data + row * bytes_of(weight.dtype, weight.depth);
+    convert_row(weight.dtype, plain, result, to, weight.depth);
     return;
   }
   for (std::int64_t k = 0; k < weight.depth; k += kGroupDepth) {
     const std::int64_t count = std::min<std::int64_t>(kGroupDepth, weight.depth - k);
-    std::byte plain[kGroupDepth * sizeof(float)];
-    unpack_row(weight, row, k, count, plain);
-    convert_row(dtype, plain, result, to + bytes_of(result, k), count);
+    float values[kGroupDepth];
+    read_row(weight, row, k, count, values);
+    convert_row(DType::f32, reinterpret_cast<const std::byte*>(values), result, to + bytes_of(result, k), count);
   }
 }
 

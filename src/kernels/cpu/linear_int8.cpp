@@ -1,9 +1,9 @@
-// linear_int8 on the CPU: quantized rows times panels of 4- or 8-bit weights.
+// linear_int8 on the CPU: quantized rows times panels of weights of 2 to 8 bits.
 //
 // A pass over the rows first computes the terms of each group that the zero points need, 4 bytes per group. Then panels
 // times blocks of up to 512 rows are shared among the threads, so each weight byte is read from memory once. One row
-// reads 0.56 (q4_0), 0.63 (q4_1) or 1.06 (q8_0) bytes per weight and is bound by that. From 3 to 6 rows on, arithmetic
-// is the bound.
+// reads as many bytes as the file has (q4_0: 0.56 per weight, q6_K: 0.82) and is bound by that. From 3 to 6 rows on,
+// arithmetic is the bound. Weights of block types without a packing are packed panel by panel in each call.
 
 #include <cstring>
 
@@ -44,30 +44,34 @@ Verdict supports(const KernelRequest& request) {
 }
 
 // The start value of a group's integer sum; with minimums, the factor of the minimum.
-std::int32_t group_term(PanelKind kind, TermForm form, const std::int8_t* codes, float scale) {
-  const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes));
-  const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 16));
+std::int32_t group_term(const BlockPanel& block, TermForm form, const std::int8_t* codes, float scale) {
   const __m128i ones = _mm_set1_epi8(1);
   // 16-bit sums over pairs of k, then over all pairs whose indices are equal modulo 4.
-  __m128i pairs = _mm_add_epi16(_mm_maddubs_epi16(ones, low), _mm_maddubs_epi16(ones, high));
+  __m128i pairs = _mm_maddubs_epi16(ones, _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
+  if (block.group == 32) {
+    const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 16));
+    pairs = _mm_add_epi16(pairs, _mm_maddubs_epi16(ones, high));
+  }
   pairs = _mm_add_epi16(pairs, _mm_shuffle_epi32(pairs, 0x4e));
   pairs = _mm_add_epi16(pairs, _mm_shuffle_epi32(pairs, 0xb1));
-  if (!has_minimums(kind) && form == TermForm::pairs)
-    return _mm_cvtsi128_si32(_mm_sub_epi16(_mm_setzero_si128(), _mm_slli_epi16(pairs, 3)));
+  if (!block.minimums && form == TermForm::pairs)
+    return _mm_cvtsi128_si32(_mm_mullo_epi16(pairs, _mm_set1_epi16(static_cast<short>(-zero_code_of_pairs(block)))));
   const std::int32_t sum = _mm_cvtsi128_si32(_mm_madd_epi16(pairs, _mm_set1_epi16(1)));
-  if (has_minimums(kind)) return __builtin_bit_cast(std::int32_t, scale * static_cast<float>(sum));
-  return -sum * zero_code(kind);
+  if (block.minimums) return __builtin_bit_cast(std::int32_t, scale * static_cast<float>(sum));
+  return -sum * block.zero_code;
 }
 
-// Terms of all groups of all rows, [rows, groups].
-void compute_terms(PanelKind kind, TermForm form, const Int8Rows& x, std::byte* terms, ThreadPool& threads) {
+// Terms of all groups of the weight, for all rows: [rows, groups of the weight].
+void compute_terms(const BlockPanel& block, TermForm form, const Int8Rows& x, std::byte* terms, ThreadPool& threads) {
   constexpr std::int64_t kRowsOfChunk = 16;
   threads.run((x.rows + kRowsOfChunk - 1) / kRowsOfChunk, [&](std::int64_t chunk, int) {
     for (std::int64_t row = chunk * kRowsOfChunk; row < std::min(x.rows, (chunk + 1) * kRowsOfChunk); ++row) {
-      for (std::int64_t g = 0; g < x.groups; ++g) {
+      const std::int64_t groups = x.groups * kGroupDepth / block.group;
+      for (std::int64_t g = 0; g < groups; ++g) {
+        const std::int64_t k = g * block.group;
         const std::int32_t term =
-            group_term(kind, form, x.codes + row * x.code_stride + g * kGroupDepth, x.scale[row * x.scale_stride + g]);
-        std::memcpy(terms + (row * x.groups + g) * kTermBytes, &term, kTermBytes);
+            group_term(block, form, x.codes + row * x.code_stride + k, x.scale[row * x.scale_stride + k / kGroupDepth]);
+        std::memcpy(terms + (row * groups + g) * kTermBytes, &term, kTermBytes);
       }
     }
   });
@@ -81,7 +85,9 @@ void run_linear_int8(const LinearInt8Variant& variant, const KernelCall& call) {
   const PanelWeight weight = panel_weight(call.operands[2]);
   const TensorView& result = call.results[0];
   const std::int64_t groups = weight.depth / kGroupDepth;
-  const std::int64_t terms_bytes = whole_cache_lines(codes.size[0] * groups * kTermBytes);
+  const BlockPanel block = block_panel(weight.kind);
+  const std::int64_t row_bytes = weight.depth / block.group * kTermBytes;  // of terms
+  const std::int64_t terms_bytes = whole_cache_lines(codes.size[0] * row_bytes);
   Int8Rows all{codes.as<const std::int8_t>(),
                codes.stride[0],
                scale.as<const float>(),
@@ -89,14 +95,14 @@ void run_linear_int8(const LinearInt8Variant& variant, const KernelCall& call) {
                call.scratch.data(),
                groups,
                codes.size[0]};
-  compute_terms(weight.kind, variant.term_form, all, call.scratch.data(), call.threads);
+  compute_terms(block, variant.term_form, all, call.scratch.data(), call.threads);
 
   for_each_panel(weight, all.rows, kRowLimit, call.scratch.subspan(static_cast<std::size_t>(terms_bytes)), call.threads,
                  [&](const std::byte* panel, std::int64_t index, RowBlock rows) {
                    Int8Rows x = all;
                    x.codes += rows.first * x.code_stride;
                    x.scale += rows.first * x.scale_stride;
-                   x.term += rows.first * groups * kTermBytes;
+                   x.term += rows.first * row_bytes;
                    x.rows = rows.count;
                    variant.panel(weight.kind, panel, x, panel_output(result, rows.first, index, nullptr));
                  });
@@ -116,7 +122,7 @@ KERNELS(cpu, linear_int8) {
     prepared.scratch_bytes = [threads = device.threads](const KernelRequest& request) {
       const Meta& x = *request.operands[0];
       const Meta& weight = *request.operands[2];
-      const std::int64_t groups = weight.shape[1].number() / cpu::kGroupDepth;
+      const std::int64_t groups = weight.shape[1].number() / cpu::block_panel(*cpu::panel_kind(weight.dtype)).group;
       return align(x.shape[0] * Dim(groups * cpu::kTermBytes), 64) + cpu::panel_scratch_bytes(weight, threads);
     };
   };

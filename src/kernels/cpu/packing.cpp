@@ -18,6 +18,7 @@ Packing panels(std::string_view name) {
     Verdict weight = weight_verdict(plain);
     if (!weight) return weight;
     const std::string_view own = packing_name(*panel_kind(plain.dtype));
+    if (own.empty()) return Verdict::no(fmt::format("{} is never packed", dtype_text(plain.dtype)));
     return own == name ? Verdict::yes() : Verdict::no(fmt::format("{} is packed as {}", dtype_text(plain.dtype), own));
   };
   packing.bytes = [](const Meta& plain) {
@@ -25,9 +26,9 @@ Packing panels(std::string_view name) {
   };
   packing.units = [](const Meta& plain) { return panel_count(plain.shape[0].number()); };
   packing.pack = [](const Meta& plain, const RowAddress& row, std::byte* packed, std::int64_t unit) {
-    const PanelKind kind = *panel_kind(plain.dtype);
     const std::int64_t depth = plain.shape[1].number();
-    pack_panel(kind, plain.shape[0].number(), depth, row, unit, packed + unit * panel_bytes(kind, depth));
+    pack_panel(plain.dtype, plain.shape[0].number(), depth, row, unit,
+               packed + unit * panel_bytes(*panel_kind(plain.dtype), depth));
   };
   return packing;
 }
@@ -36,5 +37,5 @@ Packing panels(std::string_view name) {
 }  // namespace weft::cpu
 
 KERNELS(cpu, packing) {
-  for (const char* name : {"q4x32", "q8x32", "f32x32", "f16x32", "bf16x32"}) registry.add(cpu::panels(name));
+  for (const std::string_view name : cpu::packing_names()) registry.add(cpu::panels(name));
 }

@@ -5,10 +5,12 @@
 // A tile of rows x vectors keeps its f32 sums for the whole depth and its integer sums for a group. Tiles are as large
 // as the registers allow: 4 rows x 2 vectors, or one or two rows x 4 vectors. With 16 registers the f32 sums of the
 // former are on the stack and are read and written once per group. Each row's result is the same sequence of operations
-// in every tile. The first tile of a panel finds it not yet in the caches, and prefetches ahead.
+// in every tile. Codes of any number of bits are unpacked to bytes in registers, once for all rows of the tile. The
+// first tile of a panel finds it not yet in the caches, and prefetches ahead.
 
 #include WEFT_VECTORS
 
+#include "kernels/cpu/lib/block_codes.h"
 #include "kernels/cpu/lib/linear_variant.h"
 #include "kernels/cpu/lib/panel_output.h"
 
@@ -19,11 +21,11 @@ namespace {
 constexpr int kPrefetchBytes = 4096;
 constexpr int kInt8TileRows = 4;
 
-// The integer sums of one row and vector over a group. Without wide dots an 8-bit weight is split into two nibbles, so
-// that the sums of a whole group fit 16 bits for any codes: 8 steps of at most 2 * 15 * 128.
+// The integer sums of one row and vector over a group. Without wide dots a weight of more than 4 bits is split into two
+// nibbles, so that the sums of a whole group fit 16 bits for any codes: 8 steps of at most 2 * 15 * 128.
 template <PanelKind kind>
 struct GroupSum {
-  static constexpr bool split = code_bits(kind) == 8 && !kWideDot;
+  static constexpr bool split = value_bits(block_panel(kind)) > 4 && !kWideDot;
   Codes low;
   Codes high;
 
@@ -37,88 +39,96 @@ struct GroupSum {
   }
 };
 
-// Adds the codes of a group, [8 steps of 4 k][32 columns][4] (4-bit: two steps share their bytes).
-template <PanelKind kind, int rows, int vectors>
-WEFT_VECTOR void add_group(GroupSum<kind> (&sum)[rows][vectors], const std::byte* weight, const std::int8_t* codes,
-                           std::int64_t code_stride) {
-  constexpr int step_bytes = kPanelColumns * 4;
-  constexpr int vector_bytes = kLanes * 4;
-  if constexpr (code_bits(kind) == 4) {
-    WEFT_UNROLL for (int octet = 0; octet < 4; ++octet) {
-      Codes both[vectors], half[vectors];
-      WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
-        both[n] = load_codes(weight + octet * step_bytes + n * vector_bytes);
-        half[n] = low_nibbles(both[n]);
-      }
-      WEFT_UNROLL for (int r = 0; r < rows; ++r) {
-        const Codes x = spread_four(codes + r * code_stride + octet * 8);
-        WEFT_UNROLL for (int n = 0; n < vectors; ++n) sum[r][n].low = dot(sum[r][n].low, half[n], x);
-      }
-      WEFT_UNROLL for (int n = 0; n < vectors; ++n) half[n] = high_nibbles(both[n]);
-      WEFT_UNROLL for (int r = 0; r < rows; ++r) {
-        const Codes x = spread_four(codes + r * code_stride + octet * 8 + 4);
-        WEFT_UNROLL for (int n = 0; n < vectors; ++n) sum[r][n].low = dot(sum[r][n].low, half[n], x);
+// Adds the codes of steps [first_step, first_step + steps) of 32 k.
+template <PanelKind kind, int steps, int rows, int vectors>
+WEFT_VECTOR void add_steps(GroupSum<kind> (&sum)[rows][vectors], const std::byte* weight, int first_step,
+                           Codes codebook, const std::int8_t* codes, std::int64_t code_stride) {
+  WEFT_UNROLL for (int i = 0; i < steps; ++i) {
+    const int step = first_step + i;
+    Codes low[vectors], high[vectors];
+    WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
+      low[n] = codes_of_step<kind>(weight, step, n, codebook);
+      if constexpr (GroupSum<kind>::split) {
+        high[n] = high_nibbles(low[n]);
+        low[n] = low_nibbles(low[n]);
       }
     }
-  } else {
-    WEFT_UNROLL for (int step = 0; step < 8; ++step) {
-      Codes low[vectors], high[vectors];
+    WEFT_UNROLL for (int r = 0; r < rows; ++r) {
+      const Codes x = spread_four(codes + r * code_stride + step * 4);
       WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
-        low[n] = load_codes(weight + step * step_bytes + n * vector_bytes);
-        if constexpr (GroupSum<kind>::split) {
-          high[n] = high_nibbles(low[n]);
-          low[n] = low_nibbles(low[n]);
-        }
-      }
-      WEFT_UNROLL for (int r = 0; r < rows; ++r) {
-        const Codes x = spread_four(codes + r * code_stride + step * 4);
-        WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
-          sum[r][n].low = dot(sum[r][n].low, low[n], x);
-          if constexpr (GroupSum<kind>::split) sum[r][n].high = dot(sum[r][n].high, high[n], x);
-        }
+        sum[r][n].low = dot(sum[r][n].low, low[n], x);
+        if constexpr (GroupSum<kind>::split) sum[r][n].high = dot(sum[r][n].high, high[n], x);
       }
     }
   }
 }
 
-// `panel` points at the first record's d of the tile's columns; `weight_offset` is the distance from there to their
-// codes.
+// The rows of a tile at the k that is next.
+struct TileRows {
+  const std::int8_t* codes;
+  const float* scale;
+  const std::byte* term;
+  std::int64_t code_stride, scale_stride, term_stride;
+};
+
+// f += the products of 32 k. `weight` is at the tile's first column; `group` is the first group of the 32 k in the
+// record.
+template <PanelKind kind, int rows, int vectors>
+WEFT_VECTOR void add_groups(Floats (&f)[rows][vectors], const std::byte* record, const Scales (&whole)[vectors],
+                            const std::byte* weight, std::int64_t group, int first_vector, const TileRows& x) {
+  constexpr BlockPanel block = block_panel(kind);
+  constexpr int groups = kGroupDepth / block.group, steps = block.group / 4;
+  constexpr bool is_whole = block.scale_depth == block.depth;
+  const Codes codebook = load_codebook<kind>();
+  WEFT_UNROLL for (int g = 0; g < groups; ++g) {
+    const std::byte* term = x.term + g * 4;
+    GroupSum<kind> sum[rows][vectors];
+    WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) sum[r][n] =
+        GroupSum<kind>::start(term + r * x.term_stride);
+    add_steps<kind, steps, rows, vectors>(sum, weight, g * steps, codebook, x.codes, x.code_stride);
+
+    Scales scales[vectors];
+    WEFT_UNROLL for (int n = 0; n < vectors; ++n) scales[n] = scales_of_group<kind>(
+        record, group + g, first_vector + n, is_whole ? whole[n] : record_scales<kind>(record, g, first_vector + n));
+    WEFT_UNROLL for (int r = 0; r < rows; ++r) {
+      const Floats s = spread(x.scale[r * x.scale_stride]);
+      WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
+        f[r][n] = fused_multiply_add(GroupSum<kind>::total(sum[r][n]), multiply(scales[n].scale, s), f[r][n]);
+        if constexpr (block.minimums)
+          f[r][n] = fused_multiply_add(
+              scales[n].minimum, spread(*reinterpret_cast<const FourBytesFloat*>(term + r * x.term_stride)), f[r][n]);
+      }
+    }
+  }
+}
+
 template <PanelKind kind, int rows, int vectors, bool cold>
-__attribute__((noinline)) void tile(const std::byte* panel, int first_vector, const Int8Rows& x, std::int64_t first_row,
-                                    float* sums, std::int64_t sums_stride) {
-  constexpr std::int64_t record = record_bytes(kind);
-  const std::byte* scale_of_weight = panel + first_vector * kLanes * 2;
-  const std::byte* weight = panel + record_head_bytes(kind) + first_vector * kLanes * 4;
-  const std::int8_t* codes = x.codes + first_row * x.code_stride;
-  const float* scale = x.scale + first_row * x.scale_stride;
-  const std::byte* term = x.term + first_row * x.groups * 4;
-  const std::int64_t code_stride = x.code_stride, scale_stride = x.scale_stride, term_stride = x.groups * 4;
+__attribute__((noinline)) void tile(const std::byte* panel, int first_vector, const Int8Rows& all,
+                                    std::int64_t first_row, float* sums, std::int64_t sums_stride) {
+  constexpr BlockPanel block = block_panel(kind);
+  constexpr int groups = kGroupDepth / block.group;
+  constexpr int scale_lines = code_offset(block) / 64, code_lines = group_code_bytes(block) / 64;
+  TileRows x{all.codes + first_row * all.code_stride,
+             all.scale + first_row * all.scale_stride,
+             all.term + first_row * all.groups * groups * 4,
+             all.code_stride,
+             all.scale_stride,
+             all.groups * groups * 4};
   Floats f[rows][vectors];
   WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) f[r][n] = zero_floats();
 
-  for (std::int64_t group = 0; group < x.groups; ++group) {
+  for (std::int64_t k = 0; k < all.groups * kGroupDepth; k += block.depth, panel += record_bytes(block)) {
     if constexpr (cold)
-      WEFT_UNROLL for (int i = 0; i < record; i += 64) __builtin_prefetch(scale_of_weight + kPrefetchBytes + i);
-    GroupSum<kind> sum[rows][vectors];
-    WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) sum[r][n] =
-        GroupSum<kind>::start(term + r * term_stride);
-    add_group<kind, rows, vectors>(sum, weight, codes, code_stride);
-
-    Floats d[vectors], m[vectors];
-    WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
-      d[n] = load_halves(scale_of_weight + n * kLanes * 2);
-      if constexpr (has_minimums(kind)) m[n] = load_halves(scale_of_weight + kPanelColumns * 2 + n * kLanes * 2);
+      WEFT_UNROLL for (int i = 0; i < scale_lines; ++i) __builtin_prefetch(panel + kPrefetchBytes + i * 64);
+    Scales whole[vectors];
+    WEFT_UNROLL for (int n = 0; n < vectors; ++n) whole[n] = record_scales<kind>(panel, 0, first_vector + n);
+    const std::byte* weight = panel + code_offset(block) + first_vector * kVectorBytes;
+    for (int group = 0; group < block.depth / block.group; group += groups, weight += group_code_bytes(block)) {
+      if constexpr (cold)
+        WEFT_UNROLL for (int i = 0; i < code_lines; ++i) __builtin_prefetch(weight + kPrefetchBytes + i * 64);
+      add_groups<kind, rows, vectors>(f, panel, whole, weight, group, first_vector, x);
+      x.codes += kGroupDepth, ++x.scale, x.term += groups * 4;
     }
-    WEFT_UNROLL for (int r = 0; r < rows; ++r) {
-      const Floats s = spread(scale[r * scale_stride]);
-      WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
-        f[r][n] = fused_multiply_add(GroupSum<kind>::total(sum[r][n]), multiply(d[n], s), f[r][n]);
-        if constexpr (has_minimums(kind))
-          f[r][n] = fused_multiply_add(m[n], spread(*reinterpret_cast<const FourBytesFloat*>(term + r * term_stride)),
-                                       f[r][n]);
-      }
-    }
-    scale_of_weight += record, weight += record, codes += kGroupDepth, ++scale, term += 4;
   }
   WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n)
       store_floats(sums + r * sums_stride + (first_vector + n) * kLanes, f[r][n]);
@@ -160,13 +170,14 @@ void panel_of_kind(const std::byte* panel, const Int8Rows& x, const PanelOutput&
   }
 }
 
+template <PanelKind... kinds>
+void panel_among(Kinds<kinds...>, PanelKind kind, const std::byte* panel, const Int8Rows& x,
+                 const PanelOutput& output) {
+  ((kind == kinds ? panel_of_kind<kinds>(panel, x, output) : void()), ...);
+}
+
 void linear_int8_panel(PanelKind kind, const std::byte* panel, const Int8Rows& x, const PanelOutput& output) {
-  if (kind == PanelKind::q4_0)
-    panel_of_kind<PanelKind::q4_0>(panel, x, output);
-  else if (kind == PanelKind::q4_1)
-    panel_of_kind<PanelKind::q4_1>(panel, x, output);
-  else
-    panel_of_kind<PanelKind::q8_0>(panel, x, output);
+  panel_among(BlockKinds(), kind, panel, x, output);
 }
 
 constexpr LinearInt8Variant kLinearInt8Variant = {kWideDot ? TermForm::whole : TermForm::pairs, linear_int8_panel};

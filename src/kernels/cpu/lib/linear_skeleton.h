@@ -8,6 +8,7 @@
 
 #include WEFT_VECTORS
 
+#include "kernels/cpu/lib/block_codes.h"
 #include "kernels/cpu/lib/linear_variant.h"
 #include "kernels/cpu/lib/panel_output.h"
 
@@ -18,34 +19,28 @@ constexpr std::int64_t kBlockDepth = 128;
 constexpr std::int64_t kWeightPrefetchBytes = 4096;
 constexpr int kPanelVectors = kPanelColumns / kLanes;
 
-// Widens one group of 32 k to f32 [32][32].
+// Widens 32 k of a record to f32 [32][32], from group `group` of the record on.
 template <PanelKind kind>
-void widen_group(const std::byte* record, float* to) {
-  const std::byte* codes = record + record_head_bytes(kind);
+void widen_group(const std::byte* record, std::int64_t group, const std::byte* codes, float* to) {
+  constexpr BlockPanel block = block_panel(kind);
+  constexpr int steps = block.group / 4;
+  constexpr bool is_whole = block.scale_depth == block.depth;
+  const Codes codebook = load_codebook<kind>();
   for (int n = 0; n < kPanelVectors; ++n) {
-    const Floats d = load_halves(record + n * kLanes * 2);
-    [[maybe_unused]] Floats m = d;
-    if constexpr (has_minimums(kind)) m = load_halves(record + kPanelColumns * 2 + n * kLanes * 2);
-    float* column = to + n * kLanes;
-    const auto put = [&](int k, Codes code) __attribute__((always_inline)) {
-      if constexpr (has_minimums(kind))
-        store_floats(column + k * kPanelColumns, add(multiply(d, to_floats(code)), m));
-      else
-        store_floats(column + k * kPanelColumns, multiply(d, to_floats(subtract(code, zero_code(kind)))));
-    };
-    constexpr int step_bytes = kPanelColumns * 4;
-    if constexpr (code_bits(kind) == 8) {
-      for (int step = 0; step < 8; ++step) {
-        const Codes x = load_codes(codes + step * step_bytes + n * kLanes * 4);
+    for (int g = 0; g < kGroupDepth / block.group; ++g) {
+      const Scales scales =
+          scales_of_group<kind>(record, group + g, n, record_scales<kind>(record, is_whole ? 0 : g, n));
+      float* column = to + g * block.group * kPanelColumns + n * kLanes;
+      const auto put = [&](int k, Codes code) __attribute__((always_inline)) {
+        if constexpr (block.minimums)
+          store_floats(column + k * kPanelColumns, add(multiply(scales.scale, to_floats(code)), scales.minimum));
+        else
+          store_floats(column + k * kPanelColumns, multiply(scales.scale, to_floats(subtract(code, block.zero_code))));
+      };
+      WEFT_UNROLL for (int step = 0; step < steps; ++step) {
+        const Codes x = codes_of_step<kind>(codes, g * steps + step, n, codebook);
         put(4 * step, byte<0>(x)), put(4 * step + 1, byte<1>(x));
         put(4 * step + 2, byte<2>(x)), put(4 * step + 3, byte<3>(x));
-      }
-    } else {
-      for (int octet = 0; octet < 4; ++octet) {
-        const Codes x = load_codes(codes + octet * step_bytes + n * kLanes * 4);
-        const int k = 8 * octet;
-        put(k, nibble<0>(x)), put(k + 4, nibble<1>(x)), put(k + 1, nibble<2>(x)), put(k + 5, nibble<3>(x));
-        put(k + 2, nibble<4>(x)), put(k + 6, nibble<5>(x)), put(k + 3, nibble<6>(x)), put(k + 7, nibble<7>(x));
       }
     }
   }
@@ -57,11 +52,22 @@ WEFT_VECTOR void prefetch_bytes(const std::byte* from, std::int64_t bytes) {
 
 template <PanelKind kind>
 void widen_groups(const std::byte* panel, std::int64_t first_k, std::int64_t depth, float* to) {
-  const std::byte* record = panel + first_k / kGroupDepth * record_bytes(kind);
-  for (std::int64_t k = 0; k < depth; k += kGroupDepth, record += record_bytes(kind)) {
-    prefetch_bytes(record, record_bytes(kind));
-    widen_group<kind>(record, to + k * kPanelColumns);
+  constexpr BlockPanel block = block_panel(kind);
+  constexpr std::int64_t bytes = group_code_bytes(block);
+  for (std::int64_t k = first_k; k < first_k + depth; k += kGroupDepth, to += kGroupDepth * kPanelColumns) {
+    const std::byte* record = panel + k / block.depth * record_bytes(block);
+    const std::int64_t in_record = k % block.depth;
+    const std::byte* codes = record + code_offset(block) + in_record / kGroupDepth * bytes;
+    if (in_record == 0) prefetch_bytes(record, code_offset(block));
+    prefetch_bytes(codes, bytes);
+    widen_group<kind>(record, in_record / block.group, codes, to);
   }
+}
+
+template <PanelKind... kinds>
+void widen_groups_among(Kinds<kinds...>, PanelKind kind, const std::byte* panel, std::int64_t first_k,
+                        std::int64_t depth, float* to) {
+  ((kind == kinds ? widen_groups<kinds>(panel, first_k, depth, to) : void()), ...);
 }
 
 void widen_halves(const std::byte* panel, std::int64_t first_k, std::int64_t depth, float* to) {
@@ -92,9 +98,7 @@ const float* wide_weights(PanelKind kind, const std::byte* panel, std::int64_t f
   if (kind == PanelKind::f32) return reinterpret_cast<const float*>(panel) + first_k * kPanelColumns;
   if (kind == PanelKind::f16) widen_halves(panel, first_k, depth, block);
   if (kind == PanelKind::bf16) widen_bfloat_pairs(panel, first_k, depth, block);
-  if (kind == PanelKind::q4_0) widen_groups<PanelKind::q4_0>(panel, first_k, depth, block);
-  if (kind == PanelKind::q4_1) widen_groups<PanelKind::q4_1>(panel, first_k, depth, block);
-  if (kind == PanelKind::q8_0) widen_groups<PanelKind::q8_0>(panel, first_k, depth, block);
+  if (is_group_kind(kind)) widen_groups_among(BlockKinds(), kind, panel, first_k, depth, block);
   return block;
 }
 

@@ -25,7 +25,7 @@ struct PanelOutput {
 // How a zero point enters the integer sum of a group.
 enum class TermForm : std::uint8_t {
   whole,  // i32 start value of a 32-bit sum: -zero_code times the sum of the group's codes
-  pairs,  // two i16 start values of the 16-bit sums over k % 4 in {0, 1} and {2, 3}: -8 times their codes' sum
+  pairs,  // two i16 start values of the 16-bit sums over k % 4 in {0, 1} and {2, 3}: -zero_code_of_pairs times theirs
 };
 
 // Rows of quantized activations.
@@ -34,13 +34,14 @@ struct Int8Rows {
   std::int64_t code_stride;   // elements
   const float* scale;         // [rows, groups]
   std::int64_t scale_stride;  // elements
-  const std::byte* term;  // [rows, groups], 4 bytes each: f32 scale * sum of codes with minimums, else as TermForm says
-  std::int64_t groups;
+  // [rows, groups of the weight], 4 bytes each: f32 scale * sum of codes with minimums, else as TermForm says.
+  const std::byte* term;
+  std::int64_t groups;  // of 32 k
   std::int64_t rows;
 };
 
-// For each group g of 32 k, in order: c = exact dot of weight codes and x codes, f = fma(float(c), d * s, f), and with
-// minimums then f = fma(m, s * sum of x codes, f). The bits are the same on every instruction set.
+// For each group g of the weight, in order: c = exact dot of weight codes and x codes, f = fma(float(c), d * s, f), and
+// with minimums then f = fma(m, s * sum of x codes, f). The bits are the same on every instruction set.
 struct LinearInt8Variant {
   TermForm term_form;
   void (*panel)(PanelKind kind, const std::byte* panel, const Int8Rows& x, const PanelOutput& output);

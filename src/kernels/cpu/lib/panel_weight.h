@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "kernels/cpu/lib/panel.h"
 #include "kernels/kernel.h"
@@ -22,14 +23,16 @@ namespace weft::cpu {
 
 // The panel kind of a weight's dtype; nullopt if the family has no code for it.
 std::optional<PanelKind> panel_kind(DType dtype);
-DType dtype_of(PanelKind kind);
-// The packing that has panels of this kind: q4x32, q8x32, f32x32, f16x32, bf16x32.
+// The packing that has panels of this kind: f32x32, q4x32, q6kx32; "" for panels that are only made during a call.
 std::string_view packing_name(PanelKind kind);
+// The names of all packings, each once.
+std::vector<std::string_view> packing_names();
 // Whether the family supports this weight: [columns, depth] of known extents, plain or in panels.
 Verdict weight_verdict(const Meta& weight);
 
 struct PanelWeight {
   PanelKind kind;
+  DType dtype;
   std::int64_t columns;
   std::int64_t depth;
   const std::byte* data;
@@ -39,13 +42,12 @@ PanelWeight panel_weight(const TensorView& weight);
 
 // Writes panel `index` from plain rows. `row` returns the address of a row (a column of the panel).
 using RowAddress = std::function<const std::byte*(std::int64_t)>;
-void pack_panel(PanelKind kind, std::int64_t columns, std::int64_t depth, const RowAddress& row, std::int64_t index,
+void pack_panel(DType dtype, std::int64_t columns, std::int64_t depth, const RowAddress& row, std::int64_t index,
                 std::byte* to);
 
-// The inverse for a part of one row: writes elements [first_k, first_k + count) of row `row` of a packed weight in
-// plain form. For the block kinds the part is one block: first_k is a multiple of 32 and count is 32.
-void unpack_row(const PanelWeight& weight, std::int64_t row, std::int64_t first_k, std::int64_t count,
-                std::byte* plain);
+// The inverse for a part of one row: the values of elements [first_k, first_k + count) of row `row` of a packed weight.
+// For block types first_k is a multiple of 32 and count is 32.
+void read_row(const PanelWeight& weight, std::int64_t row, std::int64_t first_k, std::int64_t count, float* values);
 
 // Rows [first, first + count) of the activations.
 struct RowBlock {

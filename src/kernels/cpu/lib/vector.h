@@ -16,6 +16,10 @@
 //
 //   spread_four(p)                the 4 bytes at p in all lanes
 //   low_nibbles, high_nibbles     of each byte
+//   move_bits(x, from, to, n)     bits [from, from + n) of each byte, at [to, to + n); the others are 0
+//   either(a, b)                  bits that are set in one of both
+//   load_table(p), look_up(t, x)  16 bytes; the byte of the table for each byte of x, which is below 16
+//   load_signed, load_unsigned    kLanes bytes as i32 lanes
 //   dot(sum, weight, x)           sum += unsigned weight bytes times signed x bytes, over the 4 bytes of a lane. In 16
 //                                 bits sums wrap, so only the last must fit; weights are below 16 there
 //   whole_dot(sum)                the 32-bit sum of a lane

@@ -51,6 +51,23 @@ WEFT_VECTOR Codes load_codes(const void* from) { return _mm256_loadu_si256(stati
 WEFT_VECTOR Codes spread_four(const void* from) { return _mm256_set1_epi32(*static_cast<const FourBytes*>(from)); }
 WEFT_VECTOR Codes low_nibbles(Codes x) { return _mm256_and_si256(x, _mm256_set1_epi8(15)); }
 WEFT_VECTOR Codes high_nibbles(Codes x) { return _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15)); }
+typedef std::uint16_t Words __attribute__((vector_size(sizeof(Codes))));
+WEFT_VECTOR Codes move_bits(Codes x, int from, int to, int bits) {
+  const Words words = reinterpret_cast<Words>(x);
+  const Words moved = from > to ? words >> (from - to) : words << (to - from);
+  return _mm256_and_si256(reinterpret_cast<Codes>(moved), _mm256_set1_epi8(static_cast<char>(((1 << bits) - 1) << to)));
+}
+WEFT_VECTOR Codes either(Codes a, Codes b) { return _mm256_or_si256(a, b); }
+WEFT_VECTOR Codes load_table(const void* from) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+}
+WEFT_VECTOR Codes look_up(Codes table, Codes x) { return _mm256_shuffle_epi8(table, x); }
+WEFT_VECTOR Codes load_signed(const void* from) {
+  return _mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)));
+}
+WEFT_VECTOR Codes load_unsigned(const void* from) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)));
+}
 WEFT_VECTOR Codes dot(Codes sum, Codes weight, Codes x) {
   sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(weight, x));
   WEFT_KEEP_ORDER("x", sum);

@@ -53,6 +53,23 @@ WEFT_VECTOR Codes load_codes(const void* from) { return _mm512_loadu_si512(from)
 WEFT_VECTOR Codes spread_four(const void* from) { return _mm512_set1_epi32(*static_cast<const FourBytes*>(from)); }
 WEFT_VECTOR Codes low_nibbles(Codes x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
 WEFT_VECTOR Codes high_nibbles(Codes x) { return _mm512_and_si512(_mm512_srli_epi16(x, 4), _mm512_set1_epi8(15)); }
+typedef std::uint16_t Words __attribute__((vector_size(sizeof(Codes))));
+WEFT_VECTOR Codes move_bits(Codes x, int from, int to, int bits) {
+  const Words words = reinterpret_cast<Words>(x);
+  const Words moved = from > to ? words >> (from - to) : words << (to - from);
+  return _mm512_and_si512(reinterpret_cast<Codes>(moved), _mm512_set1_epi8(static_cast<char>(((1 << bits) - 1) << to)));
+}
+WEFT_VECTOR Codes either(Codes a, Codes b) { return _mm512_or_si512(a, b); }
+WEFT_VECTOR Codes load_table(const void* from) {
+  return _mm512_broadcast_i32x4(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+}
+WEFT_VECTOR Codes look_up(Codes table, Codes x) { return _mm512_shuffle_epi8(table, x); }
+WEFT_VECTOR Codes load_signed(const void* from) {
+  return _mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+}
+WEFT_VECTOR Codes load_unsigned(const void* from) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+}
 #ifdef __AVX512VNNI__
 constexpr bool kWideDot = true;
 WEFT_VECTOR Codes dot(Codes sum, Codes weight, Codes x) { return _mm512_dpbusd_epi32(sum, weight, x); }

@@ -96,6 +96,21 @@ WEFT_VECTOR Codes load_codes(const void* from) { return _mm_loadu_si128(static_c
 WEFT_VECTOR Codes spread_four(const void* from) { return _mm_set1_epi32(*static_cast<const FourBytes*>(from)); }
 WEFT_VECTOR Codes low_nibbles(Codes x) { return _mm_and_si128(x, _mm_set1_epi8(15)); }
 WEFT_VECTOR Codes high_nibbles(Codes x) { return _mm_and_si128(_mm_srli_epi16(x, 4), _mm_set1_epi8(15)); }
+typedef std::uint16_t Words __attribute__((vector_size(sizeof(Codes))));
+WEFT_VECTOR Codes move_bits(Codes x, int from, int to, int bits) {
+  const Words words = reinterpret_cast<Words>(x);
+  const Words moved = from > to ? words >> (from - to) : words << (to - from);
+  return _mm_and_si128(reinterpret_cast<Codes>(moved), _mm_set1_epi8(static_cast<char>(((1 << bits) - 1) << to)));
+}
+WEFT_VECTOR Codes either(Codes a, Codes b) { return _mm_or_si128(a, b); }
+WEFT_VECTOR Codes load_table(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
+WEFT_VECTOR Codes look_up(Codes table, Codes x) { return _mm_shuffle_epi8(table, x); }
+WEFT_VECTOR Codes load_signed(const void* from) {
+  return _mm_cvtepi8_epi32(_mm_cvtsi32_si128(*static_cast<const FourBytes*>(from)));
+}
+WEFT_VECTOR Codes load_unsigned(const void* from) {
+  return _mm_cvtepu8_epi32(_mm_cvtsi32_si128(*static_cast<const FourBytes*>(from)));
+}
 WEFT_VECTOR Codes dot(Codes sum, Codes weight, Codes x) {
   sum = _mm_add_epi16(sum, _mm_maddubs_epi16(weight, x));
   WEFT_KEEP_ORDER("x", sum);

@@ -114,6 +114,25 @@ inline Codes low_nibbles(Codes x) {
 inline Codes high_nibbles(Codes x) {
   return bytes_of_codes([&](int i) { return x.byte[i] >> 4 & 15; });
 }
+inline Codes move_bits(Codes x, int from, int to, int bits) {
+  return bytes_of_codes(
+      [&](int i) { return (static_cast<std::uint8_t>(x.byte[i]) >> from & ((1 << bits) - 1)) << to; });
+}
+inline Codes either(Codes a, Codes b) {
+  return bytes_of_codes([&](int i) { return a.byte[i] | b.byte[i]; });
+}
+inline Codes load_table(const void* from) {
+  return bytes_of_codes([&](int i) { return static_cast<const std::int8_t*>(from)[i % 16]; });
+}
+inline Codes look_up(Codes table, Codes x) {
+  return bytes_of_codes([&](int i) { return table.byte[x.byte[i]]; });
+}
+inline Codes load_signed(const void* from) {
+  return words_of([&](int i) { return static_cast<const std::int8_t*>(from)[i]; });
+}
+inline Codes load_unsigned(const void* from) {
+  return words_of([&](int i) { return static_cast<const std::uint8_t*>(from)[i]; });
+}
 // The product of byte `i`; the weight's byte is unsigned.
 inline int product_at(const Codes& weight, const Codes& x, int i) {
   return static_cast<std::uint8_t>(weight.byte[i]) * x.byte[i];

@@ -1,0 +1,105 @@
+#pragma once
+
+// Codes and scales of a record of a block panel (panel.h), for the skeletons.
+
+#include WEFT_VECTORS
+
+#include "kernels/cpu/lib/panel.h"
+
+namespace weft::cpu {
+namespace {
+
+constexpr int kStepBytes = kPanelColumns * 4;
+constexpr int kVectorBytes = kLanes * 4;
+
+// All kinds with records: the functions of a skeleton are instantiated for each.
+template <PanelKind... kinds>
+struct Kinds {};
+using BlockKinds = Kinds<PanelKind::q4_0, PanelKind::q4_1, PanelKind::q8_0, PanelKind::q5_0, PanelKind::q5_1,
+                         PanelKind::iq4_nl, PanelKind::mxfp4, PanelKind::q2_k, PanelKind::q3_k, PanelKind::q4_k,
+                         PanelKind::q5_k, PanelKind::q6_k, PanelKind::iq4_xs, PanelKind::bytes16, PanelKind::bytes32>;
+
+// The values of 4-bit codes plus the panel's zero_code.
+constexpr std::uint8_t kNonLinearCodes[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
+constexpr std::uint8_t kDoubledE2m1Codes[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
+
+template <PanelKind kind>
+WEFT_VECTOR Codes load_codebook() {
+  constexpr Codebook codebook = block_panel(kind).codebook;
+  if constexpr (codebook == Codebook::non_linear) return load_table(kNonLinearCodes);
+  if constexpr (codebook == Codebook::doubled_e2m1) return load_table(kDoubledE2m1Codes);
+  return zero_codes();
+}
+
+// Codes of the k from 4 * step on, in bytes: `group` has the codes of 32 k, `n` is the vector of columns.
+template <PanelKind kind>
+WEFT_VECTOR Codes codes_of_step(const std::byte* group, int step, int n, Codes codebook) {
+  constexpr BlockPanel block = block_panel(kind);
+  constexpr int low_bits = low_plane_bits(block), high_bits = block.code_bits - low_bits;
+  const std::byte* low = group + n * kVectorBytes;
+  const std::byte* high = low + low_bits * kPanelColumns * kGroupDepth / 8;
+  Codes code;
+  if constexpr (low_bits == 8) {
+    code = load_codes(low + step * kStepBytes);
+  } else if constexpr (low_bits == 4) {
+    const Codes both = load_codes(low + step / 2 * kStepBytes);
+    code = step % 2 == 0 ? low_nibbles(both) : high_nibbles(both);
+  } else {
+    code = move_bits(load_codes(low + step / 4 * kStepBytes), 2 * (step % 4), 0, 2);
+  }
+  if constexpr (high_bits == 1) code = either(code, move_bits(load_codes(high), step, low_bits, 1));
+  if constexpr (high_bits == 2)
+    code = either(code, move_bits(load_codes(high + step / 4 * kStepBytes), 2 * (step % 4), low_bits, 2));
+  if constexpr (block.codebook != Codebook::none) code = look_up(codebook, code);
+  return code;
+}
+
+// Scale and minimum of a record or of a group; the minimum is undefined in formats without minimums.
+struct Scales {
+  Floats scale, minimum;
+};
+
+template <PanelKind kind>
+WEFT_VECTOR Floats load_scale(const std::byte* array, int n) {
+  constexpr BlockPanel block = block_panel(kind);
+  const std::byte* from = array + n * kLanes * scale_bytes(block);
+  if constexpr (block.form == ScaleForm::f32) return load_floats(from);
+  if constexpr (block.form == ScaleForm::bf16) return load_bfloats(from);
+  return load_halves(from);
+}
+
+// Of the record's part `part` of scale_depth k.
+template <PanelKind kind>
+WEFT_VECTOR Scales record_scales(const std::byte* record, int part, int n) {
+  constexpr BlockPanel block = block_panel(kind);
+  const std::byte* array = record + part * kPanelColumns * scale_bytes(block);
+  Scales scales;
+  scales.scale = load_scale<kind>(array, n);
+  scales.minimum = scales.scale;
+  if constexpr (block.minimums) scales.minimum = load_scale<kind>(array + minimum_offset(block), n);
+  return scales;
+}
+
+// Of group `group` of the record, whose own scales are `whole`. Both products are exact.
+template <PanelKind kind>
+WEFT_VECTOR Scales scales_of_group(const std::byte* record, std::int64_t group, int n, Scales whole) {
+  constexpr BlockPanel block = block_panel(kind);
+  const std::byte* own = record + group_scale_offset(block) + group * kPanelColumns + n * kLanes;
+  Scales scales = whole;
+  if constexpr (block.group_scales == GroupScales::bytes) {
+    scales.scale = multiply(whole.scale, to_floats(load_signed(own)));
+    if constexpr (block.minimums) {
+      const std::byte* minimum = own + group_minimum_offset(block) - group_scale_offset(block);
+      scales.minimum = multiply(whole.minimum, to_floats(load_signed(minimum)));
+    }
+  }
+  if constexpr (block.group_scales == GroupScales::nibbles) {
+    const Codes both = load_unsigned(own);
+    scales.scale = multiply(whole.scale, to_floats(nibble<0>(both)));
+    scales.minimum = multiply(whole.minimum, to_floats(nibble<1>(both)));
+  }
+  return scales;
+}
+
+}  // namespace
+}  // namespace weft::cpu
