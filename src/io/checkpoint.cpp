@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/sort.h"
+#include "io/gguf_split.h"
 #include "io/safetensors.h"
 #include "tensor/convert.h"
 
@@ -76,7 +77,7 @@ struct Checkpoint::Contents {
   std::string path;
   std::string architecture;
   ModelFiles source;
-  std::optional<Gguf> gguf;  // views of files[0]
+  std::optional<Gguf> gguf;  // views of files[0], the first part if there are several
   std::string config_path;   // if the path is a folder
   std::string config_text;
   std::vector<File> files;
@@ -96,15 +97,24 @@ struct Checkpoint::Contents {
 };
 
 void Checkpoint::Contents::open_gguf(const std::string& name) {
-  files.push_back(over(source.map(name)));
-  gguf = Gguf::parse(files[0].bytes, path);
-  if (const auto parts = gguf->find_integer("split.count"))
-    USER_CHECK(*parts <= 1, "[{}] is one of {} parts, which are not read; join them first (llama-gguf-split --merge)",
-               path, *parts);
+  const File given = over(source.map(name));
+  Gguf own = Gguf::parse(given.bytes, path);
+  const std::vector<std::string> names = gguf_part_names(own, name);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_given = names[i] == name;
+    const std::string part_path = is_given ? path : source.path_of(names[i]);
+    USER_CHECK(source.has(names[i]), "[{}] wanted part {} of {}, {}, but it is not there", path, i + 1, names.size(),
+               names[i]);
+    files.push_back(is_given ? given : over(source.map(names[i])));
+    Gguf part = is_given ? std::move(own) : Gguf::parse(files[i].bytes, part_path);
+    if (names.size() > 1) check_gguf_part(part, i, names.size());
+    for (const auto& tensor : part.tensors())
+      tensors.push_back({std::string(tensor.name),
+                         tensor_in(files[i], tensor.dtype, tensor.shape, tensor.offset, tensor.bytes), part_path});
+    if (i == 0) gguf = std::move(part);
+  }
+  if (names.size() > 1) check_gguf_part_tensors(*gguf, tensors.size());
   architecture = architecture_from_gguf(*gguf);
-  for (const auto& tensor : gguf->tensors())
-    tensors.push_back(
-        {std::string(tensor.name), tensor_in(files[0], tensor.dtype, tensor.shape, tensor.offset, tensor.bytes), path});
   index_names();
 }
 

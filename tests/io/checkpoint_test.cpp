@@ -279,8 +279,6 @@ TEST(Checkpoint, NamesWhatIsMissing) {
   expect_refused(empty / "text.gguf", "does not begin with GGUF");
   write(empty / "model.safetensors", "hello");
   expect_refused(empty / "model.safetensors", "name the folder that holds this file");
-  write(empty / "part.gguf", tiny_gguf().entry("split.count", testing::kU16, raw<std::uint16_t>(3)).bytes());
-  expect_refused(empty / "part.gguf", "one of 3 parts");
 
   const Folder folder;
   expect_refused(folder.path(), "wanted a folder with model.safetensors or model.safetensors.index.json");
