@@ -18,7 +18,9 @@
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
+#include "ir/sample.h"
 #include "kernels/registry.h"
+#include "tensor/block_format.h"
 #include "tensor/tensor.h"
 
 namespace weft {
@@ -93,6 +95,16 @@ Machine& machine(int threads) {
 
 // Arbitrary codes, scales near 1 (f16 0x3c00): subnormals would be measured instead.
 Tensor random_weight(DType dtype, std::int64_t columns, std::int64_t depth) {
+  if (is_block(dtype) && block_format(dtype).quantize == nullptr) {
+    // Rows are copies of 32: drawing finite blocks takes long.
+    constexpr std::int64_t kDrawn = 32;
+    const Tensor some = make_sample_tensor(SampleTensor("w", {kDrawn, depth}, dtype), dtype, 1);
+    Tensor weight = Tensor::empty(Meta::tensor(dtype, {columns, depth}));
+    const std::int64_t bytes = some.meta.bytes().number();
+    for (std::int64_t row = 0; row < columns; row += kDrawn)
+      std::memcpy(weight.data() + row / kDrawn * bytes, some.data(), static_cast<std::size_t>(bytes));
+    return weight;
+  }
   std::mt19937 random(1);
   Tensor weight = Tensor::empty(Meta::tensor(dtype, {columns, depth}));
   const DTypeInfo& info = dtype_info(dtype);
@@ -193,6 +205,14 @@ void define_benchmarks() {
       {"down", "linear_int8", DType::q4_1, 576, 1536},
       {"gate_up", "linear_int8", DType::q4_0, 3072, 576},
       {"gate_up", "linear_int8", DType::q8_0, 3072, 576},
+      {"gate_up", "linear_int8", DType::q4_1, 11264, 2048},
+      {"gate_up", "linear_int8", DType::q4_k, 11264, 2048},
+      {"gate_up", "linear_int8", DType::q5_k, 11264, 2048},
+      {"gate_up", "linear_int8", DType::q6_k, 11264, 2048},
+      {"gate_up", "linear_int8", DType::q3_k, 11264, 2048},
+      {"gate_up", "linear_int8", DType::q2_k, 11264, 2048},
+      {"gate_up", "linear_int8", DType::iq4_xs, 11264, 2048},
+      {"gate_up", "linear_int8", DType::q5_0, 11264, 2048},
       {"head", "linear_int8", DType::q8_0, 49152, 576},
       {"gate_up", "linear", DType::f32, 3072, 576},
       {"gate_up", "linear", DType::bf16, 3072, 576},

@@ -93,7 +93,15 @@ Value linear(Builder& builder, const Value& x, const std::string& name, const st
 Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys) {
   if (builder.can_merge(keys)) return linear(builder, x, name, keys);
   Values parts;
-  for (std::size_t i = 0; i < keys.size(); ++i)
+  std::size_t first = 0;
+  // Files of mixed block types often have one for query and key, and another for value.
+  for (std::size_t count = keys.size() - 1; count > 1 && first == 0 && !builder.facts.config.quantization; --count) {
+    const std::vector<std::string> some(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count));
+    if (!builder.can_merge(some)) continue;
+    parts.push_back(linear(builder, x, name + ".0", some));
+    first = count;
+  }
+  for (std::size_t i = first; i < keys.size(); ++i)
     parts.push_back(linear(builder, x, name + "." + std::to_string(i), {keys[i]}));
   return concat(parts, -1);
 }

@@ -22,7 +22,8 @@ namespace weft::nn {
 Value linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys);
 
 // The same for several weights and one input; the results are concatenated along the last dim. When the weights can be
-// merged (Builder::can_merge), their rows are merged and one product computes all.
+// merged (Builder::can_merge), their rows are merged and one product computes all; if only the first ones can, one
+// product computes those.
 Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys);
 
 // The ops of `linear` for a weight that is stored as codes. `weight` returns the layer's weights by the suffix of their

@@ -98,6 +98,9 @@ TEST_F(PlanVerb, EveryNumberFormatIsPlannedAsItIsLoaded) {
                                 {{"hidden_size", 128}, {"intermediate_size", 192}, {"torch_dtype", "bfloat16"}});
   for (const DType dtype : {DType::f32, DType::f16, DType::q8_0, DType::q4_1})
     expect_as_explained(sample.write_gguf(folder_, "m" + std::string(dtype_text(dtype)) + ".gguf", dtype));
+  const SampleCheckpoint wide(models_.find("llama", "test"), {{"hidden_size", 256}, {"intermediate_size", 512}});
+  for (const DType dtype : {DType::q4_k, DType::iq2_xxs})
+    expect_as_explained(wide.write_gguf(folder_, "m" + std::string(dtype_text(dtype)) + ".gguf", dtype));
   const std::string plain = sample.write_folder(folder_, "plain", DType::bf16);
   std::ofstream(folder_ / "text") << "The sea is deep, and the boats go out at 5 in the morning.";
   for (const std::string format : {"fp8", "fp8-per-token", "fp8-block", "int8", "nvfp4"}) {

@@ -212,6 +212,18 @@ TEST_F(FakeDeviceCodes, AreRefusedByNameWhereTheGpuHasNoProductOfThem) {
             "products of fp8 codes want a GPU of compute capability 8.9 or newer, and it has 8.0");
 }
 
+TEST_F(FakeDeviceCodes, OfBlocksAreConvertedToNumbers) {
+  const SampleCheckpoint sample(model_, json{{"hidden_size", 256}, {"intermediate_size", 512}, {"head_dim", 64}}, 5);
+  for (const DType dtype : {DType::q6_k, DType::iq4_xs, DType::iq2_xxs}) {
+    const std::string path = sample.write_gguf(folder_, std::string(dtype_text(dtype)) + ".gguf", dtype);
+    const auto on_device = engine(path, 90);
+    EXPECT_EQ(products_of(*on_device), (Products{{"linear@cublaslt", 8}})) << dtype_text(dtype);
+    const Logits wanted =
+        all_logits(*engine_on_host(path, {{"activation-precision", "exact"}, {"kv-cache-dtype", "f16"}}), some_ids(5));
+    EXPECT_LT(difference(all_logits(*on_device, some_ids(5)), wanted), 0.02) << dtype_text(dtype);
+  }
+}
+
 TEST_F(FakeDeviceCodes, AndAllOtherWeightsAreInTheDevicesMemoryAlone) {
   const auto expect_on_device = [](Engine& engine, std::int64_t at_least) {
     const MemoryUse use = engine.runner().memory_use();
