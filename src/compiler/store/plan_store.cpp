@@ -128,6 +128,7 @@ bool looks_on_the_way(const Context& context, const PassRunnerOptions& options) 
 // Why Plans are neither looked up nor stored; "" where they are.
 std::string reason_not_to_cache(const Context& context, const PassRunnerOptions& options) {
   if (!context.cache->enabled()) return "the compile cache is off";
+  if (build_id().empty()) return "the program was linked without a build id";
   if (!has_known_content(context))
     return "--plugin, --patterns, --limit-rewrites, --eager-piece, --skip-pass or a pass from outside changes the "
            "plans";
