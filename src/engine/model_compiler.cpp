@@ -191,12 +191,9 @@ std::int64_t ModelCompiler::arena_bytes() const {
 
 const std::vector<CompileRecord>& ModelCompiler::records() {
   if (records_.size() == range_count_) return records_;
-  const FirstTimeWork::Uncounted report(*context_->first_time_work);
-  PassRunnerOptions passes = pass_runner_options(context_->options);
-  passes.stop_after = Stage::split;
   records_.clear();
   for (const ModelGraph* graph : {&forward_, &head_})
-    for (CompileRecord& record : compile_ranges(*graph->traced, *context_, graph->ranges, passes).records)
+    for (CompileRecord& record : compile_records(*graph->traced, *context_, graph->ranges))
       records_.push_back(std::move(record));
   return records_;
 }

@@ -128,6 +128,7 @@ bool looks_on_the_way(const Context& context, const PassRunnerOptions& options) 
 // Why Plans are neither looked up nor stored; "" where they are.
 std::string reason_not_to_cache(const Context& context, const PassRunnerOptions& options) {
   if (!context.cache->enabled()) return "the compile cache is off";
+  if (build_id().empty()) return "the program was linked without a build id";
   if (!has_known_content(context))
     return "--plugin, --patterns, --limit-rewrites, --eager-piece, --skip-pass or a pass from outside changes the "
            "plans";
@@ -187,6 +188,15 @@ std::vector<std::byte> behind_tuning(const SizeTuning& tuning, std::span<const s
 
 std::span<const std::byte> tuning_before(ByteReader& reader) { return reader.raw(reader.count()); }
 
+// As plans_of_bytes, and an Error where there is not one Plan for each range.
+std::vector<std::shared_ptr<const Plan>> plans_for(std::span<const TokenRange> ranges, std::span<const std::byte> bytes,
+                                                   const CodeObjects& objects, const Graph& traced,
+                                                   const Context& context) {
+  std::vector<std::shared_ptr<const Plan>> plans = plans_of_bytes(bytes, objects, traced, context);
+  USER_CHECK(plans.size() == ranges.size(), "there are {} for {} ranges", plans.size(), ranges.size());
+  return plans;
+}
+
 CompiledRanges find_stored(const PlanSource& source, const Graph& traced, const Context& context,
                            std::vector<TokenRange> ranges, const PassRunnerOptions& options) {
   USER_CHECK(
@@ -205,9 +215,7 @@ CompiledRanges find_stored(const PlanSource& source, const Graph& traced, const 
   try {
     ByteReader reader(stored->bytes);
     tuning_before(reader);
-    std::vector<std::shared_ptr<const Plan>> plans =
-        plans_of_bytes(reader.raw(reader.left()), stored->objects, traced, context);
-    USER_CHECK(plans.size() == ranges.size(), "there are {} for {} ranges", plans.size(), ranges.size());
+    auto plans = plans_for(ranges, reader.raw(reader.left()), stored->objects, traced, context);
     return {.ranges = std::move(ranges), .plans = std::move(plans)};
   } catch (const DeviceError&) {
     throw;
@@ -302,7 +310,7 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
     context.first_time_work->begin(FirstTime::load, fmt::format("the plans of {}", traced.name));
     try {
       const PlanBytes kept = parted(entry->payload());
-      CompiledRanges found{.ranges = ranges, .plans = plans_of_bytes(kept.bytes, kept.objects, traced, context)};
+      CompiledRanges found{.ranges = ranges, .plans = plans_for(ranges, kept.bytes, kept.objects, traced, context)};
       log_cache(context, traced.name, key, true);
       return found;
     } catch (const Error& error) {
