@@ -12,8 +12,11 @@ std::string origin_of_file(const std::string& folder, const std::string& file) {
 }
 
 const ProviderEntry* folder_of(const Kernel& kernel) {
-  for (const ProviderEntry& entry : provider_table())
-    if (kernel.origin.starts_with(origin_of_folder(entry.name))) return &entry;
+  for (const ProviderEntry& entry : provider_table()) {
+    const std::string name = entry.name;
+    const bool is_its_provider = kernel.provider == name || kernel.provider.starts_with(name + "_");
+    if (is_its_provider && kernel.origin.starts_with(origin_of_folder(name))) return &entry;
+  }
   return nullptr;
 }
 

@@ -229,17 +229,6 @@ std::vector<float> exact_output(const Sequence& sequence, DType pages, double sc
   return output;
 }
 
-template <class Check>
-void for_each_machine(Check check) {
-  for (const std::string& ceiling : vector_features_to_try()) {
-    for (int threads : thread_counts_to_try()) {
-      SCOPED_TRACE(fmt::format("{}, {} threads", ceiling, threads));
-      RowKernels kernels(ceiling, threads);
-      check(kernels);
-    }
-  }
-}
-
 TEST(CpuAttention, AgreesWithDoublePrecisionForAllTypesAndHeadShapes) {
   for (const Heads& heads : {Heads{9, 3, 64}, {4, 4, 8}, {8, 1, 72}, {2, 1, 128}, {5, 1, 16}}) {
     for (DType pages : kFloatTypes) {
