@@ -42,8 +42,8 @@ REACHED = {"WEFT_PROGRAM": "apps/cli", "WEFT_EXAMPLE": "examples", "/examples": 
            "/tests/passes": "tests/passes"}
 LIBRARIES = ("src", "apps", "include", "examples")
 
-COMPILED_ANEW = ("cmake/*", "CMake*", "src/kernels/*", "src/runtime/*", "src/codegen/*", "src/tensor/*", "tests/cuda/*",
-                 "tools/relink.py", "tools/run_tests.py", "tools/changed_folders.py", "tools/setup.sh")
+COMPILED_ANEW = ("cmake/*", "CMake*", "src/emulator/*", "src/kernels/*", "src/runtime/*", "src/codegen/*", "src/tensor/*",
+                 "tests/cuda/*", "tools/relink.py", "tools/run_tests.py", "tools/changed_folders.py", "tools/setup.sh")
 CONTRACT = ("cmake/cuda.cmake", "src/kernels/cuda*", "src/tensor/*", "tools/check_cuda.py", "tools/cuda_code.py",
             "tools/cubin.py", "tools/fetch_nvcc.py", "tools/changed_folders.py")
 # Slow tests that are no test programs, and what they check.

@@ -15,6 +15,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/splitting_ops.h"
 #include "compiler/tune/tuning_database.h"
+#include "kernels/provider.h"
 #include "options/custom_ops.h"
 #include "options/options_text.h"
 #include "passes/pattern_pass.h"
@@ -28,7 +29,7 @@ constexpr std::size_t kMaxPatternBytes = 64u << 20;
 // The origin of a built-in kernel is the source file that defines it.
 void add_built_in_kernels(KernelRegistry& registry) {
   for (const KernelEntry& entry : kernel_table()) {
-    registry.set_origin(fmt::format("src/kernels/{}/{}.cpp", entry.provider, entry.file));
+    registry.set_origin(origin_of_file(entry.provider, entry.file));
     registry.set_launches(std::string_view(entry.provider).starts_with("cuda"));
     entry.define(registry);
   }

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "compiler/run/sample_call.h"
-#include "kernels/cuda/emulator/approximation.h"
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "emulator/approximation.h"
+#include "emulator/emulator.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "tensor/convert.h"
 #include "tensor/float8.h"
 #include "tensor/house_math.h"

@@ -95,12 +95,10 @@ std::vector<CacheFactor> graph_factors(const Graph& traced, const Context& conte
 
 // Kernels of other providers come from libraries, whose versions are in no key, or from plugins.
 bool is_of_this_program(std::span<const Plan* const> plans) {
-  const std::span<const ProviderEntry> providers = provider_table();
-  const auto is_own = [&](const PlanStep& step) {
-    return step.kernel->provider == "native" ||
-           std::any_of(providers.begin(), providers.end(), [&](const ProviderEntry& provider) {
-             return provider.name == step.kernel->provider && provider.version == nullptr;
-           });
+  const auto is_own = [](const PlanStep& step) {
+    if (step.kernel->provider == "native") return true;
+    const ProviderEntry* folder = folder_of(*step.kernel);
+    return folder != nullptr && folder->version == nullptr;
   };
   return std::all_of(plans.begin(), plans.end(),
                      [&](const Plan* plan) { return std::all_of(plan->steps.begin(), plan->steps.end(), is_own); });

@@ -4,13 +4,13 @@
 #include <bit>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/checks.h"
+#include "emulator/checks.h"
 
 namespace weft::ptx {
 namespace {
 
 std::uint64_t value_of(Special special, const BlockState& block, std::uint32_t warp, std::uint32_t lane) {
-  const cuda::LaunchShape& shape = block.launch.shape;
+  const LaunchShape& shape = block.launch.shape;
   switch (special) {
     case Special::thread:
       return warp * 32 + lane;
@@ -200,7 +200,7 @@ std::byte* Warp::access(std::uint32_t lane, Space space, std::uint64_t address, 
       break;
   }
   auto* at = reinterpret_cast<std::byte*>(address);
-  const cuda::LaunchShape& shape = block_.launch.shape;
+  const LaunchShape& shape = block_.launch.shape;
   const std::uint32_t thread = (block_.block_row * shape.blocks + block_.block) * shape.threads + number_ * 32 + lane;
   cuda::MemoryMap& memory = block_.launch.memory;
   const std::string problem = writes ? memory.note_writing(at, bytes, thread) : memory.note_reading(at, bytes, thread);

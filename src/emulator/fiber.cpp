@@ -1,4 +1,4 @@
-#include "kernels/cuda/emulator/fiber.h"
+#include "emulator/fiber.h"
 
 #include <cstdint>
 #include <cstdlib>

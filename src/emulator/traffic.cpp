@@ -1,10 +1,10 @@
-#include "kernels/cuda/emulator/traffic.h"
+#include "emulator/traffic.h"
 
 #include <algorithm>
 
 #include <fmt/core.h>
 
-#include "kernels/cuda/emulator/checks.h"
+#include "emulator/checks.h"
 
 namespace weft::cuda {
 namespace {

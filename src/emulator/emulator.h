@@ -16,8 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/emulator/memory_map.h"
-#include "kernels/cuda/lib/launch.h"
+#include "emulator/emulated_kernel.h"
+#include "emulator/memory_map.h"
+#include "kernels/launch_shape.h"
 
 namespace weft::cuda {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "kernels/cuda/lib/launch.h"
+#include "emulator/emulated_kernel.h"
 
 namespace weft::cuda {
 

@@ -1,4 +1,4 @@
-#include "kernels/cuda/emulator/emulator.h"
+#include "emulator/emulator.h"
 
 #include <array>
 #include <numeric>

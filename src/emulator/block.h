@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/fiber.h"
-#include "kernels/cuda/emulator/memory_map.h"
-#include "kernels/cuda/emulator/thread.h"
-#include "kernels/cuda/emulator/traffic.h"
+#include "emulator/emulator.h"
+#include "emulator/fiber.h"
+#include "emulator/memory_map.h"
+#include "emulator/thread.h"
+#include "emulator/traffic.h"
 
 namespace weft::cuda {
 

@@ -1,10 +1,10 @@
-#include "kernels/cuda/emulator/run_call.h"
+#include "kernels/cuda/lib/run_call.h"
 
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "emulator/emulator.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "kernels/launch_queue.h"
 
 namespace weft::cuda {

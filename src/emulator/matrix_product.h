@@ -22,7 +22,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/cuda/emulator/approximation.h"
+#include "emulator/approximation.h"
 #include "tensor/bfloat16.h"
 #include "tensor/float16.h"
 

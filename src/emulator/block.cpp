@@ -1,4 +1,4 @@
-#include "kernels/cuda/emulator/block.h"
+#include "emulator/block.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,8 +7,8 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/checks.h"
-#include "kernels/cuda/emulator/thread_sanitizer.h"
+#include "emulator/checks.h"
+#include "emulator/thread_sanitizer.h"
 
 namespace weft::cuda {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/thread.h"
+#include "emulator/emulator.h"
+#include "emulator/thread.h"
 
 namespace weft::cuda {
 

@@ -1,7 +1,7 @@
-#include "kernels/cuda/emulator/emulator.h"
+#include "emulator/emulator.h"
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/block.h"
+#include "emulator/block.h"
 
 namespace weft::cuda {
 

@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "kernels/cuda/emulator/memory_map.h"
-#include "kernels/cuda/lib/launch.h"
+#include "emulator/memory_map.h"
 #include "kernels/kernel.h"
+#include "kernels/launch_shape.h"
 
 namespace weft::cuda {
 

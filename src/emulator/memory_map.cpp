@@ -1,9 +1,9 @@
-#include "kernels/cuda/emulator/memory_map.h"
+#include "emulator/memory_map.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/checks.h"
+#include "emulator/checks.h"
 
 namespace weft::cuda {
 namespace {

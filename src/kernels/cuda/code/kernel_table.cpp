@@ -1,4 +1,4 @@
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "kernels/cuda/code/kernel_table.h"
 
 #include "base/error.h"
 
