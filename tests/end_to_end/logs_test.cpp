@@ -1,4 +1,4 @@
-// Each topic of WEFT_LOGS prints what docs/use.md says of it.
+// Each topic of WEFT_LOGS prints what docs/debugging.md says of it.
 
 #include <functional>
 #include <limits>
