@@ -43,7 +43,7 @@ class GraphProgram {
   ~GraphProgram();
 
   // `inputs` are in the order of the graph's inputs and were checked by check_input and check_sizes. A
-  // run may write over inputs that
+  // run may overwrite inputs that
   // the graph donates. The results are valid until the next run; they may alias inputs.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
