@@ -165,7 +165,7 @@ class CallBench {
     return with && without ? std::optional(*with / *without) : std::nullopt;
   }
 
-  // Each has operands of its own, as it may write over some.
+  // Each has operands of its own, because it may overwrite some.
   KernelTimer make_timer(const Contender& contender) const {
     std::vector<Tensor> operands;
     for (const Tensor& given : call_.operands) operands.push_back(given.defined() ? duplicate(given) : given);

@@ -32,7 +32,7 @@ std::vector<std::string> take_options(Options& options, const std::vector<std::s
   std::vector<std::string> rest;
   std::span<const std::string> left(words);
   while (!left.empty()) {
-    if (left[0] == "--") {  // everything behind it is no flag
+    if (left[0] == "--") {  // everything after it is no flag
       rest.insert(rest.end(), left.begin(), left.end());
       break;
     }

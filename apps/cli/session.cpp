@@ -175,7 +175,7 @@ OpenedModel open_model(const VerbCall& call, const ModelArgument& model, std::ve
 
 void check_host_is_measured(const Context& context, const std::string& verb) {
   USER_CHECK(context.stream_device == nullptr,
-             "[{}] measures calls by the host's clock, which says nothing of what {} does later: wanted --device cpu",
+             "[{}] measures calls by the host's clock, which does not measure what {} does later: wanted --device cpu",
              verb, device_text(context.device.id));
 }
 

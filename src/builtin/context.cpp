@@ -110,7 +110,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   }
   USER_CHECK(
       options.tuned.empty() || device.type == DeviceType::cpu,
-      "[--tuned] {} was measured by the host's clock, which says nothing of what {} does later: wanted --device cpu",
+      "[--tuned] {} was measured by the host's clock, which does not measure what {} does later: wanted --device cpu",
       options.tuned, device_text(device));
   if (!options.tuned.empty())
     apply_tuning(read_tuning(options.tuned, fingerprint_of(context->device)), context->ops, context->priorities);

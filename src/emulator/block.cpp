@@ -254,7 +254,7 @@ bool Block::is_ordered(const SharedAccess& access) const {
 
 void Block::shared_reading(SharedElement& element, std::size_t index, const Site& array) {
   if (!is_checked(EmulatorCheck::shared)) return;
-  if (element.writer.thread < 0) fault(fmt::format("reads shared element {}, which nobody wrote", index), array);
+  if (element.writer.thread < 0) fault(fmt::format("reads shared element {}, which no thread wrote", index), array);
   if (!is_ordered(element.writer))
     fault(fmt::format("reads shared element {}, which thread {} wrote with no barrier between", index,
                       element.writer.thread),

@@ -113,7 +113,8 @@ class MemberReader {
   std::vector<std::byte> read(const ArtifactMember& member) const {
     std::vector<std::byte> bytes = read(member.name);
     USER_CHECK(static_cast<std::int64_t>(bytes.size()) == member.bytes && hash_bytes(bytes) == member.hash,
-               "[{}] the member {} is damaged: it is not what the manifest says", where_, quote(member.name));
+               "[{}] the member {} is damaged: its size or checksum differs from the manifest's", where_,
+               quote(member.name));
     return bytes;
   }
 

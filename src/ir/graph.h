@@ -40,7 +40,7 @@ struct GraphValue {
   bool donated = false;     // the caller donates its storage
   bool param = false;       // bound once, when the model is loaded: a weight or a table
   std::string key;          // the checkpoint key of a param, "" when it has none
-  bool overwrites = false;  // in pieces: the piece writes over this input
+  bool overwrites = false;  // in pieces: the piece overwrites this input
 };
 
 enum class NodeKind : std::uint8_t { op, call, result };
@@ -58,7 +58,7 @@ struct Node {
   Origin origin;
   bool maybe_inplace = false;   // stage traced
   std::string provider;         // the provider that computes the node; "" before stage lowered
-  std::vector<int> writes;      // stage lowered: the operands that the kernel writes over
+  std::vector<int> writes;      // stage lowered: the operands that the kernel overwrites
   std::vector<int> results_in;  // result node of a piece: for each result the input whose storage holds it, or -1
   NodeList::iterator position;  // in its graph's list; the result node has none
   int line = 0;                 // in the text it was parsed from; 0 when not parsed

@@ -165,7 +165,7 @@ Op OpDefinition::finish(const std::string& file_stem) && {
   CHECK(!op_.samples.empty(), "[{}] has no sample", op_.name);
   CHECK(!op_.allow_inplace || !op_.donates.empty(), "[{}] allows in-place calls but donates nothing", op_.name);
   CHECK(op_.meaning == nullptr || op_.infer == nullptr, "[{}] states both a meaning and a shape rule", op_.name);
-  CHECK(op_.meaning == nullptr || op_.cost == 1, "[{}] states a cost beside a meaning", op_.name);
+  CHECK(op_.meaning == nullptr || op_.cost == 1, "[{}] states a cost as well as a meaning", op_.name);
   CHECK(op_.meaning != nullptr || op_.infer != nullptr, "[{}] states neither a meaning nor a shape rule", op_.name);
   if (!rows_set_ && op_.schema.tensor_count() == 0) op_.rows_of = -1;
   if (checks_) {

@@ -22,7 +22,7 @@ OP(slice) {
     USER_CHECK(!is_block(x.dtype) && x.packed.empty(), "[slice] x must be a plain tensor, but is {}", x.text());
     const bool inside = !x.shape[axis].is_number() || end <= x.shape[axis].number();
     USER_CHECK(0 <= start && start <= end && step >= 1 && inside,
-               "[slice] wanted 0 <= start <= end <= {} and step >= 1, but came {}:{}:{}", x.shape[axis].text(), start,
+               "[slice] wanted 0 <= start <= end <= {} and step >= 1, but is {}:{}:{}", x.shape[axis].text(), start,
                end, step);
     Shape shape = x.shape, strides = x.full_strides();
     // A view begins at a byte; packed 4-bit types hold two elements in each.

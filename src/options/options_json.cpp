@@ -37,8 +37,8 @@ void apply_row(Options& options, const OptionRow& row, const Json& value, const 
   const bool is_text = std::holds_alternative<std::string Options::*>(row.member);
   const bool takes_json = row.limits.check == OptionCheck::any_json;
   // vLLM prints a word of its compilation config that is not set as "".
-  const bool is_open = row.limits.check == OptionCheck::one_of && row.name.starts_with("cc.") && value == "";
-  if (value.is_null() || is_open) {
+  const bool is_unset = row.limits.check == OptionCheck::one_of && row.name.starts_with("cc.") && value == "";
+  if (value.is_null() || is_unset) {
     reset_option(options, row);
   } else if (value.is_array() && !is_text) {
     assign_option(options, row, items_of(value, row.name));

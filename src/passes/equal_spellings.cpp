@@ -183,7 +183,7 @@ class Spelling {
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
       GraphValue *x = node.operands[i], *other = node.operands[1 - i];
       const Node* negated = made_by(other, "neg");
-      // Where both are zeros the result may be -0, which amax turns into 0.
+      // Where both are zeros the result may be -0, which amax makes 0.
       if (is_maximum && negated != nullptr && negated->operands[0] == x && is_only_for_largest(node.result()))
         return abs(trace.of(x));
       const std::optional<double> bound = constant_of(other);
@@ -241,7 +241,7 @@ class Spelling {
     const auto at_end = [&](std::optional<double> own, std::optional<double> outer) {
       return own ? std::optional(bounded(*own)) : outer;
     };
-    // Zeros of both signs in the bounds would have to be told apart.
+    // Zeros of both signs in the bounds would have to be distinguished.
     for (const auto& bound : {low, high, min, max})
       if (bound && *bound == 0) return {};
     return clamp(trace.of(inner.operands[0]), at_end(low, min), at_end(high, max));

@@ -84,7 +84,7 @@ class KernelFilter {
       if (user.contains(call.op->name)) return std::nullopt;
     for (const PatternNode& node : pattern.before.nodes)
       if (!context_.priorities.may_be_fused(node.name))
-        return fmt::format("--ir-op-priority.{} says who computes it", node.name);
+        return fmt::format("--ir-op-priority.{} decides who computes it", node.name);
     return std::nullopt;
   }
 

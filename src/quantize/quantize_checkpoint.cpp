@@ -242,9 +242,10 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   summary.notes = checkpoint.notes();
   summary.notes.insert(summary.notes.end(), unread.harmless.begin(), unread.harmless.end());
   if (!warning.empty()) summary.notes.push_back(warning);
-  USER_CHECK(!config.sliding_window || model.facts.window,
-             "[{}] has a sliding window of {}, which config.json cannot say of {}; wanted the folder it was made from",
-             checkpoint.path(), *config.sliding_window, config.architecture);
+  USER_CHECK(
+      !config.sliding_window || model.facts.window,
+      "[{}] has a sliding window of {}, which config.json cannot express for {}; wanted the folder it was made from",
+      checkpoint.path(), *config.sliding_window, config.architecture);
   std::vector<Source> sources = sources_of(checkpoint, model, config);
   for (const Source& source : sources)
     if (source.is_linear) check_divides(source, recipe);

@@ -81,7 +81,7 @@ TEST(EmulatorOfThreads, FindsAMissingBarrierInWhateverOrder) {
   };
   for (const ThreadOrder order : {ThreadOrder::forward, ThreadOrder::backward, ThreadOrder::random}) {
     const std::string fault = Bench().fault(body, {.threads = 64}, {.order = order});
-    EXPECT_TRUE(fault.find("which nobody wrote") != std::string::npos ||
+    EXPECT_TRUE(fault.find("which no thread wrote") != std::string::npos ||
                 fault.find("with no barrier between") != std::string::npos)
         << fault;
   }
@@ -140,7 +140,7 @@ TEST(EmulatorOfThreads, FindsSharedMemoryThatNobodyWrote) {
     store(given(arguments).y + thread_index(), static_cast<float>(kept[thread_index()]));
   };
   const std::string fault = Bench().fault(body, {.threads = 64});
-  EXPECT_NE(fault.find(", which nobody wrote"), std::string::npos) << fault;
+  EXPECT_NE(fault.find(", which no thread wrote"), std::string::npos) << fault;
 }
 
 TEST(EmulatorOfThreads, StartsEveryBlockWithFreshSharedMemory) {

@@ -86,7 +86,7 @@ TEST(PatternPass, LeavesAPartForWhichTheUserNamedAProvider) {
     const PatternReport report = report_of(*context, kFused);
     EXPECT_EQ(report.matched, 0);
     ASSERT_EQ(report.near_misses.size(), 1u);
-    EXPECT_EQ(report.near_misses[0].reason, "--ir-op-priority.silu_and_mul says who computes it");
+    EXPECT_EQ(report.near_misses[0].reason, "--ir-op-priority.silu_and_mul decides who computes it");
     const PriorityScope whole(*context, kFused, {"reference"});
     EXPECT_EQ(report_of(*context, kFused).matched, 1) << "who computes the whole is named, too";
   }
@@ -162,7 +162,7 @@ TEST(PatternPass, LeavesThePartsWhereTheGraphIsCutAtOne) {
   const auto cut_at = [&](const char* op) { context->options.splitting_ops = {"attention", op}; };
   cut_at("kv_cache_update");
   EXPECT_EQ(report_of(*context, "fused_rope_kv_cache_update", kRotation).off,
-            "-cc.splitting_ops cuts the graph at kv_cache_update, and the rotation stands before the cut");
+            "-cc.splitting_ops cuts the graph at kv_cache_update, and the rotation is before the cut");
   cut_at("vllm::unified_kv_cache_update");
   EXPECT_NE(report_of(*context, "fused_rope_kv_cache_update", kRotation).off, std::nullopt);
   cut_at("rotary_embedding");
@@ -230,8 +230,8 @@ TEST(ExpectedFusions, AreHeldAgainstEveryRange) {
   EXPECT_EQ(check("act_quant=1"), "");
   EXPECT_EQ(check(std::string(kFused) + "=1,rms_quant=0"), "");
   EXPECT_EQ(check("all", {{"act_quant", 1}}), "");
-  EXPECT_NE(check("all", {{"rms_quant", 2}}).find("wanted 2 of rms_quant, but 0 came"), std::string::npos);
-  EXPECT_NE(check("act_quant=2").find("wanted 2 of act_quant, but 1 came"), std::string::npos);
+  EXPECT_NE(check("all", {{"rms_quant", 2}}).find("wanted 2 of rms_quant, but 0 matched"), std::string::npos);
+  EXPECT_NE(check("act_quant=2").find("wanted 2 of act_quant, but 1 matched"), std::string::npos);
   EXPECT_NE(check("act_quent=1").find("did you mean \"act_quant\"?"), std::string::npos);
   EXPECT_NE(check("act_quant").find("wanted NAME=COUNT"), std::string::npos);
   EXPECT_NE(check("act_quant=-1"), "");

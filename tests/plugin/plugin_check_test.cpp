@@ -79,7 +79,7 @@ TEST(PluginCheck, FindsAReadFarOutsideAnOperand) {
 
 TEST(PluginCheck, FindsAWriteToAnOperand) {
   expect_failure(workshop().rms_norm("writer", std::string(kRight).insert(0, "x[1] = x[1] + 1; ")),
-                 "stays inside its buffers and operands", "wrote over operand x, which it does not declare");
+                 "stays inside its buffers and operands", "overwrote operand x, which it does not declare");
 }
 
 TEST(PluginCheck, FindsAResultThatIsNotAllWritten) {

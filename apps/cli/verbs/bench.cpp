@@ -140,7 +140,7 @@ double seconds_now() {
 
 int bench_fusions(const OpsArguments& arguments, VerbCall& call) {
   USER_CHECK(arguments.providers.empty(),
-             "[--provider] does not go with --fusions: the priority lists say who computes");
+             "[--provider] does not go with --fusions: the priority lists decide who computes");
   FusionBenchOptions options{.ops = arguments.ops};
   options.rows = sizes(arguments.rows, "--rows");
   options.columns = sizes(arguments.columns, "--columns");

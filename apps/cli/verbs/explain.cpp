@@ -83,7 +83,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
 
 VERB(explain) {
   verbs.add("explain",
-            {"Say what the compiler did with a model, and why.", [](Flags& flags, VerbCall& call) -> VerbBody {
+            {"Report what the compiler did with a model, and why.", [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<ExplainArguments>();
                arguments->model.declare_to_run(flags);
                flags.option("--why-not", arguments->why_not,

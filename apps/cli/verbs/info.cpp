@@ -158,7 +158,8 @@ int print_info(bool as_json, VerbCall& call) {
 }  // namespace weft
 
 VERB(info) {
-  verbs.add("info", {"Say what this machine and program have.", [](Flags& flags, VerbCall& call) -> VerbBody {
+  verbs.add("info", {"Report the machine, the providers and libraries, and the options in effect.",
+                     [](Flags& flags, VerbCall& call) -> VerbBody {
                        auto as_json = std::make_shared<bool>(false);
                        flags.flag("--json", *as_json, "Print JSON.");
                        return [as_json, &call] { return print_info(*as_json, call); };

@@ -43,8 +43,8 @@ class GraphProgram {
   GraphProgram(const Context& context, std::shared_ptr<Graph> graph);
   ~GraphProgram();
 
-  // `inputs` are in the order of the graph's inputs and were checked by check_input and check_sizes. A run may write
-  // over inputs that the graph donates. The results are valid until the next run; they may alias inputs.
+  // `inputs` are in the order of the graph's inputs and were checked by check_input and check_sizes. A run may
+  // overwrite inputs that the graph donates. The results are valid until the next run; they may alias inputs.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
   // What the compiler did; null with --enforce-eager. Where the Plan came from the compile cache, the first call runs

@@ -130,7 +130,7 @@ TEST(GraphProgram, ADonatedValueThatIsUsedAgainIsRefusedInEachMode) {
         "  return %z, %s\n}",
         context->ops);
     const std::string said = message_of([&] { GraphProgram(*context, graph); });
-    EXPECT_NE(said.find("%x is used again after it was given away"), std::string::npos) << option << said;
+    EXPECT_NE(said.find("%x is used again after it was donated"), std::string::npos) << option << said;
   }
 }
 

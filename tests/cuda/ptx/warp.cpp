@@ -165,7 +165,7 @@ std::byte* Warp::scratch_access(std::uint32_t lane, Scratch& scratch, const char
     fault(lane, fmt::format("{} byte {} of {} bytes of {} memory", writes ? "writes" : "reads", address, size, name));
   for (std::uint64_t i = address; i < address + bytes; ++i) {
     if (!writes && !scratch.is_written[i] && cuda::is_checked(cuda::EmulatorCheck::shared))
-      fault(lane, fmt::format("reads byte {} of {} memory, which nobody wrote", i, name));
+      fault(lane, fmt::format("reads byte {} of {} memory, which no thread wrote", i, name));
     scratch.is_written[i] = true;
   }
   return scratch.bytes.data() + address;

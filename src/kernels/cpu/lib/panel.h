@@ -31,7 +31,7 @@ static constexpr bool is_group_kind(PanelKind kind) {
 }
 
 // What tensor/block_format.h says of the block kinds, for code that cannot include it. Codes are stored without sign:
-// `zero_code` stands for 0.
+// `zero_code` encodes 0.
 static constexpr bool has_minimums(PanelKind kind) { return kind == PanelKind::q4_1; }
 static constexpr int code_bits(PanelKind kind) { return kind == PanelKind::q8_0 ? 8 : 4; }
 static constexpr int zero_code(PanelKind kind) {
