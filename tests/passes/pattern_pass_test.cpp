@@ -276,6 +276,33 @@ TEST(FindAsCompiled, MatchesWhereTheCompilerFuses) {
   for (const char* body : bodies) EXPECT_EQ(findings_of(*context, body).matches, std::vector<std::string>{"q"}) << body;
 }
 
+// The form of a pattern with a cast matches nothing where the form without it matches.
+TEST(FindAsCompiled, HasNoNearMissWhereAnotherPatternOfTheFusionMatches) {
+  const auto context = test_context();
+  const auto graph = parse_graph(
+      "graph g(%x: bf16[s0, 256]) stage=pure where s0 in [1, 8] {\n%a = silu_and_mul(%x)\n"
+      "%q, %s = per_token_group_quant_fp8(%a, group_size=64)\nreturn %q, %s\n}\n",
+      context->ops);
+  const auto* wide = patterns_named(context->patterns, "silu_and_mul_per_token_group_quant_fp8_wide").at(0);
+  const PatternFindings findings = find_as_compiled(*graph, *wide, *context, {1, 8});
+  for (const FailedAttempt& miss : findings.misses) EXPECT_NE(miss.kind, FailedAttempt::Kind::near) << miss.reason;
+}
+
+TEST(FindAsCompiled, ReportsWhatRaiseAlmostRecovers) {
+  const auto context = test_context();
+  const auto graph = parse_graph(
+      "graph g(%x: bf16[s0, 128]) stage=pure where s0 in [1, 8] {\n%f = cast(%x, dtype=f32)\n"
+      "%r = reshape(%f, shape=[s0, 2, 64])\n%b = abs(%r)\n%m = amax(%b)\n%c = clamp(%m, min=1e-10)\n"
+      "%s = div_scalar(%c, value=440.0)\n%d = div(%r, %s)\n%q = cast(%d, dtype=f8e4m3)\n"
+      "%q2 = reshape(%q, shape=[s0, 128])\n%s2 = reshape(%s, shape=[s0, 2])\nreturn %q2, %s2\n}\n",
+      context->ops);
+  const CompiledFindings found = find_as_compiled(*graph, std::span<const Pattern* const>(), *context, {1, 8});
+  ASSERT_EQ(found.others.size(), 1u);
+  EXPECT_EQ(found.others[0].pattern, "per_token_group_quant_fp8");
+  ASSERT_EQ(found.others[0].near_misses.size(), 1u);
+  EXPECT_NE(found.others[0].near_misses[0].reason.find("440, wanted 448"), std::string::npos);
+}
+
 TEST(FindAsCompiled, HasANearMissOnceAndTheReasonOfARefusal) {
   using Kind = FailedAttempt::Kind;
   const auto context = test_context();
