@@ -54,7 +54,8 @@ void check_gemma(const ModelConfig& c) {
 
 std::vector<ModelWeight> gemma_weights() {
   std::vector<ModelWeight> weights = nn::decoder_weights();
-  for (ModelWeight& weight : weights) weight.is_one_plus = weight.name.ends_with("_norm");
+  for (ModelWeight& weight : weights)
+    if (weight.name.ends_with("_norm")) weight.less_one_in = {CheckpointFormat::hugging_face};
   return weights;
 }
 

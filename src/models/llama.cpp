@@ -59,6 +59,6 @@ ModelDefinition llama_layers(const char* architecture, ArchitectureFacts facts, 
 
 MODEL(llama) {
   using namespace weft;
-  models.add(llama_layers("llama", {.rotates_neighbours_in_gguf = true}, kLlamaSample));
+  models.add(llama_layers("llama", {.pairing_in_gguf = RotaryPairing::neighbours}, kLlamaSample));
   models.add(llama_layers("mistral", {.window = WindowFacts{.length = 4096}}, kMistralSample));
 }
