@@ -137,7 +137,9 @@ std::string Flags::parse(const std::vector<std::string>& words, const std::vecto
   } catch (const CLI::CallForHelp&) {
     return app_->help();
   } catch (const CLI::Error& error) {
-    refuse(words, other_names, error.what());
+    std::string text = error.what();
+    if (text.ends_with(' ')) text += quote("");  // the library prints an empty word as it is
+    refuse(words, other_names, text);
   }
   return "";
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -26,7 +27,7 @@ Values llama_forward(Builder& b) {
 
 void check_llama(const ModelConfig& c) {
   nn::check_decoder(c);
-  USER_CHECK(c.hidden_act == "silu", "[{}] hidden_act must be silu, but is {}", c.architecture, c.hidden_act);
+  USER_CHECK(c.hidden_act == "silu", "[{}] hidden_act must be silu, but is {}", c.architecture, quote(c.hidden_act));
 }
 
 constexpr const char* kLlamaSample = R"({

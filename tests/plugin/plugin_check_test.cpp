@@ -159,7 +159,7 @@ TEST(PluginCheck, ReportsACrashAtLoad) {
 TEST(PluginCheck, ReportsWhatDoesNotLoad) {
   const ProgramRun run = check("/nonexistent/libmine.so");
   EXPECT_EQ(run.status, 2);
-  EXPECT_NE(run.out.find("FAIL  plugin: loads: [plugin] /nonexistent/libmine.so is not a file"), std::string::npos)
+  EXPECT_NE(run.out.find("FAIL  plugin: loads: [plugin] \"/nonexistent/libmine.so\" is not a file"), std::string::npos)
       << run.out;
 }
 
