@@ -230,7 +230,9 @@ TEST_F(EveryOp, RoundsNothingWhenItSaysItIsExact) {
     exact.insert(op.name);
   });
   for (const auto& [name, op] : context_->ops.all())
-    if (op.exact_for) EXPECT_TRUE(exact.contains(name)) << name << " has no sample that is exact";
+    if (op.exact_for) {
+      EXPECT_TRUE(exact.contains(name)) << name << " has no sample that is exact";
+    }
   // The comparison sees the last digit of each kind of arithmetic.
   for (const char* name : {"add", "div", "exp", "mul", "mul_scalar", "sum"})
     EXPECT_TRUE(rounding.contains(name)) << name;
