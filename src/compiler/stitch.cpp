@@ -154,7 +154,7 @@ class Stitcher {
   const PieceSchedules& schedules_;
   const Context& context_;
   Plan plan_;
-  std::vector<int> versions_;             // by slot: the number of overwrites it
+  std::vector<int> versions_;             // by slot: the number of steps that overwrite it
   std::map<std::uint32_t, int> scalars_;  // slots, by bits
   // By region, as all layers share a region and a name is a hash of the whole program text.
   std::map<const RowRegion*, const Kernel*> kernels_;

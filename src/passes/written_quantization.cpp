@@ -13,16 +13,23 @@ namespace {
 
 constexpr int kMostSteps = 32;  // between a cast and the values
 
-// The operand of a step of a scale through which a largest magnitude is reached; null when there is none.
-const GraphValue* toward_magnitude(const GraphValue* value, int steps = kMostSteps) {
+// `seen` has the values that were followed before: a chain of products of a value with itself has 2^steps ways.
+const GraphValue* toward_magnitude(const GraphValue* value, int steps, std::set<const GraphValue*>& seen) {
   const Node* node = value == nullptr ? nullptr : value->producer;
   if (node == nullptr || node->op == nullptr || !node->op->is_primitive() || steps == 0) return nullptr;
+  if (!seen.insert(value).second) return nullptr;
   if (node->is("amax")) return node->operands[0];
   const bool may_choose = node->is("minimum") || node->is("maximum") || node->is("div") || node->is("mul");
   if (node->operands.size() != 1 && !may_choose) return nullptr;
   for (const GraphValue* operand : node->operands)
-    if (toward_magnitude(operand, steps - 1) != nullptr) return operand;
+    if (toward_magnitude(operand, steps - 1, seen) != nullptr) return operand;
   return nullptr;
+}
+
+// The operand of a step of a scale through which a largest magnitude is reached; null when there is none.
+const GraphValue* toward_magnitude(const GraphValue* value) {
+  std::set<const GraphValue*> seen;
+  return toward_magnitude(value, kMostSteps, seen);
 }
 
 const GraphValue* without_views(const GraphValue* value) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "compiler/pipeline.h"
@@ -113,6 +114,14 @@ TEST_F(WrittenQuantization, OfAnotherRoundingIsReported) {
   expect(with(kFp8, "%q = cast(%e", "%n = round(%e)\n%q = cast(%n"), {"rounded by round", "the cast alone"});
   expect(with(kFp8, "%d = div(%r, %s)", "%i = reciprocal(%s)\n%d = mul(%r, %i)"),
          {"multiplied by 1 / scale, wanted a division"});
+}
+
+// A product of a value with itself has two ways to each value before it, so a chain of them has 2^60.
+TEST_F(WrittenQuantization, IsLookedForOnceInEachValue) {
+  std::string text = "graph g(%x0: f32[6, 128]) stage=pure {\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("%x{} = mul(%x{}, %x{})\n", i + 1, i, i);
+  const auto graph = parse_graph(text + "%q = cast(%x60, dtype=i8)\nreturn %q\n}\n", context_->ops);
+  EXPECT_TRUE(near_quantizations(*graph, context_->ops).empty());
 }
 
 TEST_F(WrittenQuantization, OfOtherTypesValuesOrReadersIsReported) {
