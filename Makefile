@@ -1,7 +1,7 @@
 # make build      the release program, at build/weft
 # make run        builds, fetches the default model and answers a prompt: make run PROMPT="Once upon a time"
-# make test       the suite; the slow checks of CUDA kernels only where their files have changed since make check
-# make check      format, layers, instruction sets, sources alone, dumps of the docs, sizes, the checks of CUDA kernels
+# make test       the suite; slow tests only if what they check has changed since the last make check
+# make check      format, layers, instruction sets, sources alone, dumps of the docs, sizes, all slow tests
 # make sanitize   the suite under AddressSanitizer and UndefinedBehaviorSanitizer, threaded tests under ThreadSanitizer
 # make fuzz       every fuzz target for FUZZ_SECONDS (60)
 # make install    to PREFIX (/usr/local)
@@ -47,7 +47,7 @@ check: build/.ready-check model
 	$(PYTHON) tools/check_alone.py build
 	$(PYTHON) tools/check_design.py build
 	$(PYTHON) tools/size_report.py
-	$(PYTHON) tools/changed_folders.py cuda build $(COMMIT)
+	$(PYTHON) tools/changed_folders.py slow build $(COMMIT)
 
 sanitize: build/.ready-check model
 	cmake --preset asan
@@ -56,7 +56,7 @@ sanitize: build/.ready-check model
 	cmake --preset tsan
 	ninja -C build/tsan threaded_tests
 	$(PYTHON) tools/run_tests.py build/tsan -L threaded
-	$(PYTHON) tools/changed_folders.py record sanitizers $(COMMIT)
+	$(PYTHON) tools/changed_folders.py record sanitize $(COMMIT)
 
 fuzz: build/.ready-check
 	cmake --preset fuzz

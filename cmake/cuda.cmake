@@ -14,7 +14,7 @@ foreach(source IN LISTS cuda_sources)
 endforeach()
 weft_write_if_changed(${WEFT_GENERATED}/emulated_kernels.cpp "// Made by the build from the files of src/kernels/cuda/device
 
-#include \"kernels/cuda/emulator/kernel_table.h\"
+#include \"kernels/cuda/code/kernel_table.h\"
 
 namespace weft::cuda {
 

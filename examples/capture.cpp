@@ -1,5 +1,5 @@
 // Functions of one's own, compiled: a guard, a size that changes, a branch on it, a graph break; then a model with all
-// of them. docs/capture.md tells what this prints and why.
+// of them. docs/capture.md explains what this prints (capture.txt).
 
 #include <cmath>
 #include <iostream>
@@ -60,7 +60,7 @@ Value rows(weft::Compiler& compiler, int count, float factor = 1) {
 void title(const char* text) { std::cout << "\n" << text << std::endl; }
 
 template <class Compiled>
-void tell(const Compiled& compiled) {
+void report(const Compiled& compiled) {
   const weft::CaptureCounts& counts = compiled.captured().counts();
   std::cout << counts.calls << " calls, compiled " << counts.compiled << " times" << std::endl;
 }
@@ -72,7 +72,7 @@ void first_function(weft::Compiler& compiler) {
   std::cout << weft::to_text(mlp(x, up, down)) << std::endl;
   std::cout << weft::to_text(fast(x, up, down)) << std::endl;
   fast(x, up, down);
-  tell(fast);
+  report(fast);
 }
 
 void guards(weft::Compiler& compiler) {
@@ -82,7 +82,7 @@ void guards(weft::Compiler& compiler) {
   fast(x, 1);
   fast(x, 2);
   fast(x, 1);
-  tell(fast);
+  report(fast);
 }
 
 void sizes_that_change(weft::Compiler& compiler) {
@@ -91,7 +91,7 @@ void sizes_that_change(weft::Compiler& compiler) {
   fast.mark_dynamic(0, 0, {"tokens", 1, 64});
   fast.prepare(rows(compiler, 20));
   for (int count = 1; count <= 64; ++count) fast(rows(compiler, count));
-  tell(fast);
+  report(fast);
   try {
     fast(rows(compiler, 65));
   } catch (const weft::UserError& error) {
@@ -105,7 +105,7 @@ void graph_breaks(weft::Compiler& compiler) {
   fast(rows(compiler, 4, 0.5F));
   fast(rows(compiler, 4, 3.0F));
   fast(rows(compiler, 4, 5.0F));
-  tell(fast);
+  report(fast);
   auto whole = compiler.compile(normalized, {.name = "whole", .fullgraph = true});
   try {
     whole(rows(compiler, 4));
@@ -134,10 +134,10 @@ void own_model(weft::Compiler& compiler) {
     bool is_same = weft::numbers(fast(model, x)) == wanted;
     std::cout << count << " rows, " << (is_same ? "the same bits" : "other numbers") << std::endl;
   }
-  tell(fast);
+  report(fast);
   model.epsilon = 1e-3;
   fast(model, rows(compiler, 4));
-  tell(fast);
+  report(fast);
 }
 
 }  // namespace

@@ -225,7 +225,7 @@ GraphFeatures& GraphFeatures::operator+=(const GraphFeatures& other) {
 
 std::string GraphFeatures::text() const {
   return fmt::format(
-      "views {}, strided views {}, shared values {}, nodes of several results {}, further results {}, given away {}, "
+      "views {}, strided views {}, shared values {}, nodes of several results {}, further results {}, donated {}, "
       "donated inputs {}, params {}, absent operands {}, repeated nodes {}, unread nodes {}, calls {}",
       views, strided_views, shared_values, several_results, returned, given_away, donated_inputs, params,
       absent_operands, repeated_nodes, unread_nodes, calls);

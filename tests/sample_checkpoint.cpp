@@ -105,11 +105,12 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
     const std::vector<std::int64_t> shape = weight.shape(config_);
     if (shape.empty()) continue;
     for (int layer = 0; layer < (weight.is_per_layer() ? config_.layer_count : 1); ++layer) {
-      const std::string name = model.key(weight.name, false, layer);
+      const std::string name = model.key(weight.name, CheckpointFormat::hugging_face, layer);
       weights_.emplace_back(name, random_weight(shape, seed * 1000 + weights_.size()));
-      gguf_names_[name] = model.key(weight.name, true, layer);
+      gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, layer);
       if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
-      if (weight.is_one_plus) one_plus_.insert(name);
+      if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
+        one_plus_.insert(name);
     }
   }
 }
@@ -237,13 +238,13 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   file.u32("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(texts.size() - 1));
 }
 
-testing::GgufBytes SampleCheckpoint::gguf(DType dtype, bool neighbours_are_rotated) const {
+testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
   testing::GgufBytes file;
   add_metadata(file);
   for (const auto& [name, weight] : weights_) {
     const bool is_vector = weight.meta.rank() == 1;
     const auto heads = heads_.find(name);
-    const bool moves = neighbours_are_rotated && heads != heads_.end();
+    const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();
     Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;
     if (one_plus_.contains(name)) tensor = one_plus(tensor);
     const DType stored = is_vector ? DType::f32 : dtype;
@@ -253,14 +254,6 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, bool neighbours_are_rotat
     file.tensor(gguf_names_.at(name), extents, ggml_id(stored), bytes_text(stored_as(tensor, stored)));
   }
   return file;
-}
-
-testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
-  const testing::GgufBytes plain = gguf(dtype, false);
-  const std::string bytes = plain.bytes();
-  // Which rows an architecture's files rotate with each other is the reader's knowledge.
-  const Gguf file = Gguf::parse(testing::as_bytes(bytes), "sample");
-  return model_config_from_gguf(file, facts_).rope.is_neox_style ? plain : gguf(dtype, true);
 }
 
 std::string SampleCheckpoint::write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype) const {

@@ -53,7 +53,6 @@ class SampleCheckpoint {
  private:
   std::vector<std::string> tokens() const;  // in the alphabet of byte-level vocabularies
   void add_metadata(testing::GgufBytes& file) const;
-  testing::GgufBytes gguf(DType dtype, bool neighbours_are_rotated) const;
 
   nlohmann::json json_;
   ArchitectureFacts facts_;

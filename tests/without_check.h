@@ -3,7 +3,7 @@
 // Checks that a run of tests leaves out: the variable WEFT_TEST_WITHOUT names them, separated by blanks. With it
 // tools/check_planted.py shows that a seeded fault is not detected without the check that detects it. The words:
 //
-//   places, races, shared, meetings, traffic   of the emulator (kernels/cuda/emulator/checks.h), and of the
+//   places, races, shared, meetings, traffic   of the emulator (emulator/checks.h), and of the
 //              PTX interpreter where it uses the emulator's memory; its own checks of alignment and meetings stay
 //   results    the expected results of a test, such as the bits of an op's meaning, and EXPECT_NO_THROW; an
 //              exception that leaves a test still fails it. After a failed ASSERT the rest of the test does not run
@@ -30,7 +30,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/checks.h"
+#include "emulator/checks.h"
 
 namespace weft {
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Runs the tests that a change can affect, where all of them would take too long. The rule is here alone.
 
-    tools/changed_folders.py run BUILD [LABEL]         runs tests of a build, of a label if one is given
-    tools/changed_folders.py cuda BUILD COMMIT         runs all of CUDA_CHECKS and records the commit (make check)
-    tools/changed_folders.py record sanitizers COMMIT  records that all tests passed under sanitizers (make sanitize)
+    tools/changed_folders.py run BUILD [LABEL]       runs tests of a build, of a label if one is given
+    tools/changed_folders.py slow BUILD COMMIT       runs all slow tests and records the commit (make check)
+    tools/changed_folders.py record sanitize COMMIT  records that all tests passed under sanitizers (make sanitize)
 
-tools/checked_at.txt holds the two commits; what differs from the commit in the working tree has changed. In a build
-with a sanitizer a test program runs when a folder that it depends on has changed; with AddressSanitizer the programs of
-ALWAYS run every time. In other builds everything runs except the tests of CUDA_CHECKS whose files have not changed.
-Each test that does not run is printed with the reason. If the changes are not known, everything runs: without git,
-without a recorded commit, or if that commit is not in the history.
+tools/checked_at.txt holds the two commits; what differs from the commit in the working tree has changed. A test program
+that is slow or built with a sanitizer runs when a folder that it depends on has changed; with AddressSanitizer the
+programs of ALWAYS run every time. A slow test of FILES runs when one of its files has changed. All other tests run every
+time. Each test that does not run is printed with the reason. If the changes are not known, everything runs: without
+git, without a recorded commit, or if that commit is not in the history.
 
 A test program depends on the folders (those of tools/layers.txt) that its sources include, also through the headers and
 sources of tests/, on what the files of these folders include, and on the layers below each of them, which are linked or
@@ -22,6 +22,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from typing import NamedTuple
 
 import check_layers
 
@@ -40,15 +41,17 @@ REACHED = {"WEFT_PROGRAM": "apps/cli", "WEFT_EXAMPLE": "examples", "/examples": 
            "/tests/passes": "tests/passes"}
 LIBRARIES = ("src", "apps", "include", "examples")
 
-COMPILED_ANEW = ("cmake/*", "CMake*", "src/kernels/*", "src/runtime/*", "src/codegen/*", "src/tensor/*", "tests/cuda/*",
-                 "tools/relink.py", "tools/run_tests.py", "tools/changed_folders.py", "tools/setup.sh")
+COMPILED_ANEW = ("cmake/*", "CMake*", "src/emulator/*", "src/kernels/*", "src/runtime/*", "src/codegen/*", "src/tensor/*",
+                 "tests/cuda/*", "tools/relink.py", "tools/run_tests.py", "tools/changed_folders.py", "tools/setup.sh")
 CONTRACT = ("cmake/cuda.cmake", "src/kernels/cuda*", "src/tensor/*", "tools/check_cuda.py", "tools/cuda_code.py",
             "tools/cubin.py", "tools/fetch_nvcc.py", "tools/changed_folders.py")
-CUDA_CHECKS = {
+# Slow tests that are no test programs, and what they check.
+FILES = {
     "planted_bugs": (*COMPILED_ANEW, *CONTRACT, "tests/planted/*", "tests/runtime/*", "tests/*.h", "tests/*.cpp",
                      "tools/check_planted.py", "tools/make_ptx.py"),
     "cuda_contract": CONTRACT,
     "cuda_sanitized": (*COMPILED_ANEW, "tools/check_sanitized.py"),
+    "gpu_check": (*COMPILED_ANEW, *CONTRACT, "apps/*", "tests/gpu_check/*", "tools/gpu_check*"),
 }
 
 
@@ -168,34 +171,48 @@ def changed_since(commit):
     return sorted({path for path in (changed + new).split("\0") if path}), ""
 
 
+class Test(NamedTuple):
+    target: str  # of the build; an empty string where it runs a program of the system
+    is_slow: bool
+
+
 def tests_of(build, label):
-    """{name: target of the build, or an empty string where it runs a program of the system}"""
+    """{name: Test}"""
     command = ["ctest", "--test-dir", str(build), "--show-only=json-v1", *(["-L", f"^{label}$"] if label else [])]
     listed = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
     text = (build / "CTestTestfile.cmake").read_text()
     programs = dict(re.findall(r'^add_test\(\[=\[(.+?)\]=\] "([^"]+)"', text, re.MULTILINE))
-    return {test["name"]: pathlib.Path(program).relative_to(build).as_posix()
-            if (program := programs[test["name"]]).startswith(f"{build}/") else "" for test in listed["tests"]}
+    found = {}
+    for test in listed["tests"]:
+        program = programs[test["name"]]
+        target = pathlib.Path(program).relative_to(build).as_posix() if program.startswith(f"{build}/") else ""
+        properties = {each["name"]: each["value"] for each in test["properties"]}
+        found[test["name"]] = Test(target, "slow" in properties.get("LABELS", []))
+    return found
 
 
 def skipped_of(tests, build):
     """{name of a test: why it need not run}"""
     layers = check_layers.read_layers()
     sanitizer = re.search("^WEFT_SANITIZE:STRING=(.*)", (build / "CMakeCache.txt").read_text(), re.MULTILINE)[1]
-    checks, command = ("sanitizers", "make sanitize") if sanitizer else ("cuda", "make check")
+    checks, command = ("sanitize", "make sanitize") if sanitizer else ("slow", "make check")
     commit = recorded(checks)
     changed, unknown = changed_since(commit)
     if unknown:
         print(f"runs all of {command}: {unknown}")
         return {}
-    since = f"has changed since {commit[:12]}; {command} runs it always"
-    if not sanitizer:
-        return {name: f"no file that it checks {since}" for name in tests
-                if name in CUDA_CHECKS and not any(matches(path, CUDA_CHECKS[name]) for path in changed)}
     included = folders_of_libraries(layers, ROOT)
-    affected = {target: is_affected(target, changed, layers, included, ROOT) for target in set(tests.values())}
-    return {name: f"no folder that it depends on {since}" for name, target in tests.items()
-            if not affected[target] and not (sanitizer == "address" and ALWAYS.fullmatch(name))}
+
+    def has_changed(name):
+        if name in FILES:
+            return any(matches(path, FILES[name]) for path in changed)
+        return is_affected(tests[name].target, changed, layers, included, ROOT)
+
+    def may_skip(name):
+        return not ALWAYS.fullmatch(name) if sanitizer == "address" else sanitizer or tests[name].is_slow
+
+    return {name: f"nothing that it checks has changed since {commit[:12]}; {command} runs it always"
+            for name in tests if may_skip(name) and not has_changed(name)}
 
 
 def run(build, label):
@@ -207,18 +224,17 @@ def run(build, label):
     if not left:
         print("0 passed, 0 failed")
         return 0
-    if targets := sorted({tests[name] for name in left} - {""}):
+    if targets := sorted({tests[name].target for name in left} - {""}):
         subprocess.run(["ninja", "-C", str(build), *targets], check=True)
     command = [sys.executable, str(ROOT / "tools/run_tests.py"), str(build)]
     return subprocess.run([*command, "-R", f"^({'|'.join(map(re.escape, left))})$"]).returncode
 
 
-def run_cuda(build, commit):
-    """All checks of CUDA_CHECKS. Without an nvcc they skip what needs one, and nothing is recorded."""
-    command = [sys.executable, str(ROOT / "tools/run_tests.py"), str(build), "-R", f"^({'|'.join(CUDA_CHECKS)})$"]
-    status = subprocess.run(command).returncode
+def run_slow(build, commit):
+    """All slow tests. Without an nvcc they skip what needs one, and nothing is recorded."""
+    status = subprocess.run([sys.executable, str(ROOT / "tools/run_tests.py"), str(build), "-L", "^slow$"]).returncode
     if status == 0 and (build / "ptx/nvcc.txt").exists():
-        record("cuda", commit)
+        record("slow", commit)
     return status
 
 
@@ -241,9 +257,9 @@ def main():
     arguments = sys.argv[1:]
     if len(arguments) in (2, 3) and arguments[0] == "run":
         return run(pathlib.Path(arguments[1]).resolve(), *(arguments[2:] or [""]))
-    if len(arguments) == 3 and arguments[0] == "cuda":
-        return run_cuda(pathlib.Path(arguments[1]).resolve(), arguments[2])
-    if len(arguments) == 3 and arguments[:2] == ["record", "sanitizers"]:
+    if len(arguments) == 3 and arguments[0] == "slow":
+        return run_slow(pathlib.Path(arguments[1]).resolve(), arguments[2])
+    if len(arguments) == 3 and arguments[:2] == ["record", "sanitize"]:
         return record(*arguments[1:])
     return __doc__
 

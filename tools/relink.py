@@ -15,12 +15,13 @@ import run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Folders of the tree, and the libraries of the build that they are.
-LIBRARIES = {"src/codegen": "weft_codegen", "src/kernels/cuda": "weft_kernels_cuda", "src/runtime": "weft_runtime"}
+LIBRARIES = {"src/codegen": "weft_codegen", "src/emulator": "weft_emulator", "src/kernels/cuda": "weft_kernels_cuda",
+             "src/runtime": "weft_runtime"}
 # Sanitizers by the flags of cmake/compile_options.cmake, and what tells them of the emulator's threads.
 SANITIZERS = {"threads": ["-fsanitize=thread"],
               "addresses": ["-fsanitize=address,undefined", "-fno-sanitize=null,object-size",
                             "-fno-sanitize-recover=all"]}
-FIBERS = ["src/kernels/cuda/emulator/block.cpp", "src/kernels/cuda/emulator/fiber.cpp"]
+FIBERS = ["src/emulator/block.cpp", "src/emulator/fiber.cpp"]
 OPTIONS = {"TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=0:intercept_tls_get_addr=0"}
 
 

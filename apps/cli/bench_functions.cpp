@@ -140,7 +140,7 @@ class FunctionBench {
     use(rows);
   }
 
-  // From here on calls are of so many rows, the first of what is allocated.
+  // From here on calls have this many rows, the first ones of the allocated buffers.
   void use(std::int64_t rows) {
     for (const std::string& symbol : symbols_) values_[symbol] = rows;
     operands_.clear();

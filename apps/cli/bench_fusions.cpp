@@ -130,7 +130,7 @@ class FusionBench {
     return plan_of_call(context_, op_, metas_of(call_.operands), call_.attributes, {rows, rows}, form);
   }
 
-  // Over what is read: results that lie where operands lay.
+  // Results in the storage of operands: the kernel overwrites what it reads.
   CopiedBytes copied_bytes(const PageBytes& pages) const {
     std::vector<Meta> operands;
     for (const Tensor& operand : call_.operands)

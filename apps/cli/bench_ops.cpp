@@ -44,9 +44,6 @@ std::vector<std::string> benched_ops(const Context& context) {
   return ops;
 }
 
-// The operand of which a call reads what it picks alone; -1 for none.
-int table_operand(const std::string& op) { return op == "embedding" ? 1 : op == "index_select" ? 0 : -1; }
-
 // One call of one op, by all of its providers.
 class CallBench {
  public:
@@ -168,7 +165,7 @@ class CallBench {
     return with && without ? std::optional(*with / *without) : std::nullopt;
   }
 
-  // Each has operands of its own, as it may write over some.
+  // Each has operands of its own, because it may overwrite some.
   KernelTimer make_timer(const Contender& contender) const {
     std::vector<Tensor> operands;
     for (const Tensor& given : call_.operands) operands.push_back(given.defined() ? duplicate(given) : given);
@@ -203,7 +200,7 @@ class CallBench {
     OpBenchRow row{.op = op_.name, .call = call_.text, .provider = contender.provider, .rows = rows_};
     row.seconds = run.seconds;
     const std::vector<Meta> metas = results(plain_);
-    for (std::size_t i = 0; i < call_.operands.size(); ++i) row.bytes += bytes_read(static_cast<int>(i), metas[0]);
+    for (std::size_t i = 0; i < call_.operands.size(); ++i) row.bytes += bytes_read(static_cast<int>(i));
     for (const Meta& result : metas)
       if (result.is_tensor()) row.bytes += result.bytes().number();
     if (const int weight = weight_operand(op_.name); weight >= 0)
@@ -212,16 +209,17 @@ class CallBench {
     return row;
   }
 
-  std::int64_t bytes_read(int index, const Meta& result) const {
+  std::int64_t bytes_read(int index) const {
     const Tensor& operand = call_.operands[static_cast<std::size_t>(index)];
     if (!operand.defined() || operand.meta.kind == MetaKind::batch) return 0;
     const bool is_written_over = std::any_of(op_.donates.begin(), op_.donates.end(),
                                              [&](const Donation& donation) { return donation.argument == index; });
     if (operand.meta.kind == MetaKind::kv && is_written_over) return 0;
     const std::int64_t all = operand.storage->bytes();
-    return index == table_operand(op_.name)
-               ? std::min(all, bytes_of(operand.meta.dtype, element_count(result.shape).number()))
-               : all;
+    if (!op_.gathers || op_.gathers->table != index) return all;
+    const Meta& indices = call_.operands[static_cast<std::size_t>(op_.gathers->indices)].meta;
+    const Dim gathered = gathered_elements(operand.meta, indices, call_.attributes);
+    return std::min(all, bytes_of(operand.meta.dtype, gathered.number()));
   }
 
   const Context& context_;

@@ -39,14 +39,15 @@ class CacheFolder {
   std::string path_;
 };
 
-// What the system tells of this process's memory, bytes: now, of that what is of files, and the most that it ever had.
+// This process's memory in bytes, as the system reports it: resident, the part of it that is mapped files, and the
+// peak.
 Json memory_json() {
   constexpr std::size_t kMostBytes = 1 << 16;
   const std::string status = read_file("/proc/self/status", kMostBytes);
   Json memory = Json::object();
   for (const auto& [key, name] : {std::pair("VmRSS", "resident"), {"RssFile", "of_files"}, {"VmHWM", "peak"}}) {
     const std::size_t line = status.find(std::string("\n") + key + ":");
-    if (line == std::string::npos) continue;  // not every system tells all
+    if (line == std::string::npos) continue;  // not every system reports all
     memory[name] = std::stoll(status.substr(status.find(':', line) + 1)) * 1024;
   }
   return memory;

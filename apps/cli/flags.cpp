@@ -137,7 +137,9 @@ std::string Flags::parse(const std::vector<std::string>& words, const std::vecto
   } catch (const CLI::CallForHelp&) {
     return app_->help();
   } catch (const CLI::Error& error) {
-    refuse(words, other_names, error.what());
+    std::string text = error.what();
+    if (text.ends_with(' ')) text += quote("");  // the library prints an empty word as it is
+    refuse(words, other_names, text);
   }
   return "";
 }
@@ -181,7 +183,7 @@ void Flags::refuse(const std::vector<std::string>& words, const std::vector<std:
     if (begin == std::string::npos) continue;
     const std::string name =
         word.substr(begin, word.find('=') == std::string::npos ? std::string::npos : word.find('=') - begin);
-    // CLI11 reads the value of a flag of one letter behind it: -n32.
+    // CLI11 accepts the value of a flag of one letter directly after it: -n32.
     const bool is_short = begin == 1 && std::find(known.begin(), known.end(), name.substr(0, 1)) != known.end();
     if (!is_short && std::find(known.begin(), known.end(), name) == known.end())
       fail_user("[{}] {} is not an option{}", verb, quote(word), suggestion(name, known));

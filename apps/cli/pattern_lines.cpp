@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "passes/pattern_pass.h"
+#include "passes/scheme_table.h"
 
 namespace weft {
 
@@ -20,17 +21,49 @@ PatternQuestion parse_pattern_question(const std::string& text, const std::strin
   return question;
 }
 
+namespace {
+
+constexpr const char* kRaise = "raise";
+
+// `raise`, and the ops that it reports when a graph almost spells them out.
+std::vector<std::string> raised_names(const OpTable& ops) {
+  std::vector<std::string> names = {kRaise};
+  const SchemeTable schemes(ops);
+  for (const SchemeRow& row : schemes.rows())
+    if (row.steps) names.push_back(row.quantizer->name);
+  return names;
+}
+
+std::vector<const Pattern*> asked_patterns(const std::string& name, const Context& context) {
+  const std::vector<std::string> raised = raised_names(context.ops);
+  if (std::find(raised.begin(), raised.end(), name) != raised.end()) return {};
+  return patterns_named(context.patterns, name, raised);
+}
+
+}  // namespace
+
 PatternLines::PatternLines(const PatternQuestion& question, const Context& context, std::ostream& out)
     : question_(question),
       context_(context),
       out_(out),
-      patterns_(patterns_named(context.patterns, question.pattern)),
+      patterns_(asked_patterns(question.pattern, context)),
       found_node_(question.node.empty()) {}
 
-std::vector<PatternFindings> PatternLines::find(const Graph& graph, TokenRange range) {
-  std::vector<PatternFindings> all = find_as_compiled(graph, patterns_, context_, range);
+std::vector<PatternLines::Named> PatternLines::find(const Graph& graph, TokenRange range) {
+  CompiledFindings found = find_as_compiled(graph, patterns_, context_, range);
+  std::vector<Named> all;
+  for (std::size_t i = 0; i < patterns_.size(); ++i)
+    all.push_back({patterns_[i]->name, std::move(found.of_patterns[i])});
+  for (const PatternReport& report : found.others) {
+    const bool is_asked =
+        question_.pattern.empty() || question_.pattern == kRaise || question_.pattern == report.pattern;
+    if (!is_asked) continue;
+    all.push_back({report.pattern, {}});
+    for (const NearMiss& miss : report.near_misses) all.back().findings.misses.push_back({miss, Kind::near});
+  }
   if (question_.node.empty()) return all;
-  for (PatternFindings& findings : all) {
+  for (Named& named : all) {
+    PatternFindings& findings = named.findings;
     std::erase_if(findings.matches, [&](const std::string& node) { return node != question_.node; });
     std::erase_if(findings.misses, [&](const FailedAttempt& miss) { return miss.node != question_.node; });
     found_node_ = found_node_ || !findings.matches.empty() || !findings.misses.empty();
@@ -39,11 +72,8 @@ std::vector<PatternFindings> PatternLines::find(const Graph& graph, TokenRange r
 }
 
 void PatternLines::print(const std::string& where, const Graph& graph, TokenRange range) {
-  const std::vector<PatternFindings> all = find(graph, range);
   std::ptrdiff_t others = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::string& pattern = patterns_[i]->name;
-    const PatternFindings& findings = all[i];
+  for (const auto& [pattern, findings] : find(graph, range)) {
     if (findings.off && !question_.pattern.empty())
       out_ << fmt::format("{}: {} is off: {}\n", where, pattern, *findings.off);
     for (const std::string& node : findings.matches)
@@ -64,10 +94,9 @@ void PatternLines::print(const std::string& where, const Graph& graph, TokenRang
 
 Json PatternLines::json(const Graph& graph, TokenRange range) {
   Json list = Json::array();
-  const std::vector<PatternFindings> all = find(graph, range);
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (const auto& [pattern, findings] : find(graph, range)) {
     Json near = Json::array();
-    const auto& misses = all[i].misses;
+    const auto& misses = findings.misses;
     for (const FailedAttempt& miss : misses)
       if (miss.kind == Kind::near || !question_.node.empty())
         near.push_back({{"node", miss.node}, {"reason", miss.reason}});
@@ -76,9 +105,9 @@ Json PatternLines::json(const Graph& graph, TokenRange range) {
                                             [](const FailedAttempt& miss) { return miss.kind == Kind::other; })
                             : 0;
     list.push_back({{"graph", graph.name},
-                    {"pattern", patterns_[i]->name},
-                    {"off", all[i].off ? Json(*all[i].off) : Json(nullptr)},
-                    {"matches", all[i].matches},
+                    {"pattern", pattern},
+                    {"off", findings.off ? Json(*findings.off) : Json(nullptr)},
+                    {"matches", findings.matches},
                     {"near_misses", near},
                     {"other_attempts", others}});
   }

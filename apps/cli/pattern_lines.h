@@ -13,7 +13,7 @@ namespace weft {
 // PATTERN or PATTERN@NODE, as both take it.
 struct PatternQuestion {
   std::string option;   // for error messages
-  std::string pattern;  // a pattern or a fusion; "" for all
+  std::string pattern;  // a pattern, a fusion, or an op that `raise` recovers; "" for all
   std::string node;     // "" for all nodes
 };
 PatternQuestion parse_pattern_question(const std::string& text, const std::string& option);
@@ -32,7 +32,12 @@ class PatternLines {
   void check_node() const;
 
  private:
-  std::vector<PatternFindings> find(const Graph& graph, TokenRange range);
+  // What was found of a pattern, or of an op that `raise` recovers.
+  struct Named {
+    std::string name;
+    PatternFindings findings;
+  };
+  std::vector<Named> find(const Graph& graph, TokenRange range);
 
   PatternQuestion question_;
   const Context& context_;

@@ -43,8 +43,8 @@ void print_table(std::span<const PieceVerdict> verdicts, std::ostream& out) {
 std::string complaint(const PieceVerdict& verdict, const std::string& op_by_op) {
   const std::string name = fmt::format("{}.{}", verdict.graph, verdict.piece);
   if (verdict.differing_calls > 0)
-    return fmt::format("{} does not compute what its graph says, op by op ({}): {} of {} calls differ, most at {}",
-                       name, op_by_op, verdict.differing_calls, verdict.calls, where(verdict));
+    return fmt::format("{} differs from its graph, run op by op ({}): {} of {} calls differ, most at {}", name,
+                       op_by_op, verdict.differing_calls, verdict.calls, where(verdict));
   if (verdict.spoiled_calls > 0)
     return fmt::format("{} finds another value than was made for it: {}", name, where(verdict));
   return "";

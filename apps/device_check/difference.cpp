@@ -24,7 +24,7 @@ T element(std::span<const std::byte> bytes, std::size_t i) {
   return value;
 }
 
-// The number that an element stands for; nothing for dtypes that are compared bit by bit.
+// The number that an element encodes; nothing for dtypes that are compared bit by bit.
 std::optional<float> number_at(DType dtype, std::span<const std::byte> bytes, std::size_t i) {
   if (dtype == DType::f32) return element<float>(bytes, i);
   if (dtype == DType::bf16) return bf16_to_f32(element<std::uint16_t>(bytes, i));
@@ -33,7 +33,7 @@ std::optional<float> number_at(DType dtype, std::span<const std::byte> bytes, st
   return std::nullopt;
 }
 
-// How far apart two codes lie among the codes in the order of what they stand for; sign and magnitude.
+// The distance of two codes of sign and magnitude, counted in codes in the order of their values.
 int steps_between(std::uint32_t a, std::uint32_t b, std::uint32_t sign) {
   const auto place = [sign](std::uint32_t code) {
     const int magnitude = static_cast<int>(code & (sign - 1));
@@ -84,7 +84,7 @@ std::string element_text(DType dtype, std::span<const std::byte> bytes, std::siz
 }  // namespace
 
 std::string difference_of(const RecordedBuffer& wanted, std::span<const std::byte> came, Bound bound, DType input) {
-  CHECK(came.size() == wanted.wanted.size(), "[{}] {} bytes came, {} were recorded", wanted.name, came.size(),
+  CHECK(came.size() == wanted.wanted.size(), "[{}] has {} bytes, but {} were recorded", wanted.name, came.size(),
         wanted.wanted.size());
   if (std::equal(came.begin(), came.end(), wanted.wanted.begin())) return "";
   const std::size_t count = came.size() / static_cast<std::size_t>(dtype_info(wanted.dtype).block_bytes);

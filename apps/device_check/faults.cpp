@@ -112,7 +112,7 @@ void run_captured(Target& target, const std::function<void(Stream)>& capture) {
 
 std::vector<Fault> faults_of_input() {
   return {
-      {"misaligned pointer", {"x must lie at a multiple of 16"}, [](Target& target) { plan(target, 2, 1, 128); }},
+      {"misaligned pointer", {"x must be at a multiple of 16"}, [](Target& target) { plan(target, 2, 1, 128); }},
       {"group that does not divide",
        {"whole groups of 128", "192 columns"},
        [](Target& target) { plan(target, 0, 1, 192); }},

@@ -167,7 +167,7 @@ std::string phases_text(const Report& report) {
 }
 
 std::string cases_table(const char* heading, const std::vector<CheckedCase>& cases) {
-  std::string text = fmt::format("| {} | outcome | what was said |\n|---|---|---|\n", heading);
+  std::string text = fmt::format("| {} | outcome | message |\n|---|---|---|\n", heading);
   for (const CheckedCase& checked : cases) {
     std::string said = checked.text;
     std::replace(said.begin(), said.end(), '|', '/');

@@ -13,7 +13,7 @@ using namespace cuda;
 
 namespace {
 
-// Before and behind each buffer; nothing may be written there.
+// Before and after each buffer; nothing may be written there.
 constexpr std::size_t kGuard = 256;
 constexpr std::byte kUntouched{0xa5};
 

@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "builtin/emulated_kernels.h"
 #include "kernels/cuda/code/device_code.h"
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "runtime/cuda/driver_library.h"
 
 namespace weft::device_check {

@@ -167,7 +167,7 @@ std::vector<TimedSubject> subjects_of_heads() {
   };
 }
 
-// Query starts, lengths and a block table whose pages stand in no order.
+// Query starts, lengths and a block table whose pages are in no order.
 std::vector<std::int32_t> batch_words(const TimedSubject& subject, TimedSize size) {
   const bool decodes = subject.decode_tokens > 0;
   const std::uint32_t sequences = decodes ? size.rows : 1, tokens = decodes ? subject.decode_tokens : size.rows;

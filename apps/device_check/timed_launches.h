@@ -9,7 +9,7 @@
 
 #include "apps/device_check/device_memory.h"
 #include "apps/device_check/target.h"
-#include "kernels/cuda/lib/launch.h"
+#include "kernels/launch_shape.h"
 
 namespace weft::device_check {
 
@@ -42,7 +42,7 @@ class Launcher {
   Launcher(Target& target, cuda::Stream stream) : target_(target), stream_(stream) {}
   // Throws DeviceError if the code has no such kernel.
   template <class Arguments>
-  void operator()(const std::string& kernel, const cuda::LaunchShape& shape, const Arguments& arguments) {
+  void operator()(const std::string& kernel, const LaunchShape& shape, const Arguments& arguments) {
     target_.driver().launch(stream_, function(kernel, sizeof arguments),
                             {.blocks = {shape.blocks, shape.block_rows, 1}, .threads = {shape.threads, 1, 1}},
                             arguments);

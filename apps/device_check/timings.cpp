@@ -58,7 +58,7 @@ double copied_bytes_per_second(Target& target) {
 double time_of(Target& target, const TimedSubject& subject, TimedSize size) {
   Driver& driver = target.driver();
   DeviceMemory memory(target);
-  // So many that the caches hold none of them when its turn comes again.
+  // As many as it takes for none of them to be in the caches when it is used again.
   const double bytes = bytes_of(subject, size);
   const double caches = 4.0 * static_cast<double>(driver.facts(target.device()).level_two_bytes);
   std::vector<TimedBuffers> sets;

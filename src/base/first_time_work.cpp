@@ -19,7 +19,7 @@ std::string_view first_time_text(FirstTime kind) {
 void FirstTimeWork::begin(FirstTime kind, std::string_view what) {
   if (uncounted_ > 0) return;
   const auto index = static_cast<std::size_t>(kind);
-  const Ready ready = ready_;
+  const Ready ready = ready_;  // read once, because another thread may call set_ready
   CHECK(ready != Ready::strict,
         "[--forbid-lazy] nothing may be done for the first time after ready, but {} wants to {}", what,
         first_time_text(kind));

@@ -32,6 +32,7 @@ Json parse_json(std::string_view text, const std::string& where, const JsonLimit
     }
     return true;
   };
+  USER_CHECK(!trim(text).empty(), "[{}] wanted JSON, but is empty", where);
   try {
     return Json::parse(text, check);
   } catch (const Json::exception& error) {

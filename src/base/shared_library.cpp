@@ -12,7 +12,7 @@ std::optional<SharedLibrary> SharedLibrary::open(const std::string& name, std::s
   void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return SharedLibrary(name, handle);
   const char* words = dlerror();
-  problem = words == nullptr ? "the loader does not say why" : words;
+  problem = words == nullptr ? "the loader gives no reason" : words;
   return std::nullopt;
 }
 

@@ -177,6 +177,7 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
 }
 
 std::string quote(std::string_view text, std::size_t longest) {
+  if (text.empty()) return "\"\" (empty)";
   std::string out = "\"";
   std::size_t offset = 0;
   while (offset < text.size()) {

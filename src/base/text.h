@@ -25,7 +25,7 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
 
 // Quotes the text in double quotes, on one line and safe for a terminal: quotes, backslashes, control characters (C0,
 // DEL, C1, and marks that change the text direction) and bytes that are not UTF-8 are written as escapes. A text of
-// more than `longest` bytes is truncated, and its size is appended.
+// more than `longest` bytes is truncated, and its size is appended. An empty text is `"" (empty)`.
 std::string quote(std::string_view text, std::size_t longest = 120);
 
 // An integer with an optional suffix: k, m, g, t are powers of 1000 and take a decimal fraction (25.6k is 25600); K, M,

@@ -70,7 +70,7 @@ void ZipWriter::add(const std::string& name, std::span<const std::byte> bytes) {
 }
 
 void ZipWriter::add_mappable(const std::string& name, std::span<const std::byte> bytes) {
-  CHECK(zip_get_num_entries(archive_.get(), 0) == mappable_count_, "[{}] {} is behind a member that is packed", path_,
+  CHECK(zip_get_num_entries(archive_.get(), 0) == mappable_count_, "[{}] {} follows a member that is compressed", path_,
         name);
   const zip_uint64_t member = add_member(name, bytes);
   zip_set_file_compression(archive_.get(), member, ZIP_CM_STORE, 0);

@@ -15,6 +15,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/splitting_ops.h"
 #include "compiler/tune/tuning_database.h"
+#include "kernels/provider.h"
 #include "options/custom_ops.h"
 #include "options/options_text.h"
 #include "passes/pattern_pass.h"
@@ -28,7 +29,7 @@ constexpr std::size_t kMaxPatternBytes = 64u << 20;
 // The origin of a built-in kernel is the source file that defines it.
 void add_built_in_kernels(KernelRegistry& registry) {
   for (const KernelEntry& entry : kernel_table()) {
-    registry.set_origin(fmt::format("src/kernels/{}/{}.cpp", entry.provider, entry.file));
+    registry.set_origin(origin_of_file(entry.provider, entry.file));
     registry.set_launches(std::string_view(entry.provider).starts_with("cuda"));
     entry.define(registry);
   }
@@ -109,7 +110,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   }
   USER_CHECK(
       options.tuned.empty() || device.type == DeviceType::cpu,
-      "[--tuned] {} was measured by the host's clock, which says nothing of what {} does later: wanted --device cpu",
+      "[--tuned] {} was measured by the host's clock, which does not measure what {} does later: wanted --device cpu",
       options.tuned, device_text(device));
   if (!options.tuned.empty())
     apply_tuning(read_tuning(options.tuned, fingerprint_of(context->device)), context->ops, context->priorities);

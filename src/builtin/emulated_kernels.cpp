@@ -1,6 +1,6 @@
 #include "builtin/emulated_kernels.h"
 
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "kernels/cuda/code/kernel_table.h"
 
 namespace weft {
 namespace {

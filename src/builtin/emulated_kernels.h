@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "kernels/cuda/emulator/emulator.h"
+#include "emulator/emulator.h"
 #include "runtime/cuda/fake_device.h"
 
 namespace weft {

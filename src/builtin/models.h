@@ -29,7 +29,8 @@ std::span<const BuiltinModel> builtin_models();
 // missing (it says how to fetch it), and, with the nearest known name, if nothing exists at the path.
 std::string resolve_model(const std::string& name_or_path, const std::string& models_folder);
 
-// The same, in the folder of --models-root or in this user's folder. The environment is read for names only.
+// The same, in the folder of --models-root, or else in this user's folder. The environment, which says where that is,
+// is not read if something exists at the path.
 std::string resolve_model(const std::string& name_or_path, const Options& options,
                           const EnvironmentLookup& environment);
 

@@ -62,7 +62,7 @@ char* text_for_caller(const std::string& text) {
   return copy;
 }
 
-HandleMutex::Lock::Lock(HandleMutex& mutex, std::string_view function) : handle_(mutex) {
+HandleMutex::Lock::Lock(HandleMutex& mutex, std::string_view function) : owner_(mutex) {
   USER_CHECK(mutex.user_.load() != std::this_thread::get_id(),
              "[{}] must not be called from the callback of the same handle", function);
   mutex.mutex_.lock();
@@ -70,8 +70,8 @@ HandleMutex::Lock::Lock(HandleMutex& mutex, std::string_view function) : handle_
 }
 
 HandleMutex::Lock::~Lock() {
-  handle_.user_.store(std::thread::id());
-  handle_.mutex_.unlock();
+  owner_.user_.store(std::thread::id());
+  owner_.mutex_.unlock();
 }
 
 }  // namespace weft

@@ -60,7 +60,7 @@ class HandleMutex {
     Lock& operator=(const Lock&) = delete;
 
    private:
-    HandleMutex& handle_;
+    HandleMutex& owner_;
   };
 
  private:

@@ -304,8 +304,8 @@ void CapturedFunction::finish_whole(Entry& entry, const std::vector<SymbolicDim>
   for (const int number : segment.given_away)
     USER_CHECK(
         number < segment.first || recorder_.values()[static_cast<std::size_t>(number)]->meta.kind == MetaKind::kv,
-        "[{}] gives away a tensor that it brings with it, so that the next call would find it written over: "
-        "make it an argument, or give a value away that was computed from it",
+        "[{}] donates a tensor that is no argument, so that the next call would find it overwritten: make it an "
+        "argument, or donate a value that was computed from it",
         name_);
   std::set<int> brought;
   for (const RecordedStep& step : segment.steps)

@@ -27,7 +27,7 @@ void CapturedFunction::log_fewer_symbols(const std::vector<SymbolicDim>& choice,
 
 void CapturedFunction::refuse_another_try(const std::string& why) const {
   fail_user(
-      "[{}] failed where rows may be a symbol, and cannot be tried again, as it wrote over what it was given; the next "
+      "[{}] failed where rows may be a symbol, and cannot be tried again, as it overwrote its arguments; the next "
       "call has fewer symbols; where its code takes a size for a number, extent() gives that: {}",
       name_, why);
 }

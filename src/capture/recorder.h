@@ -106,7 +106,7 @@ class Recorder {
   std::span<GraphValue* const> values() const { return values_; }
   // Whether the function has read a value in the last run, so that running it again would repeat visible effects.
   bool has_read() const { return !read_.empty(); }
-  // Whether the last run may have written over memory of arguments or of tensors that the function supplied.
+  // Whether the last run may have overwritten memory of arguments or of tensors that the function supplied.
   bool has_written_over();
   // If not empty, the new steps of the last run ran op by op, and none are kept, for this reason.
   const std::string& why_not_kept() const { return why_not_kept_; }
@@ -197,7 +197,7 @@ class Recorder {
     int before;  // values below this index existed before
     Tensor tensor;
   };
-  std::vector<Gone> gone_;                                 // tensors that segments may have written over
+  std::vector<Gone> gone_;                                 // tensors that segments may have overwritten
   std::vector<Segment*> path_;                             // segments that ended
   std::vector<std::unique_ptr<Segment>>* ways_ = nullptr;  // the list that contains the current segment
   Segment* segment_ = nullptr;                             // recorded, and equal so far; null while drafting

@@ -90,11 +90,11 @@ const Tensor& Recorder::tensor_of(int number) {
       return number >= segment->first && number < segment->last;
     });
     CHECK(owner != path_.end(), "value {} of {} is wanted before the segment that makes it ran", number, function_);
-    CHECK((*owner)->given_away.empty(), "a segment of {} that gave away what it was given cannot run twice", function_);
+    CHECK((*owner)->given_away.empty(), "a segment of {} that donated an argument cannot run twice", function_);
     run_op_by_op(**owner);
   }
   const Tensor& tensor = tensors_[index];
-  USER_CHECK(tensor.defined(), "[{}] what value {} held was given away before it is wanted", function_, number);
+  USER_CHECK(tensor.defined(), "[{}] the buffer of value {} was donated before the value is read", function_, number);
   return tensor;
 }
 
@@ -114,7 +114,7 @@ void Recorder::prepare_to_give_away(const Segment& segment) {
     const bool is_complete = std::all_of(earlier->lasting.begin(), earlier->lasting.end(), [&](int number) {
       return static_cast<std::size_t>(number) < tensors_.size() && tensors_[static_cast<std::size_t>(number)].defined();
     });
-    // The other values may be needed after their inputs are written over, so they are computed now.
+    // The other values may be needed after their inputs are overwritten, so they are computed now.
     if (!is_complete) run_op_by_op(*earlier);
   }
   // If the compiler found two values to be equal, they may share memory.
@@ -143,7 +143,7 @@ const Tensor& Recorder::input_of(int number) {
   const Tensor& tensor = tensor_of(number);
   for (const Gone& gone : gone_)
     USER_CHECK(number >= gone.before || number == gone.number || !may_share_memory(gone.tensor, tensor),
-               "[{}] {} was given away, but {} shares memory with it", function_, name(gone.number), name(number));
+               "[{}] {} was donated, but {} shares memory with it", function_, name(gone.number), name(number));
   return tensor;
 }
 

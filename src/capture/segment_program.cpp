@@ -42,7 +42,7 @@ std::vector<Tensor> SegmentProgram::run(std::span<const Tensor> tensors) {
   for (const std::size_t given : donated_)
     for (std::size_t i = 0; i < tensors.size(); ++i)
       USER_CHECK(i == given || !may_share_memory(tensors[given], tensors[i]),
-                 "[compile] {} is given away, but {} shares memory with it", names_[given], names_[i]);
+                 "[compile] {} is donated, but {} shares memory with it", names_[given], names_[i]);
   return program_.run(tensors);
 }
 

@@ -21,7 +21,7 @@ class SegmentProgram {
  private:
   std::vector<int> inputs_, results_;
   std::vector<std::string> names_;    // of the inputs
-  std::vector<std::size_t> donated_;  // inputs that a run may write over
+  std::vector<std::size_t> donated_;  // inputs that a run may overwrite
   GraphProgram program_;
 };
 

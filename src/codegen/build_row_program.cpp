@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "codegen/pointwise_rows.h"
+#include "codegen/row_inputs.h"
 #include "codegen/row_shape.h"
 #include "codegen/simplify_rows.h"
 #include "codegen/taken_rows.h"
@@ -42,7 +43,7 @@ class RowProgramBuilder {
         throw NoRowProgram{fmt::format("[{}] {}", node->name, no.reason)};
       }
     }
-    find_neighbours();
+    inputs_.find_neighbours();
     add_outputs();
     simplify_rows(program());
     program().finish();
@@ -216,37 +217,7 @@ class RowProgramBuilder {
     } else if (dims.size() != 1 || !is(0, 1)) {
       refuse("reads {} in columns that are in no order of rows", meta.text());
     }
-    Loaded& loaded = loaded_[static_cast<std::size_t>(input(*source, domain, buffer))];
-    if (loaded.value < 0)
-      loaded.value = add({.op = RowOp::load, .domain = domain, .buffer = static_cast<int>(&loaded - loaded_.data())});
-    return loaded.value;
-  }
-
-  // Returns the index of the buffer through which `from` is read.
-  int input(const GraphValue& from, RowDomain domain, const RowBuffer& buffer) {
-    const auto same = [&](const Loaded& loaded) {
-      return loaded.from == &from && loaded.domain == domain && loaded.buffer == buffer;
-    };
-    const auto known = std::find_if(loaded_.begin(), loaded_.end(), same);
-    if (known != loaded_.end()) return static_cast<int>(known - loaded_.begin());
-    if (program().buffers.size() == kMostRowBuffers) refuse("reads more than {} tensors", kMostRowBuffers);
-    program().buffers.push_back(buffer);
-    region_.inputs.push_back(&from);
-    loaded_.push_back({&from, domain, buffer, -1});
-    return static_cast<int>(loaded_.size()) - 1;
-  }
-
-  // Sets RowBuffer::behind.
-  void find_neighbours() {
-    const auto lies_behind = [&](const Loaded& second, const Loaded& first) {
-      return dtype_info(first.buffer.dtype).block_bytes == 2 && first.buffer == second.buffer &&
-             first.buffer.placement.stride == 2 && first.buffer.numbers < 0 &&
-             storage_root(first.from) == storage_root(second.from) &&
-             storage_offset(second.from) == storage_offset(first.from) + 1;
-    };
-    for (std::size_t i = 0; i < loaded_.size(); ++i)
-      for (std::size_t k = 0; k < loaded_.size(); ++k)
-        if (lies_behind(loaded_[k], loaded_[i])) program().buffers[k].behind = static_cast<int>(i);
+    return inputs_.load(*source, domain, buffer);
   }
 
   // Makes `buffer` a gather of the rows that `taking` selects from its table. A row of `from` must have the stride of a
@@ -259,7 +230,7 @@ class RowProgramBuilder {
     for (const GraphValue* given : {table, numbers})
       if (storage_root(given)->producer != nullptr && members_.count(storage_root(given)->producer) != 0)
         refuse("{} is taken from, and made, in the same function", given->name);
-    buffer.numbers = input(*numbers, RowDomain::row, {.dtype = numbers->meta.dtype, .row_stride = 1});
+    buffer.numbers = inputs_.buffer_of(*numbers, RowDomain::row, {.dtype = numbers->meta.dtype, .row_stride = 1});
     buffer.taken_from = table->meta.shape[0].number();
     buffer.begin += begin.number();
     return table;
@@ -384,13 +355,6 @@ class RowProgramBuilder {
     if (region_.outputs.empty()) refuse("[{}] is not used", nodes_.front()->name);
   }
 
-  struct Loaded {
-    const GraphValue* from;
-    RowDomain domain;
-    RowBuffer buffer;
-    int value;  // -1: not loaded as a value, for example row indices
-  };
-
   std::span<const Node* const> nodes_;
   std::set<const Node*> members_;
   const Node* at_hand_ = nullptr;
@@ -400,7 +364,7 @@ class RowProgramBuilder {
   RowRegion region_;
   std::map<const GraphValue*, std::array<int, 2>> values_;    // by member; two different values only if it is in halves
   std::map<const GraphValue*, std::vector<RowStore>> parts_;  // by member that is a concat
-  std::vector<Loaded> loaded_;                                // by buffer
+  RowInputs inputs_{region_};
 };
 
 bool computes(const Node& node) {

@@ -54,20 +54,19 @@
 
 #include "base/error.h"
 #include "codegen/emit_prefetches.h"
+#include "codegen/emit_reductions.h"
 #include "codegen/emit_short_ways.h"
-#include "codegen/emit_stores.h"
 #include "codegen/level_work.h"
 #include "codegen/middle_of_chain.h"
 #include "codegen/row_program.h"
 #include "codegen/short_ways.h"
-#include "tensor/house_math.h"
 
 namespace weft {
 
 template <class Builder>
-class RowEmitter : StoreEmitter<Builder> {
+class RowEmitter : ReductionEmitter<Builder> {
  public:
-  RowEmitter(const RowProgram& program, Builder& builder) : StoreEmitter<Builder>(program, builder) {}
+  RowEmitter(const RowProgram& program, Builder& builder) : ReductionEmitter<Builder>(program, builder) {}
 
   void run() {
     builder_.begin(program_);
@@ -81,11 +80,12 @@ class RowEmitter : StoreEmitter<Builder> {
   bool is_in_order() const { return ways_ && builder_.has_few_registers(); }
 
  private:
-  using Base = StoreEmitter<Builder>;
-  using Base::at_once_, Base::program_, Base::builder_, Base::level_, Base::domain_, Base::ones_, Base::ways_,
-      Base::keeps_maxima_, Base::is_short_, Base::rest_, Base::column_, Base::offset_, Base::count_;
-  using Base::begin_block, Base::code_for, Base::comes_in_pairs, Base::group_of, Base::has_two_groups, Base::lanes_of,
-      Base::kVectorsOfBytes, Base::one, Base::set_vector, Base::value_at, Base::vector, Base::vectors_of_block;
+  using Base = ReductionEmitter<Builder>;
+  using Base::are_kept, Base::begin_block, Base::code_for, Base::declare_partials, Base::join_partials, Base::kNothing,
+      Base::kVectorsOfBytes, Base::lanes_of_partial, Base::one, Base::set_vector, Base::value_at, Base::vector,
+      Base::vectors_of_block;
+  using Base::at_once_, Base::program_, Base::builder_, Base::level_, Base::domain_, Base::ways_, Base::is_short_,
+      Base::rest_, Base::column_, Base::offset_, Base::largest_, Base::maxima_, Base::block_;
   using typename Base::Index, typename Base::Value, typename Base::Variable;
 
   void emit_level() {
@@ -97,35 +97,9 @@ class RowEmitter : StoreEmitter<Builder> {
 
   void emit_loop(const LevelWork& work) {
     domain_ = work.domain;
-    partial_.clear();
-    for (const int id : work.row_reductions) {
-      for (int i = 0; i < lanes_of_partial(id) / builder_.lanes(); ++i)
-        partial_[id].push_back(builder_.variable(start_of(id)));
-    }
+    declare_partials(work.row_reductions);
     emit_turns_of_ways(work);
-    for (auto& [id, variables] : partial_) {
-      std::vector<Value> partial;
-      for (Variable& variable : variables) partial.push_back(builder_.get(variable));
-      const RowOp op = value_at(id).op;
-      ones_[id] = op == RowOp::row_sum          ? sum_of(std::move(partial))
-                  : op == RowOp::row_signed_max ? builder_.signed_largest(partial)
-                                                : builder_.largest(partial);
-    }
-  }
-
-  // The number of floats in the partial results of a row's reduction. A maximum that propagates NaN has a longer
-  // latency than a sum, and its order does not matter, so it uses eight vectors of partial results.
-  int lanes_of_partial(int id) const {
-    constexpr int kChains = 8;
-    return value_at(id).op == RowOp::row_signed_max ? std::max(kHouseSumLanes, kChains * builder_.lanes())
-                                                    : kHouseSumLanes;
-  }
-
-  // The sum of the 64 partial sums of a row or a group.
-  Value sum_of(std::vector<Value> partial) {
-    for (std::size_t i = 0; comes_in_pairs() && i < partial.size(); i += 2)
-      std::tie(partial[i], partial[i + 1]) = builder_.joined_pairs(partial[i], partial[i + 1]);
-    return builder_.sum(partial);
+    join_partials();
   }
 
   // Emits a loop over the columns. With a fast path: the guarded fast path, and the full loop as its fallback.
@@ -139,16 +113,14 @@ class RowEmitter : StoreEmitter<Builder> {
         is_short_ = true;
         emit_turns(work);
         is_short_ = false;
-        for (const auto& [id, variables] : partial_)
-          for (const Variable& part : variables)
-            builder_.set(largest_, builder_.larger(builder_.get(largest_), builder_.get(part)));
+        this->add_partials_to_largest();
         std::vector<Value> factors;
         for (const int id : ways_->factors) factors.push_back(one(id));
         is_ordinary_ = builder_.are_ordinary(largest_, watched_, factors);
         if (ways_->roundings.empty()) return;
         builder_.begin_if(is_ordinary_);
         builder_.begin_else();
-        begin_reductions();
+        this->restart_partials();
         emit_turns(work);
         return builder_.end_if();
       }
@@ -165,11 +137,6 @@ class RowEmitter : StoreEmitter<Builder> {
       }
     }
     emit_turns(work);
-  }
-
-  void begin_reductions() {
-    for (const auto& [id, variables] : partial_)
-      for (const Variable& part : variables) builder_.set(part, start_of(id));
   }
 
   void emit_rests() {
@@ -221,7 +188,7 @@ class RowEmitter : StoreEmitter<Builder> {
       emit_columns(work, builder_.at(0), whole, block);
     }
     if (whole < columns) emit_columns(work, builder_.at(whole), columns - whole, block);
-    if (are_kept(work.group_reductions)) emit_kept_maxima(work.group_reductions[0]);
+    if (are_kept(work.group_reductions)) this->emit_kept_maxima(work.group_reductions[0]);
   }
 
   // The columns that one block computes together: at_once_ vectors, or whole groups if values of groups are needed. A
@@ -249,15 +216,6 @@ class RowEmitter : StoreEmitter<Builder> {
     if (is_short_) return value_made_ahead(*ways_, program_, level_);
     return domain_ == RowDomain::element ? middle_of_chain(program_, level_, builder_.lanes()) : -1;
   }
-
-  // The start value of reductions, also used for lanes after the end of the row. Partial sums that begin with 0 are
-  // never -0, so adding another 0 changes no bit. No value without a sign is smaller than 0.
-  static constexpr float kNothing = 0.0f;
-  float nothing_of(int id) const {
-    return value_at(id).op == RowOp::row_signed_max ? -std::numeric_limits<float>::infinity() : kNothing;
-  }
-
-  Value start_of(int id) { return builder_.splat(builder_.constant(static_cast<double>(nothing_of(id)), false)); }
 
   void emit_columns(const LevelWork& work, Index column, std::int64_t count, std::int64_t block) {
     if (domain_ == RowDomain::element) emit_prefetches(builder_, program_, level_, column, count);
@@ -301,18 +259,7 @@ class RowEmitter : StoreEmitter<Builder> {
       for (int i = 0; i < vectors; ++i) builder_.store_slot(slot, column_, offset_ + i * lanes, vector(kept, i));
     }
     if (is_short_ && level_ == ways_->level) emit_signs_and_watch(vectors);
-    for (int id : work.group_reductions)
-      value_at(id).op == RowOp::group_max ? emit_maximum(id, vectors, are_kept(work.group_reductions))
-                                          : emit_group_sums(id, vectors);
-    for (const int id : work.row_reductions) {
-      std::vector<Variable>& variables = partial_.at(id);
-      for (int i = 0; i < vectors; ++i) {
-        Value term = vector(term_of(id), i);
-        if (lanes_of(i) < lanes) term = builder_.first_lanes(term, lanes_of(i), nothing_of(id));
-        Variable& partial = variables[static_cast<std::size_t>(offset_ / lanes + i) % variables.size()];
-        builder_.set(partial, with_term(id, builder_.get(partial), term));
-      }
-    }
+    this->emit_reductions(work, vectors);
   }
 
   void emit_signs_and_watch(int vectors) {
@@ -326,87 +273,9 @@ class RowEmitter : StoreEmitter<Builder> {
     }
   }
 
-  // Whether a row's maximum skips NaN by itself, because the program replaces NaN by kNothing before it.
-  bool passes_over_nan(int id) const {
-    const RowValue& value = value_at(value_at(id).a);
-    return value_at(id).op == RowOp::row_max && value.op == RowOp::replace_nan &&
-           value.number == static_cast<double>(kNothing) && value.level == level_;
-  }
-  int term_of(int id) const { return passes_over_nan(id) ? value_at(value_at(id).a).a : value_at(id).a; }
-  Value with_term(int id, Value partial, Value term) {
-    if (value_at(id).op == RowOp::row_sum) return builder_.binary(RowOp::add, partial, term);
-    if (value_at(id).op == RowOp::row_signed_max) return builder_.signed_larger(partial, term);
-    return passes_over_nan(id) ? builder_.binary(RowOp::at_least, partial, term) : builder_.larger(partial, term);
-  }
-
-  // The maximum of one group is a dependency chain on one or two lanes. So the maxima of several groups are computed
-  // together: each group keeps one vector until all groups are done.
-  bool are_kept(const std::vector<int>& reductions) const {
-    return keeps_maxima_ && domain_ == RowDomain::element && reductions.size() == 1 &&
-           value_at(reductions[0]).op == RowOp::group_max;
-  }
-  void emit_kept_maxima(int id) {
-    if constexpr (Builder::kTakesShortWays) {
-      const Index group = builder_.begin_columns(0, program_.columns / program_.group, builder_.lanes());
-      const Value largest = builder_.largest_of_each(*maxima_, group, program_.group, block_);
-      builder_.store_slot(value_at(id).slot, group, 0, largest);
-      if (is_short_) builder_.set(largest_, builder_.larger(builder_.get(largest_), largest));
-      builder_.end_columns();
-    }
-  }
-
-  void emit_maximum(int id, int vectors, bool is_kept) {
-    std::vector<Value> terms;
-    for (int i = 0; i < vectors; ++i) terms.push_back(vector(value_at(id).a, i));
-    if (is_kept) return keep_maxima(terms);
-    for (int i = 0; has_two_groups() && i < vectors; i += 2)
-      std::tie(terms[i], terms[i + 1]) = builder_.joined_pairs(terms[i], terms[i + 1]);
-    const int of_group = static_cast<int>(program_.group / builder_.lanes());
-    for (int i = 0; i < vectors; i += of_group) {
-      const auto first = terms.begin() + i;
-      builder_.store_one_of_slot(value_at(id).slot, column_, offset_ + i * builder_.lanes(), program_.group,
-                                 builder_.largest({first, first + of_group}));
-    }
-  }
-  // Keeps the maxima of the groups of the current block, or of the part of a group that it is.
-  void keep_maxima(const std::vector<Value>& terms) {
-    if constexpr (Builder::kTakesShortWays) {
-      const int of_vector = has_two_groups() ? 2 : 1;
-      const auto vectors = static_cast<std::size_t>(std::max<std::int64_t>(block_ / program_.group / of_vector, 1));
-      std::vector<Value> maxima(vectors, builder_.splat(builder_.constant(kNothing, false)));
-      const auto number_of = [&](std::size_t i) { return group_of(static_cast<int>(i)) / of_vector; };
-      for (std::size_t i = 0; i < terms.size(); ++i) {
-        Value& largest = maxima[static_cast<std::size_t>(number_of(i))];
-        const bool is_first = i == 0 || number_of(i) != number_of(i - 1);
-        largest = is_first ? terms[i] : builder_.larger(largest, terms[i]);
-      }
-      builder_.keep_maxima(*maxima_, column_, offset_, block_, maxima);
-    }
-  }
-
-  void emit_group_sums(int id, int vectors) {
-    const int lanes = builder_.lanes();
-    const Value nothing = builder_.splat(builder_.constant(kNothing, false));
-    const int of_group = static_cast<int>(program_.group / lanes);
-    for (int first = 0; first < vectors; first += of_group) {
-      std::vector<Value> partial(static_cast<std::size_t>(kHouseSumLanes / lanes), nothing);
-      std::size_t number = 0;
-      for (const int summed : {value_at(id).a, value_at(id).b})
-        for (int i = 0; summed >= 0 && i < of_group; ++i, ++number) {
-          Value& part = partial[number % partial.size()];
-          part = builder_.binary(RowOp::add, part, vector(summed, first + i));
-        }
-      builder_.store_one_of_slot(value_at(id).slot, column_, offset_ + first * lanes, program_.group,
-                                 sum_of(std::move(partial)));
-    }
-  }
-
-  std::map<int, std::vector<Variable>> partial_;  // by row reduction: 64 floats, or more (lanes_of_partial)
   // short_ways.h
-  Variable largest_{}, watched_{};
+  Variable watched_{};
   Value is_ordinary_{};
-  std::optional<Variable> maxima_;
-  std::int64_t block_ = 0;  // columns of a whole block in the current loop
 };
 
 }  // namespace weft

@@ -239,7 +239,7 @@ class Regions {
         if (before.at(next).empty()) ready.insert({place.at(next), next});
       }
     }
-    CHECK(done == place.size(), "the functions of piece {} wait for one another", piece_.name);
+    CHECK(done == place.size(), "the functions of piece {} depend on each other", piece_.name);
     for (const GraphValue* result : piece_.results()) add_views(result);
   }
 

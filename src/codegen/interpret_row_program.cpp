@@ -23,6 +23,29 @@ double power_of_two(double a, bool up) {
   return std::copysign(std::ldexp(1.0, up && std::abs(fraction) > 0.5 ? exponent : exponent - 1), a);
 }
 
+// The ops whose result is one of their operands.
+double chosen(const RowValue& value, double a, double b, double c) {
+  switch (value.op) {
+    case RowOp::maximum:
+      return std::isnan(a) || a > b ? a : b;
+    case RowOp::minimum:
+      return std::isnan(a) || a < b ? a : b;
+    case RowOp::at_least:
+      return a < b ? b : a;
+    case RowOp::at_most:
+      return a > b ? b : a;
+    case RowOp::select_at_most:
+      return a <= value.number ? b : c;
+    case RowOp::replace_nan:
+      return std::isnan(a) ? value.number : a;
+    case RowOp::replace_zero:
+      return a == 0 ? value.number : b;
+    default:
+      break;
+  }
+  CHECK(false, "{} is not computed element by element", row_op_text(value.op));
+}
+
 double computed(const RowValue& value, double a, double b, double c) {
   switch (value.op) {
     case RowOp::add:
@@ -35,14 +58,6 @@ double computed(const RowValue& value, double a, double b, double c) {
     case RowOp::quotient:
     case RowOp::short_quotient:
       return a / b;
-    case RowOp::maximum:
-      return std::isnan(a) || a > b ? a : b;
-    case RowOp::minimum:
-      return std::isnan(a) || a < b ? a : b;
-    case RowOp::at_least:
-      return a < b ? b : a;
-    case RowOp::at_most:
-      return a > b ? b : a;
     case RowOp::neg:
       return -a;
     case RowOp::abs:
@@ -73,16 +88,9 @@ double computed(const RowValue& value, double a, double b, double c) {
     case RowOp::widen:
     case RowOp::narrow:
       return a;
-    case RowOp::select_at_most:
-      return a <= value.number ? b : c;
-    case RowOp::replace_nan:
-      return std::isnan(a) ? value.number : a;
-    case RowOp::replace_zero:
-      return a == 0 ? value.number : b;
     default:
-      break;
+      return chosen(value, a, b, c);
   }
-  CHECK(false, "{} is not computed element by element", row_op_text(value.op));
 }
 
 class Interpretation {

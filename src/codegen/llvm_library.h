@@ -17,8 +17,8 @@ namespace weft {
 struct LlvmRequest {
   const RowProgram& program;  // finished
   CpuFeatures features = CpuFeatures::baseline;
-  std::string dump_folder;  // where the two texts go if LLVM ends the process
-  std::string graph = {};   // the text of the graph that it was made from; "" if there is none
+  std::string dump_folder;  // where the texts of program and graph are written if LLVM ends the process
+  std::string graph = {};   // the text of the graph that the program was made from; "" if there is none
 };
 
 // Writes a relocatable ELF object that defines a RowFunction with the program's name. On failure returns false and

@@ -2,9 +2,9 @@
 
 // What the ops of a row program compute, on one f32: the one statement of it, from which the vectors of generated code
 // come (vector_math.h). The names are those of RowOp; + - * / and neg are themselves. Everything is `static inline` and
-// has no loop, so that a compiler turns a walk over lanes into vectors.
+// has no loop, so that a compiler can vectorize a loop over lanes.
 //
-//   encode_<dtype>, decode_<dtype>   the code that stands for a float in memory, as a cast gives it, and back
+//   encode_<dtype>, decode_<dtype>   the code of a float in memory, as a cast gives it, and back
 
 #include "tensor/bfloat16.h"
 #include "tensor/float16.h"
@@ -190,7 +190,7 @@ static inline std::uint32_t f4e2m1_of_magnitude(std::uint32_t magnitude) {
   constexpr std::uint32_t kSix = 0x40c00000u;
   return ordinary_f4e2m1(float_of_bits(magnitude < kSix ? magnitude : kSix));
 }
-// NaN that have a sign are the last patterns, behind infinity.
+// NaN that have a sign are the last patterns, after infinity.
 static inline std::uint32_t word_of_f4e2m1(float a) {
   const auto bits = static_cast<std::int32_t>(bits_of_float(a));
   constexpr auto kNegativeInfinity = static_cast<std::int32_t>(kFloatSign | kFloatInfinity);
@@ -203,8 +203,8 @@ static inline std::uint32_t plain_word_of_f4e2m1(float a) {
 }
 static inline std::uint8_t encode_plain_f4e2m1(float a) { return static_cast<std::uint8_t>(plain_word_of_f4e2m1(a)); }
 // The low 16 bits are the code of a number in [0, 464), of 480 that of NaN. The sum with 1.5 * 2^20 times the power of
-// two below it, or with 1.5 * 2^14 below 2^-6, has the multiple of the code's last place in its low bits, and beside it
-// -968, as the biases of both exponents want it modulo 2^16; the exponent comes from the power. The kernels' way is
+// two below it, or with 1.5 * 2^14 below 2^-6, has the multiple of the code's last place in its low bits, and next to
+// it -968, as the biases of both exponents want it modulo 2^16; the exponent comes from the power. The kernels' way is
 // like it (kernels/cpu/lib/quantize_fp8.h).
 constexpr float kPlacesOfF8e4m3 = 0x1.7ff87p+20f;
 static inline std::uint32_t power_of_f8e4m3(float magnitude) {
@@ -223,7 +223,7 @@ static inline std::uint32_t ordinary_f8e4m3(float magnitude) {
   const std::uint32_t power = power_of_f8e4m3(magnitude);
   return bits_of_float(sum_of_f8e4m3(magnitude, power)) + (power >> 20);
 }
-// What such a code stands for: all are multiples of the sum's last place.
+// The value of such a code: all are multiples of the sum's last place.
 static inline float rounded_ordinary_f8e4m3(float magnitude) {
   const std::uint32_t power = power_of_f8e4m3(magnitude);
   return sum_of_f8e4m3(magnitude, power) - float_of_bits(power) * kPlacesOfF8e4m3;

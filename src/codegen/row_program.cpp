@@ -305,7 +305,7 @@ void RowProgram::finish() {
     int given = 0;
     for (int operand : {value.a, value.b, value.c}) {
       if (operand < 0) continue;
-      CHECK(operand < static_cast<int>(i), "value {} of a row program uses {}, which comes later", i, operand);
+      CHECK(operand < static_cast<int>(i), "value {} of a row program uses {}, which is computed later", i, operand);
       const RowValue& from = values[static_cast<std::size_t>(operand)];
       value.level = std::max(value.level, from.level);
       value.needs_group = value.needs_group || (is_element && (from.needs_group || from.domain == RowDomain::group));

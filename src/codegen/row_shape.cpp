@@ -57,7 +57,7 @@ std::int64_t lie_of(const Meta& from, const Meta& to, std::vector<ColumnDim>& di
 std::int64_t halve_columns(std::vector<ColumnDim>& dims, std::int64_t half, std::size_t number) {
   if (dims.empty()) return 0;
   const ColumnDim last = dims.back();
-  if (last.extent % (2 * half) != 0) refuse("reads halves of {} among columns that lie by {}", half, last.extent);
+  if (last.extent % (2 * half) != 0) refuse("reads halves of {} among columns of extent {}", half, last.extent);
   dims.pop_back();
   add_column_dim({last.extent / (2 * half), last.stride * 2 * half}, dims);
   add_column_dim({half, last.stride}, dims);

@@ -1,7 +1,7 @@
 #pragma once
 
 // row_math.h lane by lane, for WEFT_LANES floats. It is what generated code calls: as bitcode (llvm/prelude.cpp) and in
-// the C++ text, whose vocabulary stands at the end. Vectors are those of g++ and clang, whose + - * / work lane by
+// the C++ text, whose vocabulary is at the end. Vectors are those of g++ and clang, whose + - * / work lane by
 // lane.
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct CodesOf<std::uint8_t> {
 #define WEFT_EACH_LANE for (int i = 0; i < kLanes; ++i)
 #endif
 
-// Lanes lie in an array while the loop walks over them: what a compiler turns into vectors.
+// Lanes are in an array while a loop goes over them, which compilers vectorize.
 template <class Vector, class Element>
 struct LanesOf {
   alignas(64) Element lane[kLanes];
@@ -167,7 +167,7 @@ WEFT_LANE_FUNCTION Doubles widen(Floats x) { return __builtin_convertvector(x, D
 WEFT_LANE_FUNCTION float narrow(double x) { return static_cast<float>(x); }
 WEFT_LANE_FUNCTION Floats narrow(Doubles x) { return __builtin_convertvector(x, Floats); }
 
-// `count` elements, and zeros in the lanes behind them.
+// `count` elements, and zeros in the lanes after them.
 template <class Element>
 WEFT_LANE_FUNCTION typename VectorOf<Element>::type load(const Element* from, int count = kLanes) {
   typename VectorOf<Element>::type x{};
@@ -178,7 +178,7 @@ template <class Element>
 WEFT_LANE_FUNCTION void store(Element* to, typename VectorOf<Element>::type x, int count = kLanes) {
   __builtin_memcpy(to, &x, static_cast<unsigned long>(count) * sizeof(Element));
 }
-// The same for elements that lie `stride` apart.
+// The same for elements at a distance of `stride`.
 template <class Element>
 WEFT_LANE_FUNCTION typename VectorOf<Element>::type load_every(const Element* from, int stride, int count) {
   typename VectorOf<Element>::type x{};
@@ -202,7 +202,7 @@ WEFT_LANE_FUNCTION void store_pairs_of_nibbles(std::uint8_t* to, Codes8 first, C
 WEFT_LANE_FUNCTION void store_nibbles(std::uint8_t* to, Codes8 x, int count) {
   for (int i = 0; i < count; i += 2) to[i / 2] = static_cast<std::uint8_t>(x[i] | x[i + 1] << 4);
 }
-// Half of the floats that are in turn one of `even` and one of `odd`, from number `begin`.
+// Half of the floats of `even` and `odd` interleaved, from index `begin`.
 WEFT_LANE_FUNCTION Floats joined_pairs(Floats even, Floats odd, int begin) {
   Floats x;
   for (int i = 0; i < kLanes; ++i) x[i] = (i % 2 == 0 ? even : odd)[(begin + i) / 2];

@@ -7,7 +7,7 @@
 //   [lowering] forward 1-512: rms_norm_0 = rms_norm@cpu: first in the priority list
 //   [replay] forward: captured 423 steps, FULL, in 0.412 ms
 //
-// docs/use.md has all topics and what each prints.
+// docs/debugging.md has all topics and what each prints.
 
 #include <iosfwd>
 #include <map>

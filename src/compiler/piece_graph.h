@@ -20,7 +20,7 @@ bool is_eager_piece(const CodeOptions& options, const std::string& graph, const 
 void check_piece_names(const std::string& option, const Words& words, std::span<const CompileRecord> records);
 
 // The graph that one call of a piece runs, at stage lowered, which can be printed, read back and run: params keep the
-// keys of that call, and inputs that the piece writes over are donated. `call` is a node of `split`.
+// keys of that call, and inputs that the piece overwrites are donated. `call` is a node of `split`.
 std::shared_ptr<Graph> standalone_piece(const Graph& split, const Node& call);
 
 // The first call of the piece; null when there is none.

@@ -169,6 +169,14 @@ CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::
   return compiled;
 }
 
+std::vector<CompileRecord> compile_records(const Graph& traced, const Context& context,
+                                           std::vector<TokenRange> ranges) {
+  const FirstTimeWork::Uncounted report(*context.first_time_work);
+  PassRunnerOptions passes = pass_runner_options(context.options);
+  passes.stop_after = Stage::split;
+  return compile_ranges(traced, context, std::move(ranges), passes).records;
+}
+
 std::vector<std::shared_ptr<const Graph>> stages_of(const Graph& traced, const Context& context, TokenRange range) {
   const std::shared_ptr<Graph> graph = traced.clone();
   bound_rows(*graph, range);

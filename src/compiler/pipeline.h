@@ -57,6 +57,10 @@ struct CompiledRanges {
 CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
                               const PassRunnerOptions& options);
 
+// The records of compile_ranges where the Plans came from the compile cache, for reports: the passes run again, which
+// does not count as first-time work.
+std::vector<CompileRecord> compile_records(const Graph& traced, const Context& context, std::vector<TokenRange> ranges);
+
 // The graph at the end of each stage, from traced to split, as compile_ranges makes it for one range. The passes run
 // separately for this, and nothing is logged or dumped.
 std::vector<std::shared_ptr<const Graph>> stages_of(const Graph& traced, const Context& context, TokenRange range);

@@ -11,13 +11,6 @@ namespace {
 constexpr const char* kAttention = "attention";
 constexpr std::int64_t kElements = 64;  // whole blocks of every dtype
 
-// The operand that an op gathers rows of; -1 for none.
-int table_operand(const Op& op) {
-  if (op.name == "embedding") return op.schema.parameter_index("weight");
-  if (op.name == "index_select") return op.schema.parameter_index("x");
-  return op.schema.parameter_index("cos_sin_cache");
-}
-
 std::int64_t bytes_of_token(const KvLayout& kv) { return bytes_of(kv.dtype, 2 * kv.heads * kv.head_dim); }
 
 std::int64_t bytes_of_elements(const Meta& meta, const Bindings& symbols) {
@@ -55,32 +48,30 @@ class Counter {
  private:
   template <typename ParamOf>
   void add(const Node& node, const ParamOf& param_of) {
-    const int table = table_operand(*node.op);
     for (std::size_t i = 0; i < node.operands.size(); ++i)
       if (const GraphValue* param = node.operands[i] == nullptr ? nullptr : param_of(node.operands[i]))
-        add_param(*param, static_cast<int>(i) == table ? rows_of(node) : -1);
+        add_param(*param, node.op->gathers && node.op->gathers->table == static_cast<int>(i) ? elements_of(node) : -1);
     add_products(node);
     add_pages(node);
   }
 
-  // The rows that the node gathers: one for each element of its operand of row indices, which is its first one, except
-  // for index_select.
-  std::int64_t rows_of(const Node& node) const {
-    const std::size_t indices = node.is("index_select") ? 1 : 0;
-    return element_count(node.operands[indices]->meta.shape).evaluate(sizes_.symbols);
+  // The elements that the node gathers of its table.
+  std::int64_t elements_of(const Node& node) const {
+    const Gather& gather = *node.op->gathers;
+    return gathered_elements(node.operands[static_cast<std::size_t>(gather.table)]->meta,
+                             node.operands[static_cast<std::size_t>(gather.indices)]->meta, node.attributes)
+        .evaluate(sizes_.symbols);
   }
 
-  // `rows`: the gathered ones; -1 where all of it is read.
-  void add_param(const GraphValue& param, std::int64_t rows) {
-    if (rows < 0) {
+  // `gathered`: the elements that are gathered of it; -1 where all of it is read.
+  void add_param(const GraphValue& param, std::int64_t gathered) {
+    if (gathered < 0) {
       if (whole_.insert(&param).second) work.weight_bytes += bytes_of_param_(param);
       return;
     }
-    // A row is gathered by every layer, but the layers' rows are the same ones.
+    // Every layer gathers, but the layers' rows are the same ones.
     if (!gathered_.insert(&param).second) return;
-    const std::int64_t all = param.meta.shape[0].number();
-    const std::int64_t elements = element_count(param.meta.shape).number();
-    if (all > 0) work.weight_bytes += std::min(rows, all) * bytes_of(param.meta.dtype, elements / all);
+    work.weight_bytes += bytes_of(param.meta.dtype, std::min(gathered, element_count(param.meta.shape).number()));
   }
 
   void add_products(const Node& node) {

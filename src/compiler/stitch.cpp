@@ -135,7 +135,7 @@ class Stitcher {
     return {.slot = add_slot({.kind = SlotKind::arena, .meta = meta, .bytes = meta.bytes()}), .meta = meta};
   }
 
-  // The view of result `index`: the donated argument if it is written over, otherwise a new slot.
+  // The view of result `index`: the donated argument if it is overwritten, otherwise a new slot.
   PlanView result_view(const Node& node, std::size_t index, const PlanStep& step) {
     for (const Donation& donation : node.op->donates) {
       const bool written = std::find(node.writes.begin(), node.writes.end(), donation.argument) != node.writes.end();
@@ -145,7 +145,7 @@ class Stitcher {
       return view;
     }
     const Meta& meta = node.result(index)->meta;
-    USER_CHECK(meta.is_tensor(), "[stitch] {} must write over its KV pages: clone_elimination cannot be skipped here",
+    USER_CHECK(meta.is_tensor(), "[stitch] {} must overwrite its KV pages: clone_elimination cannot be skipped here",
                node.name);
     return fresh_view(*node.result(index));
   }
@@ -154,7 +154,7 @@ class Stitcher {
   const PieceSchedules& schedules_;
   const Context& context_;
   Plan plan_;
-  std::vector<int> versions_;             // by slot: the number of writes over it
+  std::vector<int> versions_;             // by slot: the number of steps that overwrite it
   std::map<std::uint32_t, int> scalars_;  // slots, by bits
   // By region, as all layers share a region and a name is a hash of the whole program text.
   std::map<const RowRegion*, const Kernel*> kernels_;

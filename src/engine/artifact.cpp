@@ -113,7 +113,8 @@ class MemberReader {
   std::vector<std::byte> read(const ArtifactMember& member) const {
     std::vector<std::byte> bytes = read(member.name);
     USER_CHECK(static_cast<std::int64_t>(bytes.size()) == member.bytes && hash_bytes(bytes) == member.hash,
-               "[{}] the member {} is damaged: it is not what the manifest says", where_, quote(member.name));
+               "[{}] the member {} is damaged: its size or checksum differs from the manifest's", where_,
+               quote(member.name));
     return bytes;
   }
 
@@ -345,8 +346,10 @@ void Artifact::check(const Context& context, const Checkpoint& checkpoint) const
   USER_CHECK(difference.empty(), "[{}] was compiled for {}, in {}", where, difference, quote(checkpoint.path(), 1000));
 }
 
-std::shared_ptr<const PlanSource> Artifact::plans() const {
-  return std::make_shared<const PlanSource>(PlanSource{.name = quote(path_, 1000), .graphs = manifest_.graphs});
+void Artifact::load_plans(Context& context, const Checkpoint& checkpoint) const {
+  check(context, checkpoint);
+  context.stored_plans =
+      std::make_shared<const PlanSource>(PlanSource{.name = quote(path_, 1000), .graphs = manifest_.graphs});
 }
 
 }  // namespace weft

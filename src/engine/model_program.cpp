@@ -74,7 +74,7 @@ void ModelProgram::check_pages_stay(const Value& result) const {
     return input.present() && input.tensor().storage == result.tensor().storage;
   };
   USER_CHECK(result.meta().kind != MetaKind::kv || std::any_of(bound.begin(), bound.end(), is_bound),
-             "[{}] must write over its KV pages: clone_elimination cannot be skipped here", graph->name);
+             "[{}] must overwrite its KV pages: clone_elimination cannot be skipped here", graph->name);
 }
 
 const Tensor& ModelProgram::result(std::size_t index) const {

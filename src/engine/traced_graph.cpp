@@ -6,7 +6,7 @@ TracedGraph trace_graph(const TraceInputs& inputs, const char* name, const std::
                         const Bindings& sizes) {
   TracedGraph traced{.graph = std::make_shared<Graph>(name, Stage::traced)};
   Trace trace(inputs.ops, *traced.graph);
-  TraceBuilder builder(inputs.facts, inputs.definition, inputs.weights, inputs.is_gguf, trace, sizes);
+  TraceBuilder builder(inputs.facts, inputs.definition, inputs.weights, trace, sizes);
   trace.finish(function(builder));
   traced.params = builder.params();
   traced.branches = trace.branches();

@@ -32,6 +32,10 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return result;
 }
 
+void add_one(Tensor& tensor) {
+  for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i) tensor.as<float>()[i] += 1;
+}
+
 }  // namespace
 
 Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts)
@@ -174,14 +178,6 @@ Tensor Weights::row_scales(const std::vector<std::string>& keys) const {
   return scales;
 }
 
-// GGUF files hold the sum: llama.cpp's converter adds the one.
-Tensor Weights::sum_with_one(const std::string& key) const {
-  Tensor sum = converted(checkpoint_.tensor(key), DType::f32);
-  if (checkpoint_.is_gguf()) return sum;
-  for (std::int64_t i = 0; i < element_count(sum.meta.shape).number(); ++i) sum.as<float>()[i] += 1;
-  return sum;
-}
-
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
   if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
@@ -215,7 +211,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   if (role == scale) return block_scale_meta(keys);
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
-  if (role == one_plus) meta.dtype = DType::f32;
+  if (role == exact || role == one_plus) meta.dtype = DType::f32;
   if (const Packing* packing = packing_for(meta, role)) meta.packed = packing->name;
   return meta;
 }
@@ -265,8 +261,13 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (checkpoint_.is_dummy()) return dummy(keys, role);
   if (role == row_scale) return row_scales(keys);
   if (role == scale) return block_scales(keys);
-  CHECK(keys.size() == 1 || (role != vector && role != one_plus), "vectors are not merged");
-  if (role == one_plus) return sum_with_one(keys[0]);
+  const bool is_f32 = role == exact || role == one_plus;
+  CHECK(keys.size() == 1 || (role != vector && !is_f32), "vectors are not merged");
+  if (is_f32) {
+    Tensor numbers = converted(checkpoint_.tensor(keys[0]), DType::f32);
+    if (role == one_plus) add_one(numbers);
+    return numbers;
+  }
   Meta plain = plain_meta(keys, role);
   if (role == vector && plain.dtype != facts_.dtype) {
     return converted(checkpoint_.tensor(keys[0]), facts_.dtype);

@@ -204,7 +204,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.vocab_size = needed_integer_in(fields, "vocab_size", kVocabulary);
   config.context_length = needed_integer_in(fields, "max_position_embeddings", kContexts);
   config.rms_norm_eps = needed_real_in(fields, "rms_norm_eps", kEpsilons);
-  read_rope(fields, config);
+  read_rope(fields, facts, config);
 
   config.hidden_act = fields.find_text("hidden_act").value_or(facts.hidden_act);
   config.hidden_activation = fields.find_text("hidden_activation").value_or("");
@@ -228,6 +228,7 @@ std::optional<std::int64_t> ModelConfig::window_of(int layer) const {
 
 ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& facts) {
   ModelConfig config;
+  config.format = CheckpointFormat::gguf;
   config.architecture = architecture_from_gguf(gguf);
   const GgufFields fields(gguf, config.architecture + ".");
   config.hidden_size = needed_integer_in(fields, "embedding_length", kWidths);

@@ -45,10 +45,8 @@ constexpr const char* kFrequencyFactors = "rope_freqs.weight";
 
 struct RopeConfig {
   double theta = 10000;
-  std::int64_t rotary_dim = 0;  // number of leading elements of a head that are rotated; even
-  // true: an element is rotated with the element rotary_dim / 2 after it; false: with its neighbour (GPT-J). GGUF files
-  // of architecture llama store query and key rows for the latter.
-  bool is_neox_style = true;
+  std::int64_t rotary_dim = 0;                    // number of leading elements of a head that are rotated; even
+  RotaryPairing pairing = RotaryPairing::halves;  // of the weights as these files store them
   RopeScaling scaling;
   // Name of a tensor f32[rotary_dim / 2] by which the inverse frequencies are divided; "" for none. GGUF files store
   // the llama3 scaling as this tensor, and their scaling.type is then none.
@@ -56,6 +54,7 @@ struct RopeConfig {
 };
 
 struct ModelConfig {
+  CheckpointFormat format = CheckpointFormat::hugging_face;  // of the files
   std::string architecture;        // "llama": model_type of config.json, general.architecture of GGUF
   std::string architecture_class;  // "LlamaForCausalLM": the first of config.json's architectures; "" if unknown
 

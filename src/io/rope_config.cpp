@@ -112,7 +112,8 @@ RopeScaling scaling_from_gguf(const GgufFields& fields, std::int64_t context_len
 
 }  // namespace
 
-void read_rope(const JsonFields& fields, ModelConfig& config) {
+void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config) {
+  config.rope.pairing = facts.pairing_in_folders;
   auto theta = real_in(fields, "rope_theta", kThetas);
   auto partial = real_in(fields, "partial_rotary_factor", {0, 1});
   for (const auto key : {"rope_parameters", "rope_scaling"}) {
@@ -138,7 +139,7 @@ void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFac
   rope.theta = real_in(fields, "rope.freq_base", kThetas).value_or(rope.theta);
   rope.rotary_dim = fields.find_integer("rope.dimension_count").value_or(config.head_dim);
   check_rotary_dim(fields, config, "rope.dimension_count");
-  rope.is_neox_style = !facts.rotates_neighbours_in_gguf;
+  rope.pairing = facts.pairing_in_gguf;
   rope.scaling = scaling_from_gguf(fields, config.context_length);
   if (gguf.find_tensor(kFrequencyFactors) != nullptr) rope.frequency_factors = kFrequencyFactors;
 }

@@ -11,7 +11,7 @@ constexpr Range<std::int64_t> kContexts = {1, 1 << 24};  // positions are exact 
 
 // Reads config.json. `config` must already have the head size and the context length. Newer files have all values in
 // rope_parameters; older files have rope_scaling and keys next to it. UserErrors as in model_config.h.
-void read_rope(const JsonFields& fields, ModelConfig& config);
+void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config);
 // The same from the metadata of a GGUF file.
 void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFacts& facts, ModelConfig& config);
 

@@ -57,7 +57,7 @@ Tokenizer::Tokenizer(Vocabulary vocabulary)
     const TokenKind kind = vocabulary_.kinds[id];
     const bool in_alphabet = kind == TokenKind::normal || kind == TokenKind::unused;
     const std::string& text = vocabulary_.tokens[id];
-    // A text outside the alphabet stands for its own bytes, as in Hugging Face's ByteLevel decoder.
+    // A text outside the alphabet means its own bytes, as in Hugging Face's ByteLevel decoder.
     if (!in_alphabet || !append_from_byte_alphabet(text, bytes_)) bytes_ += text;
     byte_ends_.push_back(bytes_.size());
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 // Finds which values share memory. The result of a view aliases its operand. Every other result has its own storage,
-// until lowering lets a kernel write over an argument (see home_of).
+// until lowering lets a kernel overwrite an argument (see home_of).
 
 #include "ir/graph.h"
 #include "tensor/footprint.h"
@@ -27,7 +27,7 @@ bool may_overlap(const MemoryLocation& a, const MemoryLocation& b);
 // The root and all values that are views of it, in order of definition.
 std::vector<GraphValue*> aliases(GraphValue* root);
 
-// At stage lowered: the value whose storage holds this one. Views, and kernels that write over an argument, are
+// At stage lowered: the value whose storage holds this one. Views, and kernels that overwrite an argument, are
 // followed. It is an input, or the result of a node that allocates its storage.
 const GraphValue* home_of(const GraphValue* value);
 

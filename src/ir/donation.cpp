@@ -46,10 +46,10 @@ void check_not_used_again(const Node& node, int argument, const Positions& posit
   const std::string& donated = node.operands[static_cast<std::size_t>(argument)]->name;
   const std::string through = used->name == donated ? "" : fmt::format(" through %{}", used->name);
   const char* advice = "without maybe_inplace, or clone it first";
-  USER_CHECK(use->node != &node, "[{}] %{} is given away and taken{} as argument {} by one call, {}: call it {}",
-             node.name, donated, through, use->operand, shown(node), advice);
-  fail_user("[{}] %{} is used again after it was given away: {} gives it away, {} {} it{}; call {} {}", node.name,
-            donated, shown(node), shown(*use->node), use->node->kind == NodeKind::result ? "returns" : "uses", through,
+  USER_CHECK(use->node != &node, "[{}] %{} is donated and read{} as argument {} by one call, {}: call it {}", node.name,
+             donated, through, use->operand, shown(node), advice);
+  fail_user("[{}] %{} is used again after it was donated: {} donates it, {} {} it{}; call {} {}", node.name, donated,
+            shown(node), shown(*use->node), use->node->kind == NodeKind::result ? "returns" : "uses", through,
             node.name, advice);
 }
 
@@ -64,7 +64,7 @@ void check_donations(const Graph& graph) {
       if (given == nullptr) continue;
       check_not_used_again(*node, donation.argument, positions);
       const GraphValue* root = storage_root(given);
-      USER_CHECK(root->producer != nullptr || !root->param, "[{}] %{} is a weight and cannot be given away", node->name,
+      USER_CHECK(root->producer != nullptr || !root->param, "[{}] %{} is a weight and cannot be donated", node->name,
                  root->name);
     }
   }

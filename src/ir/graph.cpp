@@ -184,6 +184,9 @@ std::string Graph::governing_symbol() const {
   auto symbol_of = [](const Meta& meta) {
     return meta.is_tensor() && !meta.shape.empty() ? meta.shape[0].symbol_name() : std::string();
   };
+  for (const auto& node : nodes_)
+    for (const auto& result : node->results)
+      if (std::string symbol = symbol_of(result->meta); !symbol.empty()) return symbol;
   for (const GraphValue* result : results())
     if (std::string symbol = symbol_of(result->meta); !symbol.empty()) return symbol;
   for (const auto& input : inputs_)

@@ -40,7 +40,7 @@ struct GraphValue {
   bool donated = false;     // the caller donates its storage
   bool param = false;       // bound once, when the model is loaded: a weight or a table
   std::string key;          // the checkpoint key of a param, "" when it has none
-  bool overwrites = false;  // in pieces: the piece writes over this input
+  bool overwrites = false;  // in pieces: the piece overwrites this input
 };
 
 enum class NodeKind : std::uint8_t { op, call, result };
@@ -58,7 +58,7 @@ struct Node {
   Origin origin;
   bool maybe_inplace = false;   // stage traced
   std::string provider;         // the provider that computes the node; "" before stage lowered
-  std::vector<int> writes;      // stage lowered: the operands that the kernel writes over
+  std::vector<int> writes;      // stage lowered: the operands that the kernel overwrites
   std::vector<int> results_in;  // result node of a piece: for each result the input whose storage holds it, or -1
   NodeList::iterator position;  // in its graph's list; the result node has none
   int line = 0;                 // in the text it was parsed from; 0 when not parsed
@@ -114,8 +114,9 @@ class Graph {
   // Moves the inputs, nodes, results and stage of `other` into this graph; `other` is left empty.
   void take_body(Graph& other);
   const Graph* find_piece(std::string_view piece_name) const;
-  // The only symbol that dim 0 of a value may be. It is taken from the first result that has one, else from the first
-  // input that has one; "" when none has.
+  // The only symbol that dim 0 of a node's result may be: that of the first result that has one. If none has, that of
+  // the first value that the graph returns, else of the first input that is no param; "" when none has one. Dim 0 of
+  // an input that no node computes rows from may be another symbol.
   std::string governing_symbol() const;
 
  private:

@@ -7,6 +7,7 @@
 #include "ir/meaning.h"
 #include "ir/meta_evaluator.h"
 #include "ir/op_products.h"
+#include "ir/shape_rules.h"
 
 namespace weft {
 namespace {
@@ -120,6 +121,22 @@ OpDefinition& OpDefinition::costs(int instructions) {
   return *this;
 }
 
+OpDefinition& OpDefinition::gathers(const char* table, const char* indices) {
+  op_.gathers = {.table = op_.schema.parameter_index(table), .indices = op_.schema.parameter_index(indices)};
+  CHECK(op_.gathers->table >= 0 && op_.gathers->indices >= 0, "[{}] has no parameter {} or {}", op_.name, table,
+        indices);
+  return *this;
+}
+
+OpDefinition& OpDefinition::exact() {
+  return exact([](const Attributes&) { return true; });
+}
+
+OpDefinition& OpDefinition::exact(std::function<bool(const Attributes&)> when) {
+  op_.exact_for = std::move(when);
+  return *this;
+}
+
 OpDefinition& OpDefinition::splits_as(std::string op) {
   op_.splits_as = std::move(op);
   return *this;
@@ -148,7 +165,7 @@ Op OpDefinition::finish(const std::string& file_stem) && {
   CHECK(!op_.samples.empty(), "[{}] has no sample", op_.name);
   CHECK(!op_.allow_inplace || !op_.donates.empty(), "[{}] allows in-place calls but donates nothing", op_.name);
   CHECK(op_.meaning == nullptr || op_.infer == nullptr, "[{}] states both a meaning and a shape rule", op_.name);
-  CHECK(op_.meaning == nullptr || op_.cost == 1, "[{}] states a cost beside a meaning", op_.name);
+  CHECK(op_.meaning == nullptr || op_.cost == 1, "[{}] states a cost as well as a meaning", op_.name);
   CHECK(op_.meaning != nullptr || op_.infer != nullptr, "[{}] states neither a meaning nor a shape rule", op_.name);
   if (!rows_set_ && op_.schema.tensor_count() == 0) op_.rows_of = -1;
   if (checks_) {
@@ -181,6 +198,14 @@ const Op& OpTable::at(std::string_view name) const {
   std::vector<std::string> names;
   for (const auto& [known, unused] : ops_) names.push_back(known);
   fail_user("[{}] is not an op of this program{}", name, suggestion(name, names));
+}
+
+Dim gathered_elements(const Meta& table, const Meta& indices, const Attributes& attributes) {
+  const Attribute* dim = attributes.find("dim");
+  const auto axis = static_cast<std::size_t>(dim == nullptr ? 0 : checked_axis(dim->integer(), table, "gather"));
+  Shape slice = table.shape;
+  slice[axis] = 1;
+  return element_count(indices.shape) * element_count(slice);
 }
 
 Attributes complete_attributes(const Schema& schema, const NamedAttributes& given) {

@@ -45,6 +45,12 @@ struct Donation {
   int result = 0;
 };
 
+// An op that reads of `table` only the rows that the elements of `indices` name. Both are indices of operands.
+struct Gather {
+  int table = 0;
+  int indices = 0;
+};
+
 struct Tolerance {
   double absolute = 0;
   double relative = 0;
@@ -66,16 +72,21 @@ struct Op {
   bool is_commutative = false;  // in its first two operands
   bool is_allocation = false;   // returns new memory with undefined contents
   int cost = 1;                 // of a primitive: instructions for a vector of elements (tensor/arithmetic_cost.h)
-  std::string splits_as = {};   // an op that this one contains: where that op splits the graph, so does this one
+  std::optional<Gather> gathers;
+  std::string splits_as = {};  // an op that this one contains: where that op splits the graph, so does this one
   std::function<std::vector<Meta>(const OpRequest&)> infer;
   std::function<Values(Evaluator&, const Values&, const Attributes&)> meaning;
   std::function<Dim(const Meta& operand, const Attributes&)> view_offset;  // of views; in elements
+  std::function<bool(const Attributes&)> exact_for;                        // see is_exact(); none: the op rounds
   std::vector<Sample> samples;
   std::map<DType, Tolerance> tolerances;
   // The schemes of an op that quantizes its first operand. It returns codes, and also scales unless they are static.
   std::vector<QuantScheme> schemes;
 
   bool is_primitive() const { return !meaning; }
+  // Whether a call rounds nothing on the way to its result: elements are moved, chosen or negated, scaled by a power of
+  // two, or converted where that is what the op is for. There is one right result, whichever kernel computes it.
+  bool is_exact(const Attributes& attributes) const { return exact_for && exact_for(attributes); }
   // The op's own tolerance for results of a dtype, else that of the table in spec A.13, else exact.
   Tolerance tolerance(DType dtype) const;
 };
@@ -102,6 +113,11 @@ class OpDefinition {
   OpDefinition& commutative();
   OpDefinition& allocation();
   OpDefinition& costs(int instructions);  // Op::cost, when it differs from the cost of an addition
+  // The row indices in the operand `indices` select rows of the operand `table`.
+  OpDefinition& gathers(const char* table, const char* indices);
+  // Op::is_exact() for all attributes, or for those for which `when` is true.
+  OpDefinition& exact();
+  OpDefinition& exact(std::function<bool(const Attributes&)> when);
   OpDefinition& splits_as(std::string op);
   OpDefinition& sample(std::vector<SampleTensor> tensors, NamedAttributes attributes = {});
   OpDefinition& tolerance(DType dtype, Tolerance tolerance);
@@ -139,6 +155,10 @@ class OpTable {
 // The attributes of a call in schema order: `given` by name, defaults for the rest. UserError on an unknown name, a
 // missing one without a default, or a value of a type other than the schema's.
 Attributes complete_attributes(const Schema& schema, const NamedAttributes& given);
+
+// The number of elements that a call with these attributes gathers of a table: one row for each index, or one slice
+// along the attribute `dim`.
+Dim gathered_elements(const Meta& table, const Meta& indices, const Attributes& attributes);
 
 // Result types of a call; UserError when the arguments do not fit.
 std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<const std::optional<Meta>> operands,

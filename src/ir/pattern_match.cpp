@@ -86,7 +86,7 @@ class Attempt {
                            node->kind == NodeKind::op ? node->name : "a result of the graph", wanted.name);
       });
     if (std::find(state_.match.nodes.begin(), state_.match.nodes.end(), node) != state_.match.nodes.end())
-      return lacks(node, index, [&] { return fmt::format("{}: stands for two nodes of the pattern", shown(*node)); });
+      return lacks(node, index, [&] { return fmt::format("{}: matches two nodes of the pattern", shown(*node)); });
     taken = node;
     ++state_.matched;
     return operands_fit(index, *node) && attributes_fit(index, *node) && results_fit(index, *node);

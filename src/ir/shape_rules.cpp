@@ -1,6 +1,7 @@
 #include "ir/shape_rules.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -73,6 +74,11 @@ std::optional<Shape> view_strides(const Meta& from, const Shape& to) {
     }
   }
   return strides;
+}
+
+bool is_power_of_two(double value) {
+  int exponent = 0;
+  return std::abs(std::frexp(value, &exponent)) == 0.5;
 }
 
 }  // namespace weft

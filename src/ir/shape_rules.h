@@ -26,4 +26,7 @@ bool is_one_scale(const Meta& scale);
 // The axis as an index from 0; a negative axis counts from the end. UserError when the tensor has no such axis.
 int checked_axis(std::int64_t axis, const Meta& meta, const char* op);
 
+// Whether a product or quotient with this number rounds nothing; overflow and underflow are part of what is computed.
+bool is_power_of_two(double value);
+
 }  // namespace weft

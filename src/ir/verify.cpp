@@ -134,17 +134,17 @@ class Verifier {
   void check_stage(const Node& node) const {
     switch (graph_.stage) {
       case Stage::traced:
-        require(node.kind == NodeKind::op, node, "a call stands at stage split only");
+        require(node.kind == NodeKind::op, node, "a call is allowed at stage split only");
         require(!node.maybe_inplace || node.op->allow_inplace, node, "[{}] has no maybe_inplace form", node.name);
         require(node.provider.empty(), node, "a provider is chosen at stage lowered");
         break;
       case Stage::pure:
-        require(node.kind == NodeKind::op, node, "a call stands at stage split only");
+        require(node.kind == NodeKind::op, node, "a call is allowed at stage split only");
         require(!node.maybe_inplace, node, "stage pure has no maybe_inplace");
         require(node.provider.empty() && node.writes.empty(), node, "a provider is chosen at stage lowered");
         break;
       case Stage::lowered:
-        require(node.kind == NodeKind::op, node, "a call stands at stage split only");
+        require(node.kind == NodeKind::op, node, "a call is allowed at stage split only");
         require(!node.maybe_inplace, node, "stage lowered has no maybe_inplace");
         require(!node.provider.empty(), node, "no provider was chosen");
         break;
@@ -179,7 +179,7 @@ class Verifier {
   void check_overwritten(const Node& node) {
     for (const GraphValue* operand : node.operands)
       if (operand != nullptr)
-        require(!is_dead(operand), node, "%{} is read after its storage was written over", operand->name);
+        require(!is_dead(operand), node, "%{} is read after its storage was overwritten", operand->name);
     for (int index : node.writes) {
       const GraphValue* operand = node.operands[static_cast<std::size_t>(index)];
       const auto donation = std::find_if(node.op->donates.begin(), node.op->donates.end(),
@@ -187,8 +187,8 @@ class Verifier {
       require(donation != node.op->donates.end(), node, "[{}] does not donate argument {}", node.name, index);
       const GraphValue* root = storage_root(operand);
       require(root->producer != nullptr || root->donated || root->overwrites, node,
-              "%{} is an input that was not donated, but is written over", root->name);
-      require(!is_dead(operand), node, "%{} is written over twice", operand->name);
+              "%{} is an input that was not donated, but is overwritten", root->name);
+      require(!is_dead(operand), node, "%{} is overwritten twice", operand->name);
       dead_[root].push_back(location_of(operand));
     }
   }
@@ -196,7 +196,7 @@ class Verifier {
   void check_result_homes() const {
     const Node& node = *graph_.result_node();
     for (const GraphValue* value : node.operands)
-      require(!is_dead(value), node, "%{} is returned after its storage was written over", value->name);
+      require(!is_dead(value), node, "%{} is returned after its storage was overwritten", value->name);
     if (graph_.stage != Stage::lowered || graph_.kind != DefinitionKind::graph) return;
     for (const GraphValue* value : node.operands) {
       if (value->meta.kind != MetaKind::kv) continue;

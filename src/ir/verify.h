@@ -7,8 +7,8 @@
 //                 its result types are those it infers; dim 0 of a result is a number or the governing symbol; each
 //                 symbol is a dim of an input by itself, so that a run can read it (of a piece: part of a dim)
 //   traced        `.maybe_inplace` only on ops that allow it; nothing uses a donated value again
-//   pure          no `.maybe_inplace`, no provider, and no node writes over an operand
-//   lowered       each node has a provider; each symbol has bounds; a kernel writes over an argument only if the op
+//   pure          no `.maybe_inplace`, no provider, and no node overwrites an operand
+//   lowered       each node has a provider; each symbol has bounds; a kernel overwrites an argument only if the op
 //                 donates it, it is a value of the graph or a donated input, and nothing reads its old value
 //                 afterwards; KV pages that are returned are stored in a donated input
 //   split         the graph contains only calls; each piece is legal at stage lowered and agrees with its calls

@@ -1,7 +1,7 @@
 #pragma once
 
 // A kernel: a provider's code for one op. It states which devices and calls it supports (a refusal is a reason, shown
-// to the user, never an error), which arguments it writes over, and how to run.
+// to the user, never an error), which arguments it overwrites, and how to run.
 
 #include <cstddef>
 #include <functional>
@@ -51,7 +51,7 @@ struct KernelRequest {
 
 class LaunchQueue;
 
-// A call as the kernel runs it. Results never overlap operands, except where the kernel writes over an argument: then
+// A call as the kernel runs it. Results never overlap operands, except where the kernel overwrites an argument: then
 // that result's view is the operand's.
 struct KernelCall {
   std::span<const TensorView> operands;  // schema order

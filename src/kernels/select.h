@@ -79,7 +79,7 @@ struct Candidate {
 std::vector<Candidate> list_candidates(const KernelRegistry& registry, const PriorityLists& priorities,
                                        const std::string& op, bool batch_invariant);
 
-// How much of a call generated code computes: nothing; some parts, while kernels that write over arguments compute the
+// How much of a call generated code computes: nothing; some parts, while kernels that overwrite arguments compute the
 // others; or the whole call.
 enum class GeneratedExtent : std::uint8_t { nothing, parts, whole };
 using GeneratedCheck = std::function<GeneratedExtent(const std::string& op, const KernelRequest& request)>;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -43,7 +44,8 @@ Values gemma_forward(Builder& b) {
 void check_gemma(const ModelConfig& c) {
   nn::check_decoder(c);
   const auto check = [](const char* key, const std::string& word) {
-    USER_CHECK(word == kTanh || word == kExact, "[gemma] {} must be {} or {}, but is {}", key, kTanh, kExact, word);
+    USER_CHECK(word == kTanh || word == kExact, "[gemma] {} must be {} or {}, but is {}", key, kTanh, kExact,
+               quote(word));
   };
   if (c.hidden_activation.empty()) {
     check("hidden_act", c.hidden_act);
@@ -54,7 +56,8 @@ void check_gemma(const ModelConfig& c) {
 
 std::vector<ModelWeight> gemma_weights() {
   std::vector<ModelWeight> weights = nn::decoder_weights();
-  for (ModelWeight& weight : weights) weight.is_one_plus = weight.name.ends_with("_norm");
+  for (ModelWeight& weight : weights)
+    if (weight.name.ends_with("_norm")) weight.less_one_in = {CheckpointFormat::hugging_face};
   return weights;
 }
 

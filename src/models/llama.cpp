@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -26,7 +27,7 @@ Values llama_forward(Builder& b) {
 
 void check_llama(const ModelConfig& c) {
   nn::check_decoder(c);
-  USER_CHECK(c.hidden_act == "silu", "[{}] hidden_act must be silu, but is {}", c.architecture, c.hidden_act);
+  USER_CHECK(c.hidden_act == "silu", "[{}] hidden_act must be silu, but is {}", c.architecture, quote(c.hidden_act));
 }
 
 constexpr const char* kLlamaSample = R"({
@@ -59,6 +60,6 @@ ModelDefinition llama_layers(const char* architecture, ArchitectureFacts facts, 
 
 MODEL(llama) {
   using namespace weft;
-  models.add(llama_layers("llama", {.rotates_neighbours_in_gguf = true}, kLlamaSample));
+  models.add(llama_layers("llama", {.pairing_in_gguf = RotaryPairing::neighbours}, kLlamaSample));
   models.add(llama_layers("mistral", {.window = WindowFacts{.length = 4096}}, kMistralSample));
 }

@@ -2,6 +2,7 @@
 // rotation, and the width of heads is configured separately.
 
 #include "base/error.h"
+#include "base/text.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -38,7 +39,7 @@ Values qwen3_forward(Builder& b) {
 
 void check_qwen3(const ModelConfig& c) {
   nn::check_decoder(c);
-  USER_CHECK(c.hidden_act == "silu", "[qwen3] hidden_act must be silu, but is {}", c.hidden_act);
+  USER_CHECK(c.hidden_act == "silu", "[qwen3] hidden_act must be silu, but is {}", quote(c.hidden_act));
 }
 
 std::vector<std::int64_t> per_head_dim(const ModelConfig& c) { return {c.head_dim}; }

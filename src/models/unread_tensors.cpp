@@ -49,7 +49,7 @@ struct Harmless {
 };
 constexpr Harmless kHarmless[] = {
     {is_inverse_frequencies, "frequencies of rotary positions follow from the config"},
-    {is_copy_of_embedding, "the head is the embedding, as tie_word_embeddings says"},
+    {is_copy_of_embedding, "the head is the embedding, by tie_word_embeddings"},
     {predicts_later_token, "layers that predict a later token take no part in the next one"},
     {is_of_images_or_sound, "text passes through no part for images or sound"},
 };
@@ -58,7 +58,7 @@ constexpr Harmless kHarmless[] = {
 
 UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition& model, const ModelConfig& config) {
   UnreadTensors unread;
-  const std::vector<std::string> names = model.tensor_names(config, checkpoint.is_gguf());
+  const std::vector<std::string> names = model.tensor_names(config);
   std::set<std::string_view> read(names.begin(), names.end());
   read.insert(config.rope.frequency_factors);
   std::map<const Harmless*, std::vector<std::string_view>> by_reason;

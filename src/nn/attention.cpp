@@ -30,7 +30,7 @@ Value attend(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer
   auto& [query, key, value] = heads;
   const Dim rows = query.dim(0);
   std::tie(query, key) = rotary_embedding(maybe_inplace, step.positions, query, key, step.rotary, c.head_dim,
-                                          c.rope.rotary_dim, c.rope.is_neox_style);
+                                          c.rope.rotary_dim, c.rope.pairing == RotaryPairing::halves);
   const Shape kv_shape{rows, c.kv_head_count, c.head_dim};
   Value& pages = step.pages[static_cast<std::size_t>(layer)];
   pages = kv_cache_update(maybe_inplace, reshape(key, kv_shape), reshape(value, kv_shape), pages, step.slots);

@@ -14,6 +14,8 @@ Value add_scalar(const Value& x, Scalar value, CallSite site) {
 OP(add_scalar) {
   op.schema("add_scalar(Tensor x, float(liftable) value) -> Tensor").function(&weft::add_scalar);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "add_scalar"); });
+  op.exact([](const Attributes& a) { return a.at("value").real() == 0; });
   op.sample({{"x", {4, 37}}}, {{"value", 0.7}});
   op.sample({{"x", {3}}}, {{"value", -3.0}});
+  op.sample({{"x", {5, 9}}}, {{"value", 0.0}});
 }

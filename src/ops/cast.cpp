@@ -22,6 +22,7 @@ OP(cast) {
     return std::vector<Meta>{Meta::tensor(dtype, x.shape)};
   });
   op.costs(kConversionCost);
+  op.exact();
   op.sample({{"x", {5, 33}}}, {{"dtype", DType::f32}});
   op.sample({{"x", {5, 33}}}, {{"dtype", DType::bf16}});
   op.sample({{"x", {5, 33}}}, {{"dtype", DType::f16}});

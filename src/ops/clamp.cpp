@@ -14,6 +14,7 @@ Value clamp(const Value& x, std::optional<double> min, std::optional<double> max
 OP(clamp) {
   op.schema("clamp(Tensor x, float(liftable)? min=None, float(liftable)? max=None) -> Tensor").function(&weft::clamp);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "clamp"); });
+  op.exact();
   op.sample({{"x", {4, 19}}}, {{"min", -0.5}, {"max", 0.25}});
   op.sample({{"x", {4, 19}}}, {{"min", 0.0}});
 }

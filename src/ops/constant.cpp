@@ -28,6 +28,7 @@ OP(constant) {
     USER_CHECK(!is_block(dtype), "[constant] dtype must be a plain type, but is {}", dtype_text(dtype));
     return std::vector<Meta>{Meta::tensor(dtype, dims)};
   });
+  op.exact();
   op.sample({}, {{"values", AttributeList{1.0, -2.5, 3.0}}});
   op.sample({}, {{"values", AttributeList{1.0, 2.0}}, {"shape", Attribute::shape({2, 1})}, {"dtype", DType::bf16}});
 }

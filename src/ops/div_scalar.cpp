@@ -16,6 +16,8 @@ OP(div_scalar) {
   op.schema("div_scalar(Tensor x, float(liftable) value) -> Tensor").function(&weft::div_scalar);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "div_scalar"); });
   op.costs(kDivisionCost);
+  op.exact([](const Attributes& a) { return is_power_of_two(a.at("value").real()); });
   op.sample({{"x", {4, 37}}}, {{"value", 0.7}});
   op.sample({{"x", {3}}}, {{"value", -3.0}});
+  op.sample({{"x", {5, 9}}}, {{"value", 0.25}});
 }

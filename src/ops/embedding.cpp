@@ -17,6 +17,7 @@ OP(embedding) {
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     return Values{cast(index_select(v[1], v[0]), a.at("dtype").dtype())};
   });
+  op.gathers("weight", "ids").exact();
   op.sample({{"ids", {4}, DType::i64, Fill::indices, 40}, {"weight", {40, 64}}});
   op.sample({{"ids", {4}, DType::i32, Fill::indices, 40}, {"weight", {40, 64}, DType::q8_0}});
   op.sample({{"ids", {4}, DType::i32, Fill::indices, 40}, {"weight", {40, 256}, DType::q6_k}});

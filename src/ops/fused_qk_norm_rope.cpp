@@ -35,7 +35,7 @@ OP(fused_qk_norm_rope) {
         "Tensor cos_sin_cache, float epsilon, int head_size, int rotary_dim, bool is_neox_style=True) -> (Tensor, "
         "Tensor)")
       .function(&weft::fused_qk_norm_rope);
-  op.rows_of("query");
+  op.rows_of("query").gathers("cos_sin_cache", "positions");
   op.checks([](const OpRequest& request) {
     const std::int64_t head_size = request.attributes.at("head_size").integer();
     for (const std::size_t at : {1, 2}) {

@@ -53,6 +53,7 @@ OP(fused_qk_norm_rope_kv_cache_update) {
         "head_size, int rotary_dim, bool is_neox_style=True) -> (Tensor, Tensor)")
       .function(static_cast<Typed*>(&weft::fused_qk_norm_rope_kv_cache_update));
   op.rows_of("query").allow_inplace().donates("kv", 1).splits_as("kv_cache_update");
+  op.gathers("cos_sin_cache", "positions");
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const std::int64_t head_size = a.at("head_size").integer();
     const auto [query, key] = fused_qk_norm_rope(v[0], v[1], v[2], v[4], v[5], v[6], Scalar(a.at("epsilon")), head_size,

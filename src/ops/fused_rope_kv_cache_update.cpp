@@ -41,6 +41,7 @@ OP(fused_rope_kv_cache_update) {
         "Tensor kv, Tensor slots, int head_size, int rotary_dim, bool is_neox_style=True) -> (Tensor, Tensor)")
       .function(static_cast<Typed*>(&weft::fused_rope_kv_cache_update));
   op.rows_of("query").allow_inplace().donates("kv", 1).splits_as("kv_cache_update");
+  op.gathers("cos_sin_cache", "positions");
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const std::int64_t head_size = a.at("head_size").integer();
     const auto [query, key] = rotary_embedding(v[0], v[1], v[2], v[4], head_size, a.at("rotary_dim").integer(),

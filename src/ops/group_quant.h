@@ -31,6 +31,9 @@ inline void check_groups(const OpRequest& request, const char* op, const Shape& 
              "[{}] tma_aligned_scales are column-major: column_major_scales must be true, but is false", op);
 }
 
+// The range of the codes of int8, and the code of the largest magnitude of a group.
+inline constexpr double kMinInt8Code = -128, kMaxInt8Code = 127;
+
 // The scales in the layout that the attributes select.
 inline Value laid_out_scales(const Value& scales, const Attributes& attributes) {
   if (!attributes.at("column_major_scales").boolean()) return scales;

@@ -26,6 +26,7 @@ OP(index_select) {
     return std::vector<Meta>{Meta::tensor(x.dtype, std::move(shape))};
   });
   op.rows_of("index");
+  op.gathers("x", "index").exact();
   op.sample({{"x", {9, 6}}, {"index", {4}, DType::i64, Fill::indices, 9}});
   op.sample({{"x", {9, 64}, DType::q8_0}, {"index", {3}, DType::i64, Fill::indices, 9}});
   op.sample({{"x", {9, 256}, DType::q6_k}, {"index", {3}, DType::i64, Fill::indices, 9}});

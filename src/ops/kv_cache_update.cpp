@@ -39,6 +39,7 @@ OP(kv_cache_update) {
     return std::vector<Meta>{kv};
   });
   op.allow_inplace().donates("kv", 0);
+  op.exact();
   for (DType pages : {DType::f32, DType::f16})
     for (int block : {1, 16})
       op.sample({{"key", {5, 2, 16}},

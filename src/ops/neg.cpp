@@ -12,6 +12,7 @@ Value neg(const Value& x, CallSite site) { return call(site, "neg", {x}, {})[0];
 OP(neg) {
   op.schema("neg(Tensor x) -> Tensor").function(&weft::neg);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "neg"); });
+  op.exact();
   op.sample({{"x", {6, 41}}});
   op.sample({{"x", {0, 8}}});
 }

@@ -51,17 +51,16 @@ OP(per_token_group_quant_int8) {
     check_group_int8(request, kGroupInt8, x.shape);
   });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
-    constexpr double kMaxCode = 127, kMinCode = -128;
     const std::int64_t group = a.at("group_size").integer();
     Shape grouped = v[0].meta().shape;
     grouped.back() = grouped.back().number() / group;
     Shape scales = grouped;
     grouped.push_back(group);
     const Value x = reshape(cast(v[0], DType::f32), grouped);
-    Value scale = div_scalar(clamp(amax(abs(x)), a.at("eps").real(), std::nullopt), kMaxCode);
+    Value scale = div_scalar(clamp(amax(abs(x)), a.at("eps").real(), std::nullopt), kMaxInt8Code);
     // Scales are at least 0 without this.
     if (const double least = a.at("minimum_scale").real(); least > 0) scale = clamp(scale, least, std::nullopt);
-    Value codes = clamp(div(x, scale), kMinCode, kMaxCode);
+    Value codes = clamp(div(x, scale), kMinInt8Code, kMaxInt8Code);
     if (a.at("rounding").word() == "nearest") codes = round(codes);
     return Values{reshape(cast(codes, DType::i8), v[0].meta().shape), laid_out_scales(reshape(scale, scales), a)};
   });

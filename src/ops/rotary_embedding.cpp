@@ -86,7 +86,7 @@ OP(rotary_embedding) {
       "rotary_dim, "
       "bool is_neox_style=True) -> (Tensor, Tensor)");
   op.function(static_cast<Typed*>(&weft::rotary_embedding));
-  op.allow_inplace().donates("query", 0).donates("key", 1).rows_of("query");
+  op.allow_inplace().donates("query", 0).donates("key", 1).rows_of("query").gathers("cos_sin_cache", "positions");
   op.checks(check_arguments);
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const std::int64_t head_size = a.at("head_size").integer(), rotary_dim = a.at("rotary_dim").integer();

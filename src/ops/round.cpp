@@ -12,6 +12,7 @@ Value round(const Value& x, CallSite site) { return call(site, "round", {x}, {})
 OP(round) {
   op.schema("round(Tensor x) -> Tensor").function(&weft::round);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "round"); });
+  op.exact();
   op.sample({{"x", {6, 41}}});
   op.sample({{"x", {0, 8}}});
 }

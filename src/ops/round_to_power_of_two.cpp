@@ -20,6 +20,7 @@ OP(round_to_power_of_two) {
                rounding);
     return pointwise_rule(request, "round_to_power_of_two");
   });
+  op.exact();
   op.sample({{"x", {6, 41}}});
   op.sample({{"x", {6, 41}}}, {{"rounding", EnumWord{"down"}}});
 }

@@ -27,6 +27,7 @@ OP(spread_blocks) {
     return std::vector<Meta>{Meta::tensor(x.dtype, shape)};
   });
   op.rows_of(nullptr);
+  op.exact();
   op.sample({{"x", {3, 2}}}, {{"shape", Attribute::shape({5, 7})}, {"block", Attribute::shape({2, 4})}});
   op.sample({{"x", {4, 3}}}, {{"shape", Attribute::shape({4, 96})}, {"block", Attribute::shape({1, 32})}});
 }

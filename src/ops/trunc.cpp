@@ -12,6 +12,7 @@ Value trunc(const Value& x, CallSite site) { return call(site, "trunc", {x}, {})
 OP(trunc) {
   op.schema("trunc(Tensor x) -> Tensor").function(&weft::trunc);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "trunc"); });
+  op.exact();
   op.sample({{"x", {6, 41}}});
   op.sample({{"x", {0, 8}}});
 }

@@ -40,6 +40,7 @@ OP(where_at_most) {
                dtype_text(then.dtype), then.text(), otherwise.text());
     return std::vector<Meta>{Meta::tensor(then.dtype, x.shape)};
   });
+  op.exact();
   op.sample({{"x", {5, 33}}, {"then", {5, 33}}, {"otherwise", {5, 33}}}, {{"bound", 0.0}});
   op.sample({{"x", {3, 4, 8}}, {"then", {8}}, {"otherwise", {4, 1}}}, {{"bound", 0.25}});
   op.sample({{"x", {2, 7}}, {"then", {1}, DType::f32}, {"otherwise", {2, 7}, DType::f32}}, {{"bound", -0.5}});

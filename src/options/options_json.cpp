@@ -37,8 +37,8 @@ void apply_row(Options& options, const OptionRow& row, const Json& value, const 
   const bool is_text = std::holds_alternative<std::string Options::*>(row.member);
   const bool takes_json = row.limits.check == OptionCheck::any_json;
   // vLLM prints a word of its compilation config that is not set as "".
-  const bool is_open = row.limits.check == OptionCheck::one_of && row.name.starts_with("cc.") && value == "";
-  if (value.is_null() || is_open) {
+  const bool is_unset = row.limits.check == OptionCheck::one_of && row.name.starts_with("cc.") && value == "";
+  if (value.is_null() || is_unset) {
     reset_option(options, row);
   } else if (value.is_array() && !is_text) {
     assign_option(options, row, items_of(value, row.name));
@@ -122,19 +122,19 @@ class ObjectReader {
 };
 
 // JSON, or else what vLLM's log prints.
-Json parse_options(std::string_view text) {
+Json parse_options(std::string_view text, const std::string& where) {
   if (text.size() <= kLimits.most_bytes && parse_json(text).is_discarded())
     if (const auto json = json_of_python(text); json && !parse_json(*json).is_discarded())
-      return parse_json(*json, "options", kLimits);
-  return parse_json(text, "options", kLimits);
+      return parse_json(*json, where, kLimits);
+  return parse_json(text, where, kLimits);
 }
 
 }  // namespace
 
 void set_from_json(Options& options, std::string_view json, const std::string& source, std::string_view group) {
-  const Json object = parse_options(json);
-  USER_CHECK(object.is_object(), "[{}] wanted a JSON object, but is {}", group.empty() ? "options" : group,
-             quote(json));
+  const std::string where(group.empty() ? "options" : group);
+  const Json object = parse_options(json, where);
+  USER_CHECK(object.is_object(), "[{}] wanted a JSON object, but is {}", where, quote(json));
   Options changed = options;
   if (group == "ir-op-priority") {
     apply_priorities(changed, object, source);

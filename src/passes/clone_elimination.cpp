@@ -86,7 +86,7 @@ std::string reason_to_keep(Node* clone, const Positions& positions, const Kernel
   // If another copy of the same value was removed, its writer now overwrites the original.
   const Node* overwriter = first_writer(root, positions);
   if (overwriter != nullptr && last_use(copy, positions) >= positions.at(overwriter))
-    return "%" + root->name + " is written over while it is needed";
+    return "%" + root->name + " is overwritten while it is needed";
   if (const Node* writer = first_writer(copy, positions)) {
     if (foreign) return "%" + root->name + " is an input that was not donated";
     if (is_read_from(original, clone, positions.at(writer), positions))

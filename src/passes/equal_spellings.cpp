@@ -20,7 +20,6 @@
 namespace weft {
 namespace {
 
-constexpr double kLeastNormal = 0x1p-126;
 constexpr double kNoBound = -std::numeric_limits<double>::infinity();
 
 const Node* made_by(const GraphValue* value, const char* op) {
@@ -42,31 +41,6 @@ float scalar_of(const Node& node) { return static_cast<float>(node.attributes.at
 bool is_scaled(const Node& node) { return (node.is("div_scalar") || node.is("mul_scalar")) && scalar_of(node) > 0; }
 
 float scaled(const Node& node, float x) { return node.is("div_scalar") ? x / scalar_of(node) : x * scalar_of(node); }
-
-// A number that no element of an f32 value is below, unless it is NaN. Where it is 0 or more, no element is -0.
-double lower_bound(const GraphValue* value) {
-  const Node* node = value->producer;
-  if (node == nullptr || value->meta.dtype != DType::f32) return kNoBound;
-  if (node->is("abs")) return 0;
-  if (node->is("amax") || node->is("reshape")) return lower_bound(node->operands[0]);
-  if (node->is("clamp")) {
-    // Zeros of either sign pass a clamp to zero.
-    const double of_operand = lower_bound(node->operands[0]);
-    const double min = bound_of(*node, "min").value_or(kNoBound), max = bound_of(*node, "max").value_or(-kNoBound);
-    const double bound = std::min(std::max(of_operand, static_cast<double>(static_cast<float>(min))), max);
-    return bound == 0 && of_operand < 0 ? -std::numeric_limits<float>::denorm_min() : bound;
-  }
-  if (is_scaled(*node)) {
-    const double of_operand = lower_bound(node->operands[0]);
-    return of_operand < 0 ? kNoBound : scaled(*node, static_cast<float>(of_operand));
-  }
-  if (node->is("round_to_power_of_two")) {
-    const double of_operand = lower_bound(node->operands[0]);
-    if (of_operand <= 0) return of_operand < 0 ? kNoBound : 0;
-    return node->attributes.at("rounding").word() == "up" ? of_operand : of_operand / 2;
-  }
-  return kNoBound;
-}
 
 // The values whose largest magnitude the scale has, divided by `limit` at most; null where that is not known. Clamps
 // from below, and powers of two that are rounded up, only make the scale larger. A view might give the scale to other
@@ -183,7 +157,7 @@ class Spelling {
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
       GraphValue *x = node.operands[i], *other = node.operands[1 - i];
       const Node* negated = made_by(other, "neg");
-      // Where both are zeros the result may be -0, which amax turns into 0.
+      // Where both are zeros the result may be -0, which amax makes 0.
       if (is_maximum && negated != nullptr && negated->operands[0] == x && is_only_for_largest(node.result()))
         return abs(trace.of(x));
       const std::optional<double> bound = constant_of(other);
@@ -241,7 +215,7 @@ class Spelling {
     const auto at_end = [&](std::optional<double> own, std::optional<double> outer) {
       return own ? std::optional(bounded(*own)) : outer;
     };
-    // Zeros of both signs in the bounds would have to be told apart.
+    // Zeros of both signs in the bounds would have to be distinguished.
     for (const auto& bound : {low, high, min, max})
       if (bound && *bound == 0) return {};
     return clamp(trace.of(inner.operands[0]), at_end(low, min), at_end(high, max));
@@ -266,6 +240,30 @@ class Spelling {
 };
 
 }  // namespace
+
+double lower_bound(const GraphValue* value) {
+  const Node* node = value->producer;
+  if (node == nullptr || value->meta.dtype != DType::f32) return kNoBound;
+  if (node->is("abs")) return 0;
+  if (node->is("amax") || node->is("reshape")) return lower_bound(node->operands[0]);
+  if (node->is("clamp")) {
+    // Zeros of either sign pass a clamp to zero.
+    const double of_operand = lower_bound(node->operands[0]);
+    const double min = bound_of(*node, "min").value_or(kNoBound), max = bound_of(*node, "max").value_or(-kNoBound);
+    const double bound = std::min(std::max(of_operand, static_cast<double>(static_cast<float>(min))), max);
+    return bound == 0 && of_operand < 0 ? -std::numeric_limits<float>::denorm_min() : bound;
+  }
+  if (is_scaled(*node)) {
+    const double of_operand = lower_bound(node->operands[0]);
+    return of_operand < 0 ? kNoBound : scaled(*node, static_cast<float>(of_operand));
+  }
+  if (node->is("round_to_power_of_two")) {
+    const double of_operand = lower_bound(node->operands[0]);
+    if (of_operand <= 0) return of_operand < 0 ? kNoBound : 0;
+    return node->attributes.at("rounding").word() == "up" ? of_operand : of_operand / 2;
+  }
+  return kNoBound;
+}
 
 bool is_code(DType dtype) { return dtype == DType::i8 || dtype == DType::f8e4m3 || dtype == DType::f8e4m3fnuz; }
 

@@ -23,6 +23,12 @@ bool is_code(DType dtype);
 // Whether the graph has the ops that every quantization by groups has. Other graphs are left as they are.
 bool may_quantize_groups(const Graph& graph);
 
+// The least normal f32. A scale that is no less than this is not zero, and its reciprocal is finite.
+inline constexpr double kLeastNormal = 0x1p-126;
+
+// A number that no element of an f32 value is below, unless it is NaN. Where it is 0 or more, no element is -0.
+double lower_bound(const GraphValue* value);
+
 // The graph is at stage pure.
 void spell_alike(Graph& graph, PassContext& context);
 

@@ -84,7 +84,7 @@ class KernelFilter {
       if (user.contains(call.op->name)) return std::nullopt;
     for (const PatternNode& node : pattern.before.nodes)
       if (!context_.priorities.may_be_fused(node.name))
-        return fmt::format("--ir-op-priority.{} says who computes it", node.name);
+        return fmt::format("--ir-op-priority.{} decides who computes it", node.name);
     return std::nullopt;
   }
 
@@ -133,9 +133,10 @@ std::vector<FusionPattern> make_pattern_table(const OpTable& ops, DType fp8) {
   return patterns;
 }
 
-std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patterns, const std::string& name) {
+std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patterns, const std::string& name,
+                                           std::vector<std::string> others) {
   std::vector<const Pattern*> found;
-  std::vector<std::string> known;
+  std::vector<std::string> known = std::move(others);
   for (const FusionPattern& entry : patterns) {
     known.insert(known.end(), {entry.fusion, entry.pattern.name});
     if (name.empty() || entry.fusion == name || entry.pattern.name == name) found.push_back(&entry.pattern);

@@ -52,9 +52,10 @@ std::span<const PatternEntry> pattern_table();
 // All patterns of pattern_table(), in its order, for a device with this fp8 type.
 std::vector<FusionPattern> make_pattern_table(const OpTable& ops, DType fp8);
 
-// The patterns of this name: one pattern, or all of a fusion; "" selects all. UserError with the nearest known name
-// when there is none.
-std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patterns, const std::string& name);
+// The patterns of this name: one pattern, or all of a fusion; "" selects all. UserError with the nearest known name,
+// of patterns or among `others`, when there is none.
+std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patterns, const std::string& name,
+                                           std::vector<std::string> others = {});
 
 // Parses the NAME=COUNT that `option` takes, e.g. "act_quant=30". `more` describes, for the error message, what else
 // the option takes. UserError for other text, and for a count outside [0, 1000000].

@@ -14,6 +14,7 @@
 #include "ir/trace.h"
 #include "passes/all.h"
 #include "passes/equal_spellings.h"
+#include "passes/written_quantization.h"
 
 namespace weft {
 namespace {
@@ -82,6 +83,9 @@ Pattern outline_of(Pattern pattern) {
   return pattern;
 }
 
+// Fusions produce the ops whose meaning is a chain of ops with meanings, with casts and views between them.
+bool keeps_from_fusions(const Op& op) { return op.is_primitive() && !op.is_view && op.name != "cast"; }
+
 // Runs a meaning on types until it calls an op that the graph does not contain. Casts, views and constants are not
 // checked, because the clean-up may remove them: a cast or a view may change nothing, a constant may have no use.
 class Probe : public MetaEvaluator {
@@ -92,11 +96,15 @@ class Probe : public MetaEvaluator {
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) override {
     const bool may_go = op.name == "cast" || op.is_view || operands.empty();
     if (!may_go && !there_.contains(op.name)) throw NotThere();
+    is_left_to_fusions_ = is_left_to_fusions_ && !keeps_from_fusions(op);
     return MetaEvaluator::evaluate(op, operands, attributes, inplace);
   }
 
+  bool is_left_to_fusions() const { return is_left_to_fusions_; }
+
  private:
   const std::set<std::string>& there_;
+  bool is_left_to_fusions_ = true;
 };
 
 class Raising {
@@ -110,74 +118,15 @@ class Raising {
     return raised;
   }
 
-  // Quantizations by groups that are written out and were not raised, each with the reason of its best attempt.
-  std::vector<PatternReport> near_misses() {
-    if (!may_quantize_groups(graph_)) return {};
-    std::set<std::string> there;
-    for (const auto& node : graph_.nodes()) there.insert(node->name);
-    assign_names(graph_);
-    std::map<const Node*, std::pair<std::size_t, PatternReport>> best;  // by cast to codes: nodes found, and the reason
-    for (const Pattern& outline : outlines(there, true)) {
-      PatternMatcher matcher(outline);
-      const auto cast = std::find_if(outline.before.nodes.rbegin(), outline.before.nodes.rend(),
-                                     [](const PatternNode& node) { return node.name == "cast"; });
-      if (cast == outline.before.nodes.rend()) continue;
-      const int anchor = static_cast<int>(std::distance(cast, outline.before.nodes.rend())) - 1;
-      for (const auto& node : graph_.nodes()) {
-        if (!node->is("cast") || !is_code(node->result()->meta.dtype) || is_code_of_other(outline, *node)) continue;
-        Mismatch mismatch;
-        const auto match = matcher.match_from(anchor, node.get(), &mismatch);
-        const std::size_t found = match ? match->nodes.size() : static_cast<std::size_t>(mismatch.matched);
-        auto& [most, report] = best[node.get()];
-        if (found <= most || 2 * found < outline.before.nodes.size()) continue;
-        most = found;
-        report = {.pattern = outline.name,
-                  .near_misses = {{node->result()->name, match ? reason_of(outline, *match) : mismatch.reason}}};
-      }
-    }
-    std::vector<PatternReport> reports;
-    for (const auto& node : graph_.nodes())
-      if (const auto found = best.find(node.get()); found != best.end() && found->second.first > 0)
-        add_report(reports, found->second.second);
-    return reports;
-  }
-
  private:
-  static void add_report(std::vector<PatternReport>& reports, const PatternReport& report) {
-    const auto known = std::find_if(reports.begin(), reports.end(),
-                                    [&](const PatternReport& other) { return other.pattern == report.pattern; });
-    if (known == reports.end()) {
-      reports.push_back(report);
-    } else {
-      known->near_misses.push_back(report.near_misses[0]);
-    }
-  }
-
-  // Whether the outline's op makes integers where the cast makes floats, or the reverse.
-  static bool is_code_of_other(const Pattern& outline, const Node& cast) {
-    return (outline.name.find("int8") != std::string::npos) != (cast.result()->meta.dtype == DType::i8);
-  }
-
-  // The ops are those of the meaning: the first node whose attributes are others than in the closest meaning.
-  std::string reason_of(const Pattern& outline, const PatternMatch& match) {
-    std::optional<Trial> trial;
-    closest(outline, match, trial);
-    if (trial)
-      for (std::size_t i = 0; i < match.nodes.size(); ++i) {
-        const PatternNode& wanted = trial->exact.before.nodes[i];
-        const Node& node = *match.nodes[i];
-        if (wanted.attributes == node.attributes) continue;
-        for (const auto& [key, value] : wanted.attributes.entries())
-          if (const Attribute* given = node.attributes.find(key); given != nullptr && !(*given == value))
-            return fmt::format("%{}: {} of {} is {}, wanted {}", node.result()->name, key, node.name, given->text(),
-                               value.text());
-      }
-    return fmt::format("%{}: another node reads a part of it, or the types differ", match.nodes.back()->result()->name);
-  }
-
   int pass_over() {
     std::set<std::string> there;
-    for (const auto& node : graph_.nodes()) there.insert(node->name);
+    bool all_left_to_fusions = true;
+    for (const auto& node : graph_.nodes()) {
+      there.insert(node->name);
+      all_left_to_fusions = all_left_to_fusions && (node->op == nullptr || !keeps_from_fusions(*node->op));
+    }
+    if (all_left_to_fusions) return 0;
     int raised = 0;
     for (const Pattern& outline : outlines(there))
       for (bool again = true; again;) {
@@ -202,19 +151,17 @@ class Raising {
 
   // The outlines of all ops whose meaning uses only ops that are in the graph, one for each form among the op's
   // samples. The largest is first, because a large meaning may contain a small one.
-  // `are_near`: instead those of quantizations by groups, whatever ops the graph has.
-  std::vector<Pattern> outlines(const std::set<std::string>& there, bool are_near = false) const {
+  std::vector<Pattern> outlines(const std::set<std::string>& there) const {
     std::vector<Pattern> all;
     std::set<std::string> seen;
     for (const auto& [name, op] : context_.ops.all()) {
       if (op.is_primitive() || !op.splits_as.empty()) continue;  // ops that contain attention are left to fusions
-      if (are_near && !name.starts_with("per_token_group_quant_")) continue;
       for (const Sample& sample : op.samples) {
         // A check in f32 is enough: in other dtypes the meaning differs by casts only.
-        if (!are_near && !may_stand(op, metas_of(op, sample, DType::f32), sample, there)) continue;
+        if (!may_stand(op, metas_of(op, sample, DType::f32), sample, there)) continue;
         for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
           const std::optional<Pattern> pattern = written_out(op, sample, dtype);
-          if (!pattern || (!are_near && !is_there(*pattern, there)) || is_left_to_fusions(*pattern)) continue;
+          if (!pattern || !is_there(*pattern, there) || is_left_to_fusions(*pattern)) continue;
           Pattern outline = outline_of(*pattern);
           if (seen.insert(name + display(outline)).second) all.push_back(std::move(outline));
         }
@@ -234,7 +181,7 @@ class Raising {
       values.push_back(operand ? Value::of_meta(probe, *operand) : Value());
     try {
       op.meaning(probe, values, complete_attributes(op.schema, sample.attributes));
-      return true;
+      return !probe.is_left_to_fusions();
     } catch (const Probe::NotThere&) {
       return false;
     }
@@ -245,12 +192,10 @@ class Raising {
                        [&](const PatternNode& node) { return there.contains(node.name); });
   }
 
-  // A meaning without primitives, except casts and views, is a chain of ops with meanings; fusions produce such ops.
   static bool is_left_to_fusions(const Pattern& pattern) {
     const std::vector<PatternNode>& nodes = pattern.before.nodes;
-    return std::none_of(nodes.begin(), nodes.end(), [](const PatternNode& node) {
-      return node.op->is_primitive() && !node.op->is_view && node.name != "cast";
-    });
+    return std::none_of(nodes.begin(), nodes.end(),
+                        [](const PatternNode& node) { return keeps_from_fusions(*node.op); });
   }
 
   std::optional<Pattern> written_out(const Op& op, const Sample& sample, DType dtype) const {
@@ -279,18 +224,9 @@ class Raising {
   // starts from the attributes of the sample, whose meaning has the same outline. It changes one attribute at a time,
   // as long as more nodes become equal.
   std::optional<Pattern> solve(const Pattern& outline, const PatternMatch& match, Node* anchor) {
-    std::optional<Trial> trial;
-    closest(outline, match, trial);
-    if (!trial) return std::nullopt;
-    const auto found = PatternMatcher(trial->exact).match(anchor);
-    if (!found || found->values != match.values) return std::nullopt;
-    return std::move(trial->exact);
-  }
-
-  void closest(const Pattern& outline, const PatternMatch& match, std::optional<Trial>& trial) {
     const Op& op = *outline.after.nodes[0].op;
     Attributes best = outline.after.nodes[0].attributes;
-    trial = try_with(op, best, match);
+    std::optional<Trial> trial = try_with(op, best, match);
     for (bool better = true; better && !(trial && trial->equal == match.nodes.size());) {
       better = false;
       for (std::size_t i = op.schema.tensor_count(); i < op.schema.parameters.size(); ++i)
@@ -304,6 +240,10 @@ class Raising {
           better = true;
         }
     }
+    if (!trial) return std::nullopt;
+    const auto found = PatternMatcher(trial->exact).match(anchor);
+    if (!found || found->values != match.values) return std::nullopt;
+    return std::move(trial->exact);
   }
 
   // Returns nothing when the op refuses the attributes or its meaning then has another outline.
@@ -367,7 +307,7 @@ class Raising {
 PassResult raise(Graph& graph, PassContext& context) {
   Raising raising(graph, context);
   PassResult result{.counts = {{"raised", raising.run()}}};
-  result.patterns = raising.near_misses();
+  result.patterns = near_quantizations(graph, context.ops);
   return result;
 }
 

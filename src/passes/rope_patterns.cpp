@@ -91,7 +91,7 @@ void add_rope_pattern(PatternList& patterns, const char* op, RopeNeighbours neig
 std::optional<std::string> no_rope_in_cache_update(const PassContext& context) {
   const std::vector<std::string>& cuts = context.splitting_ops;
   if (std::find(cuts.begin(), cuts.end(), "kv_cache_update") != cuts.end())
-    return "-cc.splitting_ops cuts the graph at kv_cache_update, and the rotation stands before the cut";
+    return "-cc.splitting_ops cuts the graph at kv_cache_update, and the rotation is before the cut";
   const std::int64_t most = context.options.rope_kvcache_fusion_max_token_num;
   if (most > 0 && context.range.hi > most)
     return fmt::format("range ends at {}, rope_kvcache_fusion_max_token_num is {}", context.range.hi, most);

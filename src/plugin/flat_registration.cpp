@@ -222,7 +222,7 @@ void register_flat_kernel(weft_registry& registry, const weft_kernel& kernel) {
   for (std::int32_t i = 0; i < kernel.write_count; ++i) {
     const std::string argument = text_of(kernel.writes[i]);
     const int index = schema.parameter_index(argument);
-    USER_CHECK(index >= 0, "{} writes over {}, but its schema is {}", flat.name, quote(argument), schema.text());
+    USER_CHECK(index >= 0, "{} overwrites {}, but its schema is {}", flat.name, quote(argument), schema.text());
     traits.writes.push_back(index);
   }
   traits.batch_invariant = (kernel.flags & WEFT_BATCH_INVARIANT) != 0;

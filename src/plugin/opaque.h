@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Returns the kernel as provider `reference`, which accepts every device and call and writes over nothing. What the
+// Returns the kernel as provider `reference`, which accepts every device and call and overwrites nothing. What the
 // kernel itself refuses is a UserError at the call, because there is no other candidate; so is a kernel that is not
 // batch-invariant if `batch_invariant` is required.
 Kernel opaque_reference(const Op& op, const Kernel& kernel, bool batch_invariant);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/shared_library.h"
+#include "base/text.h"
 #include "plugin/flat_host.h"
 
 namespace weft {
@@ -12,10 +13,10 @@ namespace {
 // The system would search its library folders for a name without a slash, so "./" is added.
 SharedLibrary open_library(const std::string& path) {
   std::error_code ignored;
-  USER_CHECK(std::filesystem::is_regular_file(path, ignored), "[plugin] {} is not a file", path);
+  USER_CHECK(std::filesystem::is_regular_file(path, ignored), "[plugin] {} is not a file", quote(path));
   std::string problem;
   const auto library = SharedLibrary::open(path.find('/') == std::string::npos ? "./" + path : path, problem);
-  USER_CHECK(library, "[plugin] {} is not a shared library that can be loaded: {}", path, problem);
+  USER_CHECK(library, "[plugin] {} is not a shared library that can be loaded: {}", quote(path), problem);
   return *library;
 }
 

@@ -58,13 +58,13 @@ void check_schema(const Kernel& kernel, const Op& op) {
 
 void check_writes(const Kernel& kernel, const Op& op) {
   if (kernel.writes.empty()) return;
-  USER_CHECK(op.allow_inplace, "[{}@{}] writes over its arguments, but {} does not allow in-place calls ({})", op.name,
+  USER_CHECK(op.allow_inplace, "[{}@{}] overwrites its arguments, but {} does not allow in-place calls ({})", op.name,
              kernel.provider, op.name, kernel.origin);
   for (int index : kernel.writes) {
     const bool donated = std::any_of(op.donates.begin(), op.donates.end(),
                                      [&](const Donation& donation) { return donation.argument == index; });
     const bool known = index >= 0 && index < static_cast<int>(op.schema.parameters.size());
-    USER_CHECK(donated, "[{}@{}] writes over {}, which {} does not donate ({})", op.name, kernel.provider,
+    USER_CHECK(donated, "[{}@{}] overwrites {}, which {} does not donate ({})", op.name, kernel.provider,
                known ? op.schema.parameters[static_cast<std::size_t>(index)].name : fmt::format("argument {}", index),
                op.name, kernel.origin);
   }

@@ -99,7 +99,7 @@ void add_ops(OpTable& ops, const Registrations& registrations);
 // batch-invariant.
 void add_kernels(KernelRegistry& kernels, const OpTable& ops, const Registrations& registrations, bool batch_invariant);
 
-// Compares what each kernel says of its op with the op: its name, its schema, and which arguments are written over.
+// Compares what each kernel declares with its op: name, schema, and which arguments are overwritten.
 // Checks every kernel of the Context, including those of the tree.
 void check_kernels(const KernelRegistry& kernels, const OpTable& ops);
 

@@ -100,7 +100,7 @@ std::string pieces_text(const Graph& split, const Options& options) {
   for (const auto& piece : split.pieces)
     text += fmt::format("  {:>4} x {:<8}{} nodes{}{}\n", calls[piece->name], piece->name, piece->nodes().size(),
                         piece->kind == DefinitionKind::splitting ? ", splitting" : "",
-                        is_eager_piece(options, split.name, piece->name) ? ", op by op as --eager-piece says" : "");
+                        is_eager_piece(options, split.name, piece->name) ? ", op by op by --eager-piece" : "");
   return text;
 }
 

@@ -25,7 +25,7 @@ struct CheckedRuns {
   std::function<void()> wait = {};
 };
 
-// Runs both and compares the results and the inputs that were written over (of KV pages, those of the sequences in the
+// Runs both and compares the results and the inputs that were overwritten (of KV pages, those of the sequences in the
 // batch). These inputs are restored before the second run. InternalError when one differs; it names the first step
 // whose result differs, its op, its piece and the largest difference. Afterwards all memory holds what the run step by
 // step wrote.

@@ -6,7 +6,7 @@
 // A slot is one piece of storage: an input that is bound for every run, a param that is bound once, a scalar that a
 // generated function reads from memory instead of as a constant, or a part of the arena. Operands are views of a slot:
 // an offset and a type whose dims may hold symbols. Each write into a slot makes its next version. A step reads (slot,
-// version), which is valid until a later version writes over that part.
+// version), which is valid until a later version overwrites that part.
 
 #include <map>
 #include <memory>
@@ -24,7 +24,7 @@ struct PlanSlot {
   std::string name = {};    // inputs and params
   std::string key = {};     // params: the checkpoint key
   Meta meta = {};           // inputs and params: what must be bound
-  bool donated = false;     // inputs: steps may write over it
+  bool donated = false;     // inputs: steps may overwrite it
   float scalar = 0;         // scalars: the value, of type f32[]
   Dim bytes = 0;            // arena
   std::int64_t offset = 0;  // arena: set by plan_memory
@@ -71,7 +71,7 @@ struct Plan {
 std::string plan_text(const Plan& plan);
 
 // InternalError for a Plan with a step that reads a slot that was never written, a version that does not exist yet, or
-// a part that a later version wrote over; for a Plan that writes over a param or over an input that is not donated; and
+// a part that a later version overwrote; for a Plan that overwrites a param or over an input that is not donated; and
 // for a Plan that returns KV pages in another slot than the donated input that held them.
 void verify_plan(const Plan& plan);
 

@@ -27,7 +27,7 @@ enum class AttributeTag : std::uint8_t { none, boolean, dim, real, string, dtype
 static_assert(std::variant_size_v<Attribute::Storage> == 8);
 
 // The dim of a table entry. UserError when the text does not parse, or differs from what text() writes: another
-// spelling could stand for a value much larger than its length.
+// spelling could encode a value much larger than its length.
 inline Dim dim_of_entry(const std::string& text) {
   Dim dim = parse_dim(text);
   USER_CHECK(dim.text() == text, "the dim {} is spelled '{}'", dim.text(), text);

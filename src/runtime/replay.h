@@ -103,7 +103,7 @@ class Replay {
   // Result `index` of the last run: a view of the arena or of a bound tensor. It is valid until the next run. On a
   // device the data is ready once the device was synchronized.
   const Tensor& result(std::size_t index) const;
-  // The tensor that a view of the Plan refers to, valid until a step writes over it. Its sizes are those of the last
+  // The tensor that a view of the Plan refers to, valid until a step overwrites it. Its sizes are those of the last
   // run; for an observer, those of the current run.
   Tensor tensor(const PlanView& view) const;
   // The same in memory that the host can read. Where the host cannot read the device's memory, this waits and copies.

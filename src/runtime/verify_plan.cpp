@@ -46,7 +46,7 @@ class PlanVerifier {
             view.slot);
     for (const PlanView& write : writes_[slot])
       require(write.version <= view.version || !may_overlap(write.meta, write.byte_offset, view.meta, view.byte_offset),
-              where, "reads version {} of slot {}, part of which version {} wrote over", view.version, view.slot,
+              where, "reads version {} of slot {}, part of which version {} overwrote", view.version, view.slot,
               write.version);
   }
 
@@ -60,9 +60,9 @@ class PlanVerifier {
     } else {
       const bool in_place = std::any_of(step.operands.begin(), step.operands.end(),
                                         [&](const PlanView& operand) { return operand.slot == view.slot; });
-      require(in_place, where, "writes over slot {}, which it was not given", view.slot);
+      require(in_place, where, "overwrites slot {}, which is not its operand", view.slot);
       require(slot.kind == SlotKind::arena || (slot.kind == SlotKind::input && slot.donated), where,
-              "writes over slot {} ({}), which was not donated", view.slot, slot.name);
+              "overwrites slot {} ({}), which was not donated", view.slot, slot.name);
       const int last = writes_[index].empty() ? 0 : writes_[index].back().version;
       require(view.version == last + 1, where, "makes version {} of slot {} after version {}", view.version, view.slot,
               last);

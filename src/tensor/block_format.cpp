@@ -44,7 +44,7 @@ constexpr std::array kFormats = {
 // Blocks in `count` elements.
 std::int64_t block_count(DType dtype, std::int64_t count) {
   const std::int64_t elements = dtype_info(dtype).block_elements;
-  CHECK(count >= 0 && count % elements == 0, "[{}] wanted whole blocks of {}, but came {} elements", dtype_text(dtype),
+  CHECK(count >= 0 && count % elements == 0, "[{}] wanted whole blocks of {}, but has {} elements", dtype_text(dtype),
         elements, count);
   return count / elements;
 }

@@ -70,8 +70,8 @@ static inline float f8e8m0_to_f32(std::uint8_t code) {
   return float_of_bits(static_cast<std::uint32_t>(code) << 23);
 }
 
-// Returns the nearer of the two powers of two by value. A tie goes to the even exponent, as for the codes above: up,
-// except at the smallest power.
+// Rounds as PyTorch does: to the nearer power of two, and a tie (1.5 times a power) up. Between the two smallest
+// powers, where f32 is subnormal, everything above 2^-127 is rounded up to 2^-126.
 static inline std::uint8_t f32_to_f8e8m0(float value) {
   const std::uint32_t magnitude = bits_of_float(value) & kFloatMagnitude;
   const std::uint32_t exponent = magnitude >> 23;

@@ -36,7 +36,7 @@ TEST(Json, RefusesWhatExceedsItsLimits) {
 TEST(Json, SaysWhereItIsNone) {
   EXPECT_TRUE(refusal_of("{\"a\" 1}").starts_with("[here] wanted JSON, but: \"parse error at line 1, column 6"))
       << refusal_of("{\"a\" 1}");
-  EXPECT_TRUE(refusal_of("").starts_with("[here] wanted JSON, but: "));
+  EXPECT_TRUE(refusal_of("").starts_with("[here] wanted JSON, but is empty"));
 }
 
 }  // namespace weft::json_test

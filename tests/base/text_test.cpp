@@ -64,6 +64,7 @@ TEST(Suggestion, IsTheEndOfAMessage) {
 
 TEST(Quoted, EscapesWhatWouldDisturbATerminal) {
   EXPECT_EQ(quote("plain é 中 🎉"), "\"plain é 中 🎉\"");
+  EXPECT_EQ(quote(""), "\"\" (empty)");
   EXPECT_EQ(quote("a\"b\\c"), "\"a\\\"b\\\\c\"");
   EXPECT_EQ(quote("\n\r\t"), "\"\\n\\r\\t\"");
   EXPECT_EQ(quote(std::string("\x1b[31m\0\x7f", 7)), "\"\\u{1b}[31m\\u{0}\\u{7f}\"");

@@ -64,7 +64,7 @@ TEST_F(ZipArchive, TheFirstMembersBeginOnPages) {
   EXPECT_NE(message_of([&] { ZipReader(path).places_of_first(6); }), "");
   ZipWriter other(folder_ / "packed.zip");
   other.add("packed", bytes_of(packed_));
-  EXPECT_NE(message_of<InternalError>([&] { other.add_mappable("late", bytes_of(mapped_)); }).find("behind a member"),
+  EXPECT_NE(message_of<InternalError>([&] { other.add_mappable("late", bytes_of(mapped_)); }).find("follows a member"),
             std::string::npos);
 }
 

@@ -29,7 +29,7 @@ TEST(CapturedFunction, WhatIsUsedAfterItWasGivenAwayIsRefused) {
   auto compiled =
       compile(eager.context, [](Value x, Value r, Value w) { return add(normed(x, r, w), x); }, {.name = "f"});
   const std::string said = message_of([&] { compiled(eager.random({4, 8}), eager.random({4, 8}), eager.random({8})); });
-  EXPECT_NE(said.find("%argument_0 is used again after it was given away"), std::string::npos) << said;
+  EXPECT_NE(said.find("%argument_0 is used again after it was donated"), std::string::npos) << said;
   EXPECT_EQ(compiled.captured().entry_count(), 0u);
 }
 
@@ -42,7 +42,7 @@ TEST(CapturedFunction, SoItIsBehindAGraphBreak) {
   };
   auto compiled = compile(eager.context, function, {.name = "f"});
   const std::string said = message_of([&] { compiled(eager.random({4, 8}), eager.random({4, 8}), eager.random({8})); });
-  EXPECT_NE(said.find("was given away"), std::string::npos) << said;
+  EXPECT_NE(said.find("was donated"), std::string::npos) << said;
   EXPECT_EQ(compiled.captured().entry_count(), 0u);
 }
 
@@ -58,7 +58,7 @@ TEST(CapturedFunction, SoItIsBehindSeveral) {
   };
   auto compiled = compile(eager.context, function, {.name = "f"});
   const std::string said = message_of([&] { compiled(eager.random({4, 8}), eager.random({4, 8}), eager.random({8})); });
-  EXPECT_NE(said.find("%silu_0 is used again after it was given away"), std::string::npos) << said;
+  EXPECT_NE(said.find("%silu_0 is used again after it was donated"), std::string::npos) << said;
   EXPECT_EQ(compiled.captured().entry_count(), 0u);
 }
 
@@ -68,7 +68,7 @@ TEST(CapturedFunction, ATensorThatIsGivenAwayMayNotBeGivenTwice) {
       compile(eager.context, [](Value x, Value r, Value w, Value y) { return add(normed(x, r, w), y); }, {.name = "f"});
   const Value x = eager.random({4, 8}), r = eager.random({4, 8}), w = eager.random({8});
   EXPECT_EQ(plain_message_of([&] { compiled(x, r, w, x); }),
-            "[compile] argument_0 is given away, but argument_3 shares memory with it");
+            "[compile] argument_0 is donated, but argument_3 shares memory with it");
   const Value both = eager.random({8, 8});
   const auto half = [&](std::int64_t start) { return slice(both, 0, start, start + 4); };
   EXPECT_EQ(plain_message_of([&] { compiled(half(0), half(4), w, r); }), "") << "halves do not meet";

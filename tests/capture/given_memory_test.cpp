@@ -24,7 +24,7 @@ Value normed(Value x, Value residual, Value weight) {
 }
 Value total(Value x) { return sum(sum(x, 0), 1); }
 
-// Both sides get tensors of their own, as both write over them.
+// Both sides get tensors of their own, as both overwrite them.
 template <class Compiled, class Function, class... Others>
 testing::AssertionResult is_same(Eager& eager, Compiled& compiled, const Function& function, std::int64_t rows,
                                  const Others&... others) {
@@ -115,8 +115,8 @@ TEST(GivenMemory, ATensorThatEveryCallWouldFindWrittenOverIsRefused) {
   EXPECT_EQ(plain_message_of([&] {
               compiled(eager.random({4, 8}), eager.random({4, 8}), eager.random({8}));
             }),
-            "[f] gives away a tensor that it brings with it, so that the next call would find it written over: make it "
-            "an argument, or give a value away that was computed from it");
+            "[f] donates a tensor that is no argument, so that the next call would find it overwritten: make it an "
+            "argument, or donate a value that was computed from it");
   EXPECT_EQ(compiled.captured().entry_count(), 0u);
 }
 

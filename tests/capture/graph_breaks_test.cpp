@@ -269,7 +269,7 @@ TEST_F(OpaqueOp, WithoutACaptureClassEndsAGraph) {
     EXPECT_TRUE(same_bits(compiled(x), wanted)) << seed;
     EXPECT_EQ(calls_, 1) << seed;
   }
-  EXPECT_GE(compiled.captured().counts().compiled, 2) << "what stands before it, and what stands behind it";
+  EXPECT_GE(compiled.captured().counts().compiled, 2) << "what precedes it, and what follows it";
   auto whole = compile(eager.context, function, {.fullgraph = true});
   const std::string said = message_of([&] { whole(eager.random({4, 8}, 1)); });
   EXPECT_NE(said.find("opaque_twice asks what a value holds"), std::string::npos) << said;

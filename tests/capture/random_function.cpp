@@ -224,7 +224,7 @@ std::string_view RandomFunction::feature_text(Feature feature) {
                                         "branch on value",
                                         "number of value",
                                         "printed",
-                                        "given away",
+                                        "donated",
                                         "brought",
                                         "run eagerly",
                                         "other rows"};

@@ -8,6 +8,7 @@
 #include "ops/mul.h"
 #include "ops/sigmoid.h"
 #include "ops/silu.h"
+#include "ops/slice.h"
 #include "ops/sum.h"
 #include "tests/capture/functions.h"
 #include "tests/thrown_message.h"
@@ -67,6 +68,27 @@ TEST(TwoSizes, WhatIsUnbackedStaysASymbol) {
     EXPECT_TRUE(same_bits(compiled(x, y).second, silu(y))) << others;
   }
   EXPECT_EQ(compiled.captured().counts().compiled, 1);
+}
+
+// The sizes of a value that is only returned or only read as a whole do not govern the rows, whichever comes first.
+TEST(TwoSizes, OfWhichOneIsComputedWithMayBothBeSymbols) {
+  Eager eager;
+  const std::vector<std::function<std::pair<Value, Value>(Value, Value)>> functions{
+      [](Value y, Value x) { return std::pair(y, silu(x)); },
+      [](Value y, Value x) { return std::pair(slice(silu(x), 0, 0, 1), y); },
+  };
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    auto compiled = compile(eager.context, functions[i], {.name = "f"});
+    compiled.mark_dynamic(0, 0, {"b", 1, 16});
+    compiled.mark_dynamic(1, 0, {"a", 1, 16});
+    for (const auto& [others, rows] : std::vector<std::pair<int, int>>{{3, 12}, {5, 3}, {12, 16}}) {
+      const Value y = eager.random({others, 8}, 1), x = eager.random({rows, 8}, 2);
+      const auto came = compiled(y, x), wanted = functions[i](y, x);
+      EXPECT_TRUE(same_bits(came.first, wanted.first)) << i << " " << rows << " " << others;
+      EXPECT_TRUE(same_bits(came.second, wanted.second)) << i << " " << rows << " " << others;
+    }
+    EXPECT_EQ(compiled.captured().counts().compiled, 1) << i;
+  }
 }
 
 // The same for rows that are not marked.

@@ -38,7 +38,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 TEST(BenchOps, TimesNothingThatADeviceDoesLater) {
-  const char* const words = "measures calls by the host's clock, which says nothing of what fake-cuda:0 does later";
+  const char* const words = "measures calls by the host's clock, which does not measure what fake-cuda:0 does later";
   EXPECT_EQ(breach_of_refusal(bench({"--device", "fake-cuda", "--op", "rms_norm"}), words), "");
   EXPECT_EQ(breach_of_refusal(bench({"--device", "fake-cuda", "--fusions"}), words), "");
   EXPECT_EQ(breach_of_refusal(run_weft({"bench", "functions", "--device", "fake-cuda"}), words), "");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/tensor_file.h"
 #include "apps/cli/verb.h"
 #include "tests/cache/cache_case.h"
 #include "tests/program_run.h"
@@ -48,6 +49,36 @@ TEST_F(CacheVerb, ListsEntriesWithTheirFactors) {
   const ProgramRun text = weft({"list"});
   EXPECT_NE(text.out.find(numbered_key(2).hash().hex()), std::string::npos);
   EXPECT_NE(text.out.find("3 entries, "), std::string::npos);
+}
+
+TEST_F(CacheVerb, APlanOfAGraphAsTextIsFoundListedAndPruned) {
+  const std::string graph = folder_ / "g.graph", in = folder_ / "in";
+  put_text(graph, "graph g(%x: f32[s0, 8]) stage=traced {\n  %y = silu_and_mul(%x)\n  return %y\n}\n");
+  Tensor x = Tensor::empty(Meta::tensor(DType::f32, {3, 8}));
+  for (int i = 0; i < 24; ++i) x.as<float>()[i] = 0.25F * static_cast<float>(i) - 2;
+  write_results(in, {{"x", x}});
+  std::vector<std::string> logs, results;
+  for (const char* name : {"first", "second"}) {
+    const std::string out = folder_ / name;
+    testing::internal::CaptureStderr();
+    const ProgramRun run = run_weft({"graph", "run", graph, "--in", in, "--out", out}, "",
+                                    {{"WEFT_CACHE_ROOT", folder_.path()}, {"WEFT_LOGS", "cache"}});
+    logs.push_back(testing::internal::GetCapturedStderr());
+    ASSERT_EQ(run.status, 0) << run.err;
+    results.push_back(file_text(out));
+  }
+  EXPECT_NE(logs[0].find("[cache] g: plans compiled"), std::string::npos) << logs[0];
+  EXPECT_NE(logs[1].find("[cache] g: plans found"), std::string::npos) << logs[1];
+  EXPECT_EQ(results[0], results[1]);
+  std::vector<std::string> hashes;
+  const nlohmann::json report = weft_json({"list"});
+  for (const nlohmann::json& entry : report["entries"])
+    if (entry["kind"] == "plans") hashes.push_back(entry["hash"]);
+  ASSERT_EQ(hashes.size(), 1u);
+  EXPECT_NE(logs[1].find(hashes[0]), std::string::npos) << logs[1];
+  EXPECT_NE(weft({"explain", hashes[0]}).out.find("\"op silu_and_mul\""), std::string::npos);
+  weft_json({"prune", "--all"});
+  EXPECT_EQ(weft_json({"list"})["entries"].size(), 0u);
 }
 
 TEST_F(CacheVerb, ExplainsAnEntryByItsNearest) {

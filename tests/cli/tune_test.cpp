@@ -80,7 +80,7 @@ TEST_F(TuneVerb, RefusesWhatItCannotCompareOrWrite) {
   EXPECT_EQ(breach_of_refusal(tune({"--device", "fake-cuda"}), "[tune] measures calls by the host's clock"), "");
   EXPECT_EQ(breach_of_refusal(
                 run_weft({"explain", model_, "--device", "fake-cuda", "--tuning-budget", "1", "-cc.compile_sizes=1"}),
-                "of what fake-cuda:0 does later: wanted --device cpu"),
+                "what fake-cuda:0 does later: wanted --device cpu"),
             "");
   EXPECT_EQ(breach_of_refusal(run_weft({"tune", model_, "--budget", "0"}), "[--budget]"), "");
   EXPECT_EQ(breach_of_refusal(run_weft({"tune", model_, "other"}), "other"), "");

@@ -91,7 +91,7 @@ TEST_F(VerifyVerb, ExplainSaysWhichPiecesRunOpByOp) {
     eager += piece["eager"].get<bool>() ? 1 : 0;
   }
   EXPECT_EQ(eager, 1);
-  EXPECT_NE(run_weft({"explain", model_, "--eager-piece", "2"}).out.find("op by op as --eager-piece says"),
+  EXPECT_NE(run_weft({"explain", model_, "--eager-piece", "2"}).out.find("op by op by --eager-piece"),
             std::string::npos);
 }
 
@@ -114,7 +114,7 @@ TEST(VerifyReport, NamesWhatIsWrongAndFails) {
   const std::vector<PieceVerdict> all{right, wrong, spoiled};
   EXPECT_EQ(report_verdicts(all, "m", "kernels of x", false, table, complaints), 3);
   EXPECT_EQ(complaints.str(),
-            "weft: [verify] forward.p2 does not compute what its graph says, op by op (kernels of x): 2 of 3 calls "
+            "weft: [verify] forward.p2 differs from its graph, run op by op (kernels of x): 2 of 3 calls "
             "differ, most at %linear_3 of layer 11, step 4\nweft: [verify] forward.p3 finds another value than was "
             "made for it: %add_1, step 1\n");
   for (const char* line : {"%linear_3 of layer 11, step 4\n", "\nop by op: kernels of x\n"})

@@ -243,7 +243,7 @@ TEST(DonationProperty, EveryPlacementGivesTheSameBitsCompiledEagerAndMeant) {
   if (HasFailure()) return;
   const GraphFeatures& features = counts.features;
   std::cout << fmt::format(
-      "count: placements {}, given away {}, calls of pieces {}, donated inputs that two pieces read {}, inputs not "
+      "count: placements {}, donated {}, calls of pieces {}, donated inputs that two pieces read {}, inputs not "
       "donated {}, copies inserted {}, removed {}, kept {}, returned {}; refused {}: by name {}, through a view {}, in "
       "another "
       "piece {}, returned {}, twice to one call {}; {}\n",

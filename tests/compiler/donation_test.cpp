@@ -145,7 +145,7 @@ const Kept kKept[] = {
      "the old value of %x may still be read"},
     {"donated %x: f32[s0, 8], %y: f32[s0, 8]",
      "  %c = clone@native(%x)\n  %d = clone@native(%x)\n  %b = bump@over.inplace(&%c, %y)\n  return %b, %d",
-     "%x is written over while it is needed", "lowered where s0 in [1, 8]"},
+     "%x is overwritten while it is needed", "lowered where s0 in [1, 8]"},
     {"%x: f32[s0, 8]", "  %c = clone(%x)\n  return %c", "it is returned, and %x was not donated"},
     {"%x: f32[s0, 8]", "  %a = add(%x, %x)\n  %c = clone(%a)\n  return %a, %c", "both it and %a are returned"},
     {"%x: f32[s0, 8]", "  %v = slice(%x, dim=1, start=0, end=4)\n  %c = clone(%v)\n  %n = neg(%c)\n  return %n",
@@ -195,8 +195,8 @@ TEST(Donation, RefusesUseBehindACutOfTheGraph) {
   const auto graph = parsed("%x: f32[s0, 8], %y: f32[s0, 8]",
                             "  %b = bump.maybe_inplace(%x, %y)\n  %n = neg(%b)\n  %c = add(%n, %x)\n  return %c");
   const std::string message = message_of([&] { compile(*graph, context(), kRange, {}); });
-  EXPECT_NE(message.find("%x is used again after it was given away: line 2, `%b: f32[s0, 8] = bump.maybe_inplace(%x, "
-                         "%y)` gives it away, line 4, `%c: f32[s0, 8] = add(%n, %x)` uses it"),
+  EXPECT_NE(message.find("%x is used again after it was donated: line 2, `%b: f32[s0, 8] = bump.maybe_inplace(%x, "
+                         "%y)` donates it, line 4, `%c: f32[s0, 8] = add(%n, %x)` uses it"),
             std::string::npos)
       << message;
 }

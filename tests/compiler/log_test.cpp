@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "compiler/pipeline.h"
 #include "ir/parse.h"
 #include "tests/test_context.h"
@@ -86,6 +87,12 @@ TEST(Log, RefusesATopicThatDoesNotExist) {
   EXPECT_NE(refusal("+"), "accepted");
   EXPECT_EQ(refusal("passes, +fusion,lowering,guards,recompiles,graph_breaks,replay,output_code,schedule,-cache"),
             "accepted");
+}
+
+TEST(Log, DocumentsEachTopic) {
+  const std::string page = read_file(WEFT_SOURCE_ROOT "/docs/debugging.md", 1 << 20);
+  for (const std::string& topic : Log::topics())
+    EXPECT_NE(page.find("\n| `" + topic + "` |"), std::string::npos) << topic;
 }
 
 }  // namespace weft::log_test

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/kernel_table.h"
-#include "kernels/cuda/emulator/run_call.h"
+#include "kernels/cuda/code/kernel_table.h"
+#include "kernels/cuda/lib/run_call.h"
 #include "kernels/launch_queue.h"
 
 namespace weft {

@@ -8,7 +8,7 @@
 
 #include "compiler/context.h"
 #include "compiler/run/sample_call.h"
-#include "kernels/cuda/emulator/emulator.h"
+#include "emulator/emulator.h"
 
 namespace weft {
 

@@ -8,7 +8,7 @@
 
 #include "builtin/context.h"
 #include "compiler/run/sample_call.h"
-#include "kernels/cuda/emulator/approximation.h"
+#include "emulator/approximation.h"
 #include "kernels/cuda/lib/attention_plan.h"
 #include "kernels/select.h"
 #include "tensor/bfloat16.h"

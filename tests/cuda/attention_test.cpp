@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/run/sample_call.h"
-#include "kernels/cuda/emulator/approximation.h"
+#include "emulator/approximation.h"
 #include "tensor/batch.h"
 #include "tests/cuda/attention_case.h"
 #include "tests/cuda/cuda_context.h"

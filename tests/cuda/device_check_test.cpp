@@ -18,25 +18,12 @@
 #include "apps/device_check/timings.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "tests/launch_recorder.h"
+#include "tests/cuda/sample_launches.h"
 #include "tests/thrown_message.h"
 
 namespace weft::device_check_test {
 
 using namespace device_check;
-
-const std::vector<RecordedLaunch>& sample_launches() {
-  static const std::vector<RecordedLaunch> launches = record_samples();
-  return launches;
-}
-
-// The launch of a kernel, the first of the samples.
-RecordedLaunch launch_of(const std::string& kernel) {
-  for (const RecordedLaunch& launch : sample_launches())
-    if (launch.kernel == kernel) return launch;
-  ADD_FAILURE() << "no sample launches " << kernel;
-  return {};
-}
 
 Report checked(std::vector<RecordedLaunch> launches) {
   Target target = Target::fake(1);
@@ -376,27 +363,6 @@ TEST(DeviceCheck, WritesItsReportAndRefusesWhereThereIsNoDevice) {
   EXPECT_EQ(run({"--device", "99"}), 4);
   EXPECT_NE(err.str(), "");
   EXPECT_EQ(run({"--real"}), 2);
-}
-
-TEST(LaunchFile, ReadsWhatItWrites) {
-  const std::vector<std::byte> packed = pack_launches(sample_launches());
-  const std::vector<RecordedLaunch> again = unpack_launches(packed);
-  ASSERT_EQ(again.size(), sample_launches().size());
-  EXPECT_EQ(pack_launches(again), packed);
-}
-
-TEST(LaunchFile, RefusesWhatIsBroken) {
-  const std::vector<std::byte> packed = pack_launches(std::vector{launch_of("rms_norm_f32_plain_house")});
-  const auto refusal = [](std::vector<std::byte> bytes) { return message_of([&] { unpack_launches(bytes); }); };
-  EXPECT_EQ(refusal(packed), "");
-  for (std::size_t length = 0; length < packed.size(); length += 7)
-    EXPECT_NE(refusal({packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(length)}), "") << length;
-  std::vector<std::byte> longer = packed;
-  longer.push_back(std::byte{0});
-  EXPECT_NE(refusal(longer).find("1 bytes follow"), std::string::npos);
-  RecordedLaunch launch = launch_of("rms_norm_f32_plain_house");
-  launch.pointers.front().buffer = 99;
-  EXPECT_NE(refusal(pack_launches(std::vector{launch})).find("into buffer 99"), std::string::npos);
 }
 
 }  // namespace weft::device_check_test

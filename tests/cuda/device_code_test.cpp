@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "tests/program_run.h"
 #include "tests/thrown_message.h"
 

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "emulator/approximation.h"
+#include "emulator/emulator.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "kernels/cuda/device/silu.cuh"
-#include "kernels/cuda/emulator/approximation.h"
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/kernel_table.h"
 #include "kernels/cuda/lib/arguments.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "tensor/convert.h"

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "compiler/run/sample_call.h"
+#include "emulator/emulator.h"
 #include "kernels/cuda/device/memory.cuh"
-#include "kernels/cuda/emulator/emulator.h"
 #include "tests/cuda/cuda_context.h"
 #include "tests/thrown_message.h"
 

@@ -160,10 +160,10 @@ TEST(EveryCudaKernel, NamesWhatIsMisaligned) {
   const auto context = cuda_context();
   const char* op = "fused_add_rms_norm";
   const auto refusal = [&](const Change& change) { return refusal_of_run(*context, op, change); };
-  EXPECT_NE(refusal([](auto& from, auto&) { from[1].data += 4; }).find("x_residual must lie"), std::string::npos);
-  EXPECT_NE(refusal([](auto& from, auto&) { from[2].data += 4; }).find("weight must lie"), std::string::npos);
-  EXPECT_NE(refusal([](auto&, auto& to) { to[0].data += 4; }).find("the result must lie"), std::string::npos);
-  EXPECT_NE(refusal([](auto&, auto& to) { to[1].data += 4; }).find("the sum of x and x_residual must lie"),
+  EXPECT_NE(refusal([](auto& from, auto&) { from[1].data += 4; }).find("x_residual must be at"), std::string::npos);
+  EXPECT_NE(refusal([](auto& from, auto&) { from[2].data += 4; }).find("weight must be at"), std::string::npos);
+  EXPECT_NE(refusal([](auto&, auto& to) { to[0].data += 4; }).find("the result must be at"), std::string::npos);
+  EXPECT_NE(refusal([](auto&, auto& to) { to[1].data += 4; }).find("the sum of x and x_residual must be at"),
             std::string::npos);
 }
 

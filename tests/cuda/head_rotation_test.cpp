@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "compiler/run/sample_call.h"
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "emulator/emulator.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/head_rotation_plan.h"
 #include "tests/cuda/cuda_context.h"

@@ -91,7 +91,7 @@ const Fault kFaults[] = {
        operands[0].size[0] = 0;
        for (TensorView& result : results) result.size[0] = 0;
      }},
-    {"x must lie at a multiple of 16 bytes, but lies at", [](auto& operands, auto&) { operands[0].data += 8; }},
+    {"x must be at a multiple of 16 bytes, but is at", [](auto& operands, auto&) { operands[0].data += 8; }},
 };
 
 TEST(InputErrors, NameCallAndDeviceAndLaunchNothing) {

@@ -9,7 +9,7 @@
 #include "builtin/context.h"
 #include "builtin/default_priorities.h"
 #include "compiler/run/sample_call.h"
-#include "kernels/cuda/emulator/approximation.h"
+#include "emulator/approximation.h"
 #include "kernels/launch_queue.h"
 #include "tests/cuda/cuda_context.h"
 

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "emulator/emulator.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant.h"
 
 namespace weft::large_tensors_test {

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "emulator/emulator.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "kernels/cuda/lib/arguments.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "tensor/convert.h"

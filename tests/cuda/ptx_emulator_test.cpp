@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/emulator/approximation.h"
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "emulator/approximation.h"
+#include "emulator/emulator.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "kernels/cuda/lib/arguments.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant.h"

@@ -193,7 +193,7 @@ TEST(PtxInterpreter, HoldsWarpsAtTheBarrier) {
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(came[i], 63 - i);
   std::string without = body;
   without.erase(without.find("bar.sync 0;"), 11);
-  EXPECT_NE(problem_of<DeviceError>(without, 64).find("of shared memory, which nobody wrote"), std::string::npos);
+  EXPECT_NE(problem_of<DeviceError>(without, 64).find("of shared memory, which no thread wrote"), std::string::npos);
 }
 
 TEST(PtxInterpreter, NamesWhatAKernelDoesWrong) {

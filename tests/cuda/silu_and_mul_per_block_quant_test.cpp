@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "compiler/run/sample_call.h"
-#include "kernels/cuda/emulator/approximation.h"
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "emulator/approximation.h"
+#include "emulator/emulator.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "tensor/convert.h"
 #include "tensor/float8.h"
 #include "tensor/house_math.h"
@@ -309,10 +309,10 @@ TEST(CudaSiluAndMulPerBlockQuant, RefusesBadInput) {
   EXPECT_NE(message({}, arguments).find("whole groups of 128, but have 192"), std::string::npos);
   arguments = good;
   arguments.x = aligned + 2;
-  EXPECT_NE(message({}, arguments).find("x must lie at a multiple of 16"), std::string::npos);
+  EXPECT_NE(message({}, arguments).find("x must be at a multiple of 16"), std::string::npos);
   arguments = good;
   arguments.places.scales = nullptr;
-  EXPECT_NE(message({}, arguments).find("scales must lie"), std::string::npos);
+  EXPECT_NE(message({}, arguments).find("scales must be at"), std::string::npos);
   EXPECT_NE(message({.x = DType::f64}, good).find("bf16, f16 or f32, but is of f64"), std::string::npos);
   EXPECT_NE(message({.codes = DType::f8e5m2}, good).find("f8e4m3 or i8"), std::string::npos);
   EXPECT_NE(message({.group_size = 32}, good).find("32 of int8, but is 32"), std::string::npos);

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "emulator/emulator.h"
+#include "kernels/cuda/code/kernel_table.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant.h"
 #include "tensor/convert.h"

@@ -117,6 +117,23 @@ TEST_F(Debugging, GraphMatchTellsMatchesAndNearMisses) {
   EXPECT_GE(nlohmann::json::parse(json.out).size(), 6u) << json.out;
 }
 
+TEST_F(Debugging, GraphMatchSaysOnceWhatAWrittenOutQuantizationLacks) {
+  const std::string path = folder_ / "quantization.graph";
+  std::ofstream(path) << "graph g(%x: f32[s0, 128]) stage=pure {\n  %r = reshape(%x, shape=[s0, 2, 64])\n"
+                         "  %b = abs(%r)\n  %m = amax(%b)\n  %c = clamp(%m, min=1e-10)\n"
+                         "  %s = div_scalar(%c, value=128.0)\n  %d = div(%r, %s)\n  %n = round(%d)\n"
+                         "  %q = cast(%n, dtype=i8)\n  %q2 = reshape(%q, shape=[s0, 128])\n"
+                         "  %s2 = reshape(%s, shape=[s0, 2])\n  return %q2, %s2\n}\n";
+  for (const char* pattern : {"", "raise", "per_token_group_quant_int8", "per_token_group_quant_int8@q"}) {
+    const ProgramRun run = run_weft({"graph", "match", path, "--pattern", pattern});
+    ASSERT_EQ(run.status, 0) << run.err;
+    const std::string wanted = "divides by 128, wanted 127";
+    const std::size_t at = run.out.find(wanted);
+    EXPECT_NE(at, std::string::npos) << pattern << run.out;
+    EXPECT_EQ(run.out.find(wanted, at + 1), std::string::npos) << pattern << run.out;
+  }
+}
+
 TEST_F(Debugging, LimitedRewritesSayWhatWasHeldBack) {
   const ProgramRun run = run_weft({"explain", model_, "--limit-rewrites", "rms_quant=1", "--json"});
   ASSERT_EQ(run.status, 0) << run.err;

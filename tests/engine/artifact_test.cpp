@@ -140,7 +140,7 @@ TEST_F(ArtifactTest, WhatIsNoArtifactIsRefused) {
     expect_refused(complete(write_members(fewer)), i == 0 ? "wanted the member \"manifest.json\"" : "members, but it");
     Members other = members;
     other[i].second += "x";
-    expect_refused(complete(write_members(other)), i == 0 ? "wanted JSON" : "is not what the manifest says");
+    expect_refused(complete(write_members(other)), i == 0 ? "wanted JSON" : "differs from the manifest's");
   }
   Members more = members;
   more.emplace_back("more", "x");
@@ -233,7 +233,7 @@ TEST_F(ArtifactTest, AnObjectThatIsMissingSwappedOrMoreIsRefused) {
   }
   Members swapped = members;
   std::swap(swapped[objects[0]].second, swapped[objects[1]].second);
-  expect_refused(complete(write_members(swapped)), "is not what the manifest says");
+  expect_refused(complete(write_members(swapped)), "differs from the manifest's");
   expect_refused(complete(write_listed(swapped)), "holds what belongs to \"" + members[objects[1]].first);
   std::swap(swapped[objects[0]].first, swapped[objects[1]].first);  // only their order is another one
   EXPECT_EQ(text_of(complete(write_listed(swapped))), text_of(complete(model_)));

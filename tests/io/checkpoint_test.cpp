@@ -8,70 +8,18 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "io/safetensors_writer.h"
-#include "tests/base/temporary_folder.h"
-#include "tests/io/gguf_bytes.h"
+#include "tests/io/checkpoint_parts.h"
 #include "tests/thrown_message.h"
 
 namespace weft::checkpoint_test {
 
 using testing::GgufBytes;
 using testing::raw;
-
-constexpr auto kConfig =
-    R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 8, "intermediate_size": 8,
-    "num_hidden_layers": 1, "num_attention_heads": 2, "rms_norm_eps": 1e-5, "vocab_size": 6,
-    "max_position_embeddings": 32, "bos_token_id": 4, "eos_token_id": 5})";
-
-constexpr auto kTokenizer =
-    R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3}, "merges": ["a b"]},
-    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
-    "decoder": {"type": "ByteLevel"},
-    "added_tokens": [{"id": 4, "content": "<s>", "special": true}, {"id": 5, "content": "</s>", "special": true}]})";
-
-void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
-
-NamedTensor counted(const std::string& name, int from) {
-  NamedTensor item{name, Tensor::empty(Meta::tensor(DType::f32, {2, 3}))};
-  for (int i = 0; i < 6; ++i) item.tensor.as<float>()[i] = static_cast<float>(from + i);
-  return item;
-}
-
-float first_of(const Tensor& tensor) {
-  float value = 0;
-  std::memcpy(&value, tensor.data(), sizeof(value));
-  return value;
-}
-
-class Folder : public TemporaryFolder {
- public:
-  Folder() { write(*this / "config.json", kConfig); }
-  void add(const std::string& name, const std::string& text) const { write(*this / name, text); }
-  void add(const std::string& name, const std::vector<NamedTensor>& tensors) const {
-    write_safetensors(*this / name, tensors);
-  }
-};
+using namespace checkpoint_parts;
 
 void expect_refused(const std::string& path, std::string_view words) {
   const auto message = message_of([&] { Checkpoint::open(path); });
   EXPECT_NE(message.find(words), std::string::npos) << "wanted: " << words << "\n  came: " << message;
-}
-
-GgufBytes tiny_gguf() {
-  auto file = testing::tiny_llama_gguf();
-  file.text("tokenizer.ggml.model", "gpt2")
-      .text("tokenizer.ggml.pre", "gpt-2")
-      .texts("tokenizer.ggml.tokens", {"a", "b", "c", "ab", "<s>", "</s>"})
-      .i32s("tokenizer.ggml.token_type", {1, 1, 1, 1, 3, 3})
-      .texts("tokenizer.ggml.merges", {"a b"})
-      .u32("tokenizer.ggml.bos_token_id", 4)
-      .u32("tokenizer.ggml.eos_token_id", 5)
-      .text("tokenizer.chat_template", "{{ messages }}")
-      .text("tokenizer.chat_template.tools", "{{ tools }}");
-  std::string values;
-  for (int i = 0; i < 6; ++i) values += raw(static_cast<float>(10 + i));
-  return file.tensor("norm", {3, 2}, testing::kGgmlF32, values)
-      .tensor("weight", {32, 2}, testing::kGgmlQ4_1, std::string(40, 'w'));
 }
 
 TEST(Checkpoint, OpensAGgufFile) {
@@ -95,22 +43,6 @@ TEST(Checkpoint, OpensAGgufFile) {
   EXPECT_EQ(checkpoint.find("bias"), nullptr);
   EXPECT_EQ(message_of([&] { checkpoint.tensor("bias"); }),
             "[" + path + "] wanted tensor bias, but it is not among the 2 there");
-}
-
-TEST(Checkpoint, ReadsTokenizerAndTemplatesOfAGgufFile) {
-  const TemporaryFolder folder;
-  write(folder / "tiny.gguf", tiny_gguf().bytes());
-  const auto checkpoint = Checkpoint::open(folder / "tiny.gguf");
-  const auto vocabulary = checkpoint.vocabulary();
-  EXPECT_EQ(vocabulary.tokens.size(), 6U);
-  EXPECT_EQ(vocabulary.merges.size(), 1U);
-  EXPECT_EQ(vocabulary.bos, 4);
-  EXPECT_EQ(vocabulary.eos, 5);
-  EXPECT_EQ(checkpoint.chat_template(), "{{ messages }}");
-  EXPECT_EQ(checkpoint.chat_template("tools"), "{{ tools }}");
-  EXPECT_EQ(checkpoint.chat_template("other"), std::nullopt);
-  EXPECT_EQ(checkpoint.chat_template_names(), std::vector<std::string>{"tools"});
-  EXPECT_THROW(checkpoint.folder_file("config.json"), InternalError);
 }
 
 TEST(Checkpoint, KeepsTheFileMappedForItsTensors) {
@@ -337,74 +269,6 @@ TEST(Checkpoint, OfADummyFileTheTypesAndTheFrequenciesAreRead) {
   EXPECT_EQ(first_of(checkpoint.tensor("norm")), 0);
   EXPECT_EQ(checkpoint.tensor("weight").data()[39], std::byte{0});
   EXPECT_EQ(first_of(checkpoint.tensor("rope_freqs.weight")), 8);
-}
-
-TEST(Checkpoint, ReadsTheTokenizerOfAFolder) {
-  const Folder folder;
-  folder.add("model.safetensors", {counted("a", 1)});
-  folder.add("tokenizer.json", kTokenizer);
-  const auto plain = Checkpoint::open(folder.path()).vocabulary();
-  EXPECT_EQ(plain.tokens.size(), 6U);
-  EXPECT_EQ(plain.bos, 4);
-  EXPECT_EQ(plain.eos, 5);
-  EXPECT_EQ(plain.end_of_generation, std::vector<int>{5});
-  folder.add("generation_config.json", R"({"eos_token_id": [2, 5]})");
-  folder.add("tokenizer_config.json",
-             R"({"bos_token": {"content": "c"}, "eos_token": "<s>", "pad_token": "</s>", "unk_token": null})");
-  const auto named = Checkpoint::open(folder.path()).vocabulary();
-  EXPECT_EQ(named.bos, 2);
-  EXPECT_EQ(named.eos, 4);
-  EXPECT_EQ(named.padding, 5);
-  EXPECT_EQ(named.end_of_generation, (std::vector<int>{2, 4, 5}));
-  folder.add("generation_config.json", R"({"eos_token_id": 6})");
-  const auto beyond = Checkpoint::open(folder.path()).vocabulary();
-  EXPECT_EQ(beyond.end_of_generation, (std::vector<int>{4, 5})) << "config.json has another";
-  ASSERT_EQ(beyond.warnings.size(), 1U);
-  EXPECT_NE(beyond.warnings[0].find("eos_token_id 6 is left out"), std::string::npos);
-}
-
-TEST(Checkpoint, FindsTheChatTemplateOfAFolder) {
-  const Folder folder;
-  folder.add("model.safetensors", {counted("a", 1)});
-  const auto checkpoint = Checkpoint::open(folder.path());
-  EXPECT_EQ(checkpoint.chat_template(), std::nullopt);
-  folder.add("chat_template.json", R"({"chat_template": "from json"})");
-  EXPECT_EQ(checkpoint.chat_template(), "from json");
-  folder.add("tokenizer_config.json", R"({"chat_template": "from config"})");
-  EXPECT_EQ(checkpoint.chat_template(), "from config");
-  EXPECT_EQ(checkpoint.chat_template("tools"), std::nullopt);
-  folder.add("tokenizer_config.json", R"({"chat_template": [{"name": "tools", "template": "T"},
-      {"name": "default", "template": "D"}]})");
-  EXPECT_EQ(checkpoint.chat_template(), "D");
-  EXPECT_EQ(checkpoint.chat_template("tools"), "T");
-  EXPECT_EQ(checkpoint.chat_template_names(), std::vector<std::string>{"tools"});
-  std::filesystem::create_directory(folder / "additional_chat_templates");
-  folder.add("additional_chat_templates/rag.jinja", "R");
-  EXPECT_EQ(checkpoint.chat_template("rag"), "R");
-  EXPECT_EQ(checkpoint.chat_template("../chat_template"), std::nullopt);
-  folder.add("chat_template.jinja", "from jinja\n");
-  EXPECT_EQ(checkpoint.chat_template(), "from jinja\n");
-  EXPECT_EQ(checkpoint.chat_template("tools"), "T");
-  folder.add("tokenizer_config.json", R"({"chat_template": 7})");
-  EXPECT_THROW(checkpoint.chat_template("tools"), UserError);
-}
-
-TEST(Checkpoint, RefusesGenerationConfigsOutOfBounds) {
-  const Folder folder;
-  folder.add("model.safetensors", {counted("a", 1)});
-  const auto checkpoint = Checkpoint::open(folder.path());
-  for (const auto text :
-       {R"({"temperature": -1})", R"({"temperature": "1"})", R"({"top_p": 1.5})", R"({"top_k": -2})",
-        R"({"repetition_penalty": 0})", R"({"top_k": 1.5})", R"({"num_beams": 4})", R"({"do_sample": 1})", "[]", ""}) {
-    folder.add("generation_config.json", text);
-    EXPECT_THROW(checkpoint.generation_config(), UserError) << text;
-  }
-  folder.add("generation_config.json", R"({"temperature": "1", "top_k": 50.0, "mine": 1})");
-  const std::vector<std::string_view> overridden = {"temperature"};
-  const auto config = checkpoint.generation_config(overridden);
-  EXPECT_EQ(config.temperature, std::nullopt);
-  EXPECT_EQ(config.top_k, 50);
-  EXPECT_EQ(config.unknown_keys, std::vector<std::string>{"mine"});
 }
 
 TEST(Checkpoint, RefusesAFileCutInsideItsTensors) {

@@ -92,12 +92,12 @@ TEST(Verify, APieceReadsItsSymbolsFromTheGraph) {
 TEST(Verify, TracedUsesNoDonatedValueAgain) {
   const std::string call = "  %y, %s = fused_add_rms_norm.maybe_inplace(%x, %r, none, epsilon=1e-05)\n";
   EXPECT_EQ(breach(*parsed(graph_text("traced", call))), "legal");
-  expect_breach(graph_text("traced", call + "  %z = add(%y, %x)\n", "%z"), "%x is used again after it was given away");
-  expect_breach(graph_text("traced", call, "%y, %r"), "%r is used again after it was given away");
+  expect_breach(graph_text("traced", call + "  %z = add(%y, %x)\n", "%z"), "%x is used again after it was donated");
+  expect_breach(graph_text("traced", call, "%y, %r"), "%r is used again after it was donated");
   expect_breach(graph_text("traced", "  %v = slice(%x, dim=1, start=0, end=64)\n" + call + "  %z = neg(%v)\n", "%z"),
-                "%x is used again after it was given away");
+                "%x is used again after it was donated");
   expect_breach(graph_text("traced", "  %y, %s = fused_add_rms_norm.maybe_inplace(%x, %x, none, epsilon=1e-05)\n"),
-                "given away and taken");
+                "donated and read");
 }
 
 TEST(Verify, TracedHasInplaceOnlyWhereAllowedAndNoProvider) {
@@ -124,12 +124,12 @@ TEST(Verify, LoweredWritesOnlyOverWhatIsGivenAndDead) {
   expect_breach(graph_text("lowered", fused), "%x is an input that was not donated");
   expect_breach(graph_text("lowered", "  %y = neg@cpu.inplace(&%x)\n", "%y", where, "donated "), "does not donate");
   expect_breach(graph_text("lowered", fused + "  %z = neg@native(%x)\n", "%z", where, "donated "),
-                "%x is read after its storage was written over");
+                "%x is read after its storage was overwritten");
   expect_breach(graph_text("lowered", fused, "%y, %r", where, "donated "), "%r is returned after its storage");
   expect_breach(
       graph_text("lowered", "  %v = reshape@native(%x, shape=[s0, 4, 16])\n" + fused + "  %z = neg@native(%v)\n", "%z",
                  where, "donated "),
-      "%v is read after its storage was written over");
+      "%v is read after its storage was overwritten");
 }
 
 TEST(Verify, LoweredKeepsReturnedPagesInADonatedInput) {

@@ -13,18 +13,6 @@ namespace weft::cpu_row_wise_test {
 constexpr std::int64_t kWidths[] = {1, 7, 63, 65, 576, 1000};
 constexpr std::int64_t kRows = 9;
 
-// Runs `check` for every ceiling of this host, on one and on two threads.
-template <class Check>
-void for_each_machine(Check check) {
-  for (const std::string& ceiling : vector_features_to_try()) {
-    for (int threads : thread_counts_to_try()) {
-      SCOPED_TRACE(fmt::format("{}, {} threads", ceiling, threads));
-      RowKernels kernels(ceiling, threads);
-      check(kernels);
-    }
-  }
-}
-
 std::string case_text(DType dtype, std::int64_t columns) {
   return fmt::format("{}, {} columns", dtype_text(dtype), columns);
 }

@@ -8,11 +8,15 @@
 #include <string>
 #include <vector>
 
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
 #include "ir/op.h"
 #include "kernels/registry.h"
 #include "tensor/device.h"
 #include "tensor/tensor.h"
 #include "tests/kernels/compiled_calls.h"
+#include "tests/test_context.h"
 
 namespace weft {
 
@@ -38,6 +42,18 @@ class RowKernels {
   std::optional<CompiledCalls> compiled_;
   std::set<std::string> were_compiled_;
 };
+
+// Runs `check` for every ceiling of this host, on one and on two threads.
+template <class Check>
+void for_each_machine(Check check) {
+  for (const std::string& ceiling : vector_features_to_try()) {
+    for (int threads : thread_counts_to_try()) {
+      SCOPED_TRACE(fmt::format("{}, {} threads", ceiling, threads));
+      RowKernels kernels(ceiling, threads);
+      check(kernels);
+    }
+  }
+}
 
 inline const std::vector<DType> kFloatTypes{DType::f32, DType::f16, DType::bf16};
 

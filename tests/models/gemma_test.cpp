@@ -49,7 +49,7 @@ TEST_F(Gemma, TakesGeluOfHiddenActForTheApproximationAndThatOfHiddenActivationFo
   EXPECT_EQ(message_of([&] {
               graph({{"hidden_activation", "silu"}}, "f32");
             }),
-            "[gemma] hidden_activation must be gelu_pytorch_tanh or gelu, but is silu");
+            "[gemma] hidden_activation must be gelu_pytorch_tanh or gelu, but is \"silu\"");
 }
 
 // The root of 72 is 8.485281...

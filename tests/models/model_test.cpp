@@ -86,7 +86,7 @@ TEST_P(EveryArchitecture, NamesWhatItsConfigMayNotAskFor) {
             at + "mixtures of experts are not supported, but the model has 8 experts");
   const std::string act = refusal_of_config({{"hidden_act", "relu"}, {"hidden_activation", nullptr}});
   EXPECT_NE(act.find(at + "hidden_act must be "), std::string::npos) << act;
-  EXPECT_NE(act.find(", but is relu"), std::string::npos) << act;
+  EXPECT_NE(act.find(", but is \"relu\""), std::string::npos) << act;
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryArchitecture, ::testing::ValuesIn(make_model_registry().architectures()),

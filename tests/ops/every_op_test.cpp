@@ -1,12 +1,20 @@
 // Laws of every op of the table, tested on its samples.
 
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
+#include "compiler/check/tensor_difference.h"
 #include "compiler/run/interpret.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/trace.h"
 #include "ir/verify.h"
+#include "tensor/convert.h"
 #include "tests/test_context.h"
 
 namespace weft::every_op_test {
@@ -156,6 +164,114 @@ TEST_F(EveryOp, GivesTheSameForSwappedOperandsWhenItSaysItIsCommutative) {
     const Values b = weft::call(op.name.c_str(), values_of(interpreter, swapped), call.attributes.entries());
     EXPECT_EQ(difference(a[0].tensor(), b[0].tensor(), {}, true), "");
   });
+}
+
+// The tensor with its elements as f64, where they are of another plain floating dtype.
+Tensor widened(const Tensor& tensor) {
+  if (!tensor.defined() || !tensor.meta.is_tensor() || !is_floating(tensor.meta.dtype) || is_block(tensor.meta.dtype))
+    return tensor;
+  const std::vector<double> elements = elements_of(tensor);
+  Tensor wide = Tensor::empty(Meta::tensor(DType::f64, tensor.meta.shape));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    store_double(DType::f64, wide.data(), static_cast<std::int64_t>(i), elements[i]);
+  return wide;
+}
+
+// The attributes with real numbers as ops of narrower dtypes read them, which is as f32.
+NamedAttributes as_f32(const Schema& schema, NamedAttributes attributes) {
+  for (auto& [name, value] : attributes) {
+    const Parameter& parameter = schema.parameters[static_cast<std::size_t>(schema.parameter_index(name))];
+    if (parameter.type == ParameterType::real && !value.is_none())
+      value = Attribute(static_cast<double>(static_cast<float>(value.real())));
+  }
+  return attributes;
+}
+
+// Whether every byte of the results is one of an operand or padding, for ops that refuse f64.
+bool moves_bytes(const std::vector<Tensor>& operands, const Values& results) {
+  std::set<std::byte> known{std::byte{0}};
+  for (const Tensor& operand : operands)
+    if (operand.defined()) known.insert(operand.data(), operand.data() + operand.storage->bytes());
+  return std::all_of(results.begin(), results.end(), [&](const Value& result) {
+    const std::byte* bytes = result.tensor().data();
+    return std::all_of(bytes, bytes + result.tensor().storage->bytes(),
+                       [&](std::byte byte) { return known.contains(byte); });
+  });
+}
+
+// Whether the call gives the same numbers in f64, where sums, products and functions keep digits that the sample's
+// dtype lacks.
+bool keeps_every_digit(const Context& context, const Op& op, const SampleCall& call) {
+  Interpreter interpreter(context);
+  const auto results_of = [&](const std::vector<Tensor>& operands) {
+    return weft::call(op.name.c_str(), values_of(interpreter, operands), as_f32(op.schema, call.attributes.entries()),
+                      false, &interpreter);
+  };
+  const Values results = results_of(call.operands);
+  std::vector<Tensor> wide;
+  for (const Tensor& operand : call.operands) wide.push_back(widened(operand));
+  Values wide_results;
+  try {
+    wide_results = results_of(wide);
+  } catch (const UserError&) {
+    return moves_bytes(call.operands, results);
+  }
+  return std::equal(results.begin(), results.end(), wide_results.begin(), wide_results.end(),
+                    [](const Value& a, const Value& b) { return elements_of(a.tensor()) == elements_of(b.tensor()); });
+}
+
+TEST_F(EveryOp, RoundsNothingWhenItSaysItIsExact) {
+  std::set<std::string> exact, rounding;
+  for_each_sample([&](const Op& op, const SampleCall& call) {
+    const bool keeps = keeps_every_digit(*context_, op, call);
+    if (!keeps) rounding.insert(op.name);
+    if (!op.is_exact(call.attributes)) return;
+    EXPECT_TRUE(keeps);
+    exact.insert(op.name);
+  });
+  for (const auto& [name, op] : context_->ops.all())
+    if (op.exact_for) {
+      EXPECT_TRUE(exact.contains(name)) << name << " has no sample that is exact";
+    }
+  // The comparison sees the last digit of each kind of arithmetic.
+  for (const char* name : {"add", "div", "exp", "mul", "mul_scalar", "sum"})
+    EXPECT_TRUE(rounding.contains(name)) << name;
+}
+
+// The operands with other bytes in each row of the table that the indices do not name; with `all`, in every row.
+std::vector<Tensor> with_other_rows(std::vector<Tensor> operands, const Gather& gather, bool all) {
+  std::set<double> named;
+  for (const double index : elements_of(operands[static_cast<std::size_t>(gather.indices)])) named.insert(index);
+  Tensor& table = operands[static_cast<std::size_t>(gather.table)];
+  table = copy_of(table);
+  const std::int64_t rows = table.meta.shape[0].number();
+  const std::int64_t bytes = bytes_of(table.meta.dtype, element_count(table.meta.shape).number() / rows);
+  for (std::int64_t row = 0; row < rows; ++row)
+    if (all || !named.contains(static_cast<double>(row)))
+      std::memset(table.data() + row * bytes, 0x3c, static_cast<std::size_t>(bytes));
+  return operands;
+}
+
+TEST_F(EveryOp, ReadsOfATableOnlyTheRowsThatItSaysItGathers) {
+  std::set<std::string> tried;
+  for_each_sample([&](const Op& op, const SampleCall& call) {
+    const Attribute* dim = call.attributes.find("dim");
+    if (!op.gathers || (dim != nullptr && dim->integer() != 0)) return;
+    Interpreter interpreter(*context_);
+    const auto results = [&](const std::vector<Tensor>& operands) {
+      std::vector<std::vector<double>> all;
+      for (const Value& result : weft::call(op.name.c_str(), values_of(interpreter, operands),
+                                            call.attributes.entries(), false, &interpreter))
+        all.push_back(elements_of(result.tensor()));
+      return all;
+    };
+    const auto wanted = results(call.operands);
+    EXPECT_EQ(results(with_other_rows(call.operands, *op.gathers, false)), wanted);
+    EXPECT_NE(results(with_other_rows(call.operands, *op.gathers, true)), wanted);
+    tried.insert(op.name);
+  });
+  for (const auto& [name, op] : context_->ops.all()) EXPECT_EQ(tried.contains(name), op.gathers.has_value()) << name;
+  EXPECT_GE(tried.size(), 6u);
 }
 
 TEST_F(EveryOp, LeavesItsOperandsAloneWhenItsMeaningRuns) {

@@ -184,6 +184,21 @@ TEST(SetOption, RefusesWordsThatAreNotAllowed) {
   EXPECT_NE(set_error("debug-dump-path", std::string("a\0b", 3)), "");
 }
 
+// An empty value is printed as empty, under the name of its option.
+TEST(SetOption, SaysOfAnEmptyValueThatItIsEmpty) {
+  int refused = 0;
+  for (const OptionRow& row : option_table()) {
+    Options options;
+    const std::string message = message_of([&] { set_option(options, row.name, "", "test"); });
+    if (message.empty()) continue;
+    EXPECT_NE(message.find("[" + std::string(row.name) + "]"), std::string::npos) << message;
+    EXPECT_NE(message.find("empty"), std::string::npos) << row.name << ": " << message;
+    EXPECT_EQ(message.find("[]"), std::string::npos) << message;
+    ++refused;
+  }
+  EXPECT_GT(refused, 15);
+}
+
 TEST(ApplyJson, ReadsThePastedConfiguration) {
   Options options;
   set_option(options, "--compilation-config",

@@ -79,7 +79,7 @@ TEST(PluginCheck, FindsAReadFarOutsideAnOperand) {
 
 TEST(PluginCheck, FindsAWriteToAnOperand) {
   expect_failure(workshop().rms_norm("writer", std::string(kRight).insert(0, "x[1] = x[1] + 1; ")),
-                 "stays inside its buffers and operands", "wrote over operand x, which it does not declare");
+                 "stays inside its buffers and operands", "overwrote operand x, which it does not declare");
 }
 
 TEST(PluginCheck, FindsAResultThatIsNotAllWritten) {
@@ -159,7 +159,7 @@ TEST(PluginCheck, ReportsACrashAtLoad) {
 TEST(PluginCheck, ReportsWhatDoesNotLoad) {
   const ProgramRun run = check("/nonexistent/libmine.so");
   EXPECT_EQ(run.status, 2);
-  EXPECT_NE(run.out.find("FAIL  plugin: loads: [plugin] /nonexistent/libmine.so is not a file"), std::string::npos)
+  EXPECT_NE(run.out.find("FAIL  plugin: loads: [plugin] \"/nonexistent/libmine.so\" is not a file"), std::string::npos)
       << run.out;
 }
 

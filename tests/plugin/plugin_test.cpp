@@ -253,7 +253,7 @@ TEST(Plugin, MistakesInItsStructuresAreRefused) {
                                        "static const char* const w[] = {\"y\"}; k.writes = w; "
                                        "k.write_count = 1;" +
                                        end),
-                 {"writes over \"y\""});
+                 {"overwrites \"y\""});
   expect_refused(workshop().plugin("op_without_rule", "#include <string.h>\n",
                                    "weft_op op; memset(&op, 0, sizeof op); op.schema = \"f(Tensor x) -> Tensor\"; "
                                    "return host->add_op(registry, &op);"),

@@ -174,7 +174,7 @@ TEST(Registrations, RefuseWritesThatTheOpDoesNotAllow) {
   expect_refused(closed, "rms_norm does not allow in-place calls");
   Registrations other = named();
   other.register_impl("fused_add_rms_norm", "mine", nothing, {.writes = {0, 2}});
-  expect_refused(other, "writes over weight, which fused_add_rms_norm does not donate");
+  expect_refused(other, "overwrites weight, which fused_add_rms_norm does not donate");
 }
 
 TEST(Registrations, RefuseAnUnknownOpAndNameTheNearest) {

@@ -121,12 +121,12 @@ TEST(CublasltProducts, NameWhatIsMisaligned) {
     return host.refusal(moved);
   };
   const std::string x = refusal_of(&LibraryProduct::x);
-  for (const char* words : {"[fake-cuda:0] cublasLtMatmul: x must lie at a multiple of 16 bytes, but lies at 0x",
+  for (const char* words : {"[fake-cuda:0] cublasLtMatmul: x must be at a multiple of 16 bytes, but is at 0x",
                             "asked bf16[2, 16] (rows 32 apart) times the transpose of bf16[16, 16] to bf16[2, 16]"})
     EXPECT_NE(x.find(words), std::string::npos) << x;
-  EXPECT_NE(refusal_of(&LibraryProduct::weight).find("the weight must lie"), std::string::npos);
-  EXPECT_NE(refusal_of(&LibraryProduct::bias).find("the bias must lie"), std::string::npos);
-  EXPECT_NE(refusal_of(&LibraryProduct::result).find("the result must lie"), std::string::npos);
+  EXPECT_NE(refusal_of(&LibraryProduct::weight).find("the weight must be at"), std::string::npos);
+  EXPECT_NE(refusal_of(&LibraryProduct::bias).find("the bias must be at"), std::string::npos);
+  EXPECT_NE(refusal_of(&LibraryProduct::result).find("the result must be at"), std::string::npos);
   host.call(product);  // continues
   host.queue->synchronize();
   expect_product(product, 4e-3);

@@ -41,7 +41,7 @@ TEST(CublasltScales, OfRowsThatAreMadeUpWriteNoOtherRow) {
   expect_product(product, kOfBf16);
   const std::byte* const untouched = host.matrix(DType::bf16, 8 * 32, 4);
   EXPECT_EQ(std::memcmp(product.result + 5 * 32 * 2, untouched + 5 * 32 * 2, 3 * 32 * 2), 0)
-      << "what lies behind the result was written over";
+      << "the memory after the result was overwritten";
 }
 
 TEST(CublasltScales, OfRowsThatAreMadeUpAreCaptured) {
@@ -107,10 +107,10 @@ TEST(CublasltScales, OfBlocksBeginWhereTheLibraryReadsThem) {
   const LibraryProduct product = host.scaled(ProductScales::blocks, 4, 32, 128);
   LibraryProduct moved = product;
   ++moved.x_scale;
-  EXPECT_NE(host.refusal(moved).find("the scale of x must lie at a multiple of 16 bytes"), std::string::npos);
+  EXPECT_NE(host.refusal(moved).find("the scale of x must be at a multiple of 16 bytes"), std::string::npos);
   moved = product;
   ++moved.weight_scale;
-  EXPECT_NE(host.refusal(moved).find("the scale of the weight must lie at"), std::string::npos);
+  EXPECT_NE(host.refusal(moved).find("the scale of the weight must be at"), std::string::npos);
   LibraryProduct of_rows = host.scaled(ProductScales::rows, 4, 32, 128);
   of_rows.x_scale = reinterpret_cast<const float*>(host.matrix(DType::f32, 8, 1)) + 1;
   EXPECT_EQ(host.refusal(of_rows), "");

@@ -92,7 +92,7 @@ TEST(ImagesOfDevices, OfANewerPtxAreRefusedByTheDriver) {
     const std::string image = fmt::format(".version {}\n.target sm_90a\n", ptx_text);
     expect_device_error([&] { driver->load_module(0, std::as_bytes(std::span(image))); },
                         {"[fake-cuda:0] cuModuleLoadData: CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-                         fmt::format("knows PTX {}", known).c_str(),
+                         fmt::format("reads PTX {}", known).c_str(),
                          fmt::format("given PTX {} for sm_90a, the device is sm_90, its driver for CUDA {}", ptx_text,
                                      cuda_version_text(driver_version))
                              .c_str()});

@@ -27,7 +27,7 @@ class VerifyPlanTest : public testing::Test {
     return "";
   }
 
-  // The first step that writes over an argument, and the operand it writes over.
+  // The first step that overwrites an argument, and the operand that it overwrites.
   std::pair<PlanStep*, PlanView*> first_overwrite() {
     for (PlanStep& step : plan_.steps)
       for (PlanView& result : step.results)
@@ -51,7 +51,7 @@ TEST_F(VerifyPlanTest, RefusesToReadWhatALaterVersionWroteOver) {
   auto [step, operand] = first_overwrite();
   ASSERT_NE(step, nullptr);
   plan_.results[0] = *operand;
-  EXPECT_NE(error().find("wrote over"), std::string::npos) << error();
+  EXPECT_NE(error().find("overwrote"), std::string::npos) << error();
 }
 
 TEST_F(VerifyPlanTest, AllowsColumnsThatNobodyWroteOver) {
@@ -70,7 +70,7 @@ TEST_F(VerifyPlanTest, AllowsColumnsThatNobodyWroteOver) {
   plan_.results = {other};
   EXPECT_EQ(error(), "");
   plan_.results = {half};
-  EXPECT_NE(error().find("wrote over"), std::string::npos) << error();
+  EXPECT_NE(error().find("overwrote"), std::string::npos) << error();
 }
 
 TEST_F(VerifyPlanTest, RefusesToWriteOverWhatWasNotDonated) {

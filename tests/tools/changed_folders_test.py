@@ -117,26 +117,26 @@ class History(unittest.TestCase):
                          (["five.cpp", "one.cpp", "three.cpp", "two.cpp"], ""))
 
     def test_it_is_unknown_without_a_record_and_of_a_commit_outside_the_history(self):
-        self.assertIn("has no commit", changed_folders.changed_since(changed_folders.recorded("cuda"))[1])
+        self.assertIn("has no commit", changed_folders.changed_since(changed_folders.recorded("slow"))[1])
         self.assertIn("not in the history", changed_folders.changed_since("0" * 40)[1])
         other = self.commit("two.cpp", "2")
         self.git("reset", "-q", "--hard", self.first)
         self.assertIn("not in the history", changed_folders.changed_since(other)[1])
 
     def test_a_record_keeps_the_other_line_and_changes_nothing_that_is_read(self):
-        self.record("cuda", self.first)
+        self.record("slow", self.first)
         second = self.commit("two.cpp", "2")
-        self.record("sanitizers", second)
-        self.assertEqual(changed_folders.recorded("cuda"), self.first)
-        self.assertEqual(changed_folders.recorded("sanitizers"), second)
+        self.record("sanitize", second)
+        self.assertEqual(changed_folders.recorded("slow"), self.first)
+        self.assertEqual(changed_folders.recorded("sanitize"), second)
         self.assertEqual(changed_folders.changed_since(second), ([changed_folders.RECORD], ""))
 
     def test_another_working_tree_is_not_recorded(self):
         (self.root / "new.cpp").write_text("")
-        self.assertIn("nothing is recorded", self.record("cuda", self.first))
+        self.assertIn("nothing is recorded", self.record("slow", self.first))
         self.commit("new.cpp", "")
-        self.assertIn("nothing is recorded", self.record("cuda", self.first))
-        self.assertEqual(changed_folders.recorded("cuda"), "")
+        self.assertIn("nothing is recorded", self.record("slow", self.first))
+        self.assertEqual(changed_folders.recorded("slow"), "")
 
 
 class ThisTree(unittest.TestCase):
@@ -160,7 +160,7 @@ class ThisTree(unittest.TestCase):
             paths = re.findall(r"^\+\+\+ b/(\S+)", text, re.MULTILINE)
             paths += [f"tests/{name}/new_test.cpp" for name in re.findall(r"^(?:Caught by|Passes): test_(\w+)", text, re.M)]
             for path in [*paths, patch.relative_to(ROOT).as_posix()]:
-                self.assertTrue(changed_folders.matches(path, changed_folders.CUDA_CHECKS["planted_bugs"]), path)
+                self.assertTrue(changed_folders.matches(path, changed_folders.FILES["planted_bugs"]), path)
 
 
 if __name__ == "__main__":

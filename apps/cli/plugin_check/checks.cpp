@@ -70,7 +70,7 @@ class KernelTrial {
  public:
   KernelTrial(const Context& context, const Kernel& kernel, FaultRecord& record)
       : context_(context), op_(context.ops.at(kernel.op)), kernel_(kernel), record_(record) {
-    // The kernel of an opaque op stands for its meaning itself.
+    // The kernel of an opaque op is its meaning.
     has_meaning_ = !op_.is_primitive() || context.kernel_for(op_.name, "reference").origin != kernel.origin;
   }
 

@@ -26,7 +26,7 @@ struct FaultRecord {
 
   // Returns a zeroed record that is shared with the children of this process and never freed.
   static FaultRecord* shared();
-  // Returns a text such as "touched the byte 64 behind operand x", or "" if the address is not near a buffer.
+  // Returns a text such as "touched the byte 64 after operand x", or "" if the address is not near a buffer.
   std::string text() const;
 };
 

@@ -49,7 +49,7 @@ TrialRun run_guarded(const Op& op, const Kernel& kernel, const OpTable& ops, con
   TrialRun run;
   const std::vector<std::optional<Meta>> operand_metas = metas_of(call.operands);
   std::vector<Meta> metas = infer_results(op, ops, operand_metas, call.attributes);
-  // A kernel writes over its argument as it lies: its result has the argument's type.
+  // A kernel overwrites its argument in the argument's layout: the result has the argument's type.
   for (const Donation& donation : op.donates)
     if (writes(kernel, static_cast<std::size_t>(donation.argument)))
       metas[static_cast<std::size_t>(donation.result)] =
@@ -90,7 +90,7 @@ TrialRun run_guarded(const Op& op, const Kernel& kernel, const OpTable& ops, con
     const bool owned = !operands[i].defined() || operands[i].meta.kind == MetaKind::batch || writes(kernel, i);
     if (!owned && std::memcmp(operands[i].data(), call.operands[i].data(),
                               static_cast<std::size_t>(bytes_of_tensor(operands[i]))) != 0)
-      run.breach = fmt::format("wrote over operand {}, which it does not declare", op.schema.parameters[i].name);
+      run.breach = fmt::format("overwrote operand {}, which it does not declare", op.schema.parameters[i].name);
   }
   for (const Tensor& result : results) run.results.push_back(copied(result, bytes_of_tensor(result)));
   return run;

@@ -197,7 +197,7 @@ using CacheCommand = int (*)(const CacheArguments&, VerbCall&);
 VERB(cache) {
   verbs.add(
       "cache",
-      {"Look after the folder of compiled code: list, explain, verify, prune, export, import.",
+      {"Manage the folder of compiled code: list, explain, verify, prune, export, import.",
        [](Flags& flags, VerbCall& call) -> VerbBody {
          auto arguments = std::make_shared<CacheArguments>();
          auto chosen = std::make_shared<CacheCommand>(nullptr);

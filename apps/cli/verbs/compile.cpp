@@ -21,7 +21,7 @@ struct CompileArguments {
   bool json = false;
 };
 
-// What lies in the file: a function that graphs share once, and the manifest beside the members that it names.
+// What the file holds: a function that graphs share once, and the manifest besides the members that it names.
 std::string summary_of(const std::string& path, const ArtifactManifest& manifest) {
   std::set<std::string> functions;
   for (const StoredPlans& graph : manifest.graphs) functions.insert(graph.functions.begin(), graph.functions.end());

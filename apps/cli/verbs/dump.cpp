@@ -182,7 +182,7 @@ using DumpCommand = int (*)(const DumpArguments&, VerbCall&);
 
 VERB(dump) {
   verbs.add("dump",
-            {"Print what the program knows and makes.", [](Flags& flags, VerbCall& call) -> VerbBody {
+            {"Print tables of the program, and what it compiles.", [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<DumpArguments>();
                auto chosen = std::make_shared<DumpCommand>(nullptr);
                const auto add = [&](const char* name, const char* summary, DumpCommand command) -> Flags& {

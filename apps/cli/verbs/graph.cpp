@@ -130,7 +130,7 @@ int match_graphs(const GraphArguments& arguments, VerbCall& call) {
   Json list = Json::array();
   for (const auto& graph : read_graphs(arguments.file, context->ops)) {
     verify_text(*graph, context->ops, arguments.file);
-    USER_CHECK(graph->stage <= Stage::pure, "[graph match] {} is at stage {}: patterns stand for ops, not kernels",
+    USER_CHECK(graph->stage <= Stage::pure, "[graph match] {} is at stage {}: patterns match ops, not kernels",
                graph->name, stage_text(graph->stage));
     complete_bounds(*graph, context->options);
     const TokenRange range = token_range(*graph, context->options);
@@ -165,7 +165,7 @@ VERB(graph) {
                    .flag("--canonical", arguments->canonical, "Values renumbered, names dropped.");
                add("verify", "Check that graphs are legal at their stage, and patterns keep their rules.",
                    verify_graphs);
-               Flags& optimize = add("opt", "Run passes and print what comes out.", optimize_graphs);
+               Flags& optimize = add("opt", "Run passes and print the resulting graph.", optimize_graphs);
                optimize.option("--to", arguments->to, "traced, pure, lowered or split.", {.shows_default = true});
                optimize.option("--passes", arguments->passes, "Only these, in this order: a,b.", {.excludes = "--to"});
                Flags& match = add("match", "Say where a pattern matches, and where it almost does.", match_graphs);

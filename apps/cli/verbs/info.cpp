@@ -18,18 +18,27 @@
 namespace weft {
 namespace {
 
+// The row of the provider, or of the folder that has its kernels; null for a plugin's.
+const ProviderEntry* entry_of(const KernelRegistry& kernels, const std::string& provider) {
+  for (const ProviderEntry& entry : provider_table())
+    if (entry.name == provider) return &entry;
+  const ProviderEntry* folder = nullptr;
+  kernels.for_each([&](const Kernel& kernel) {
+    if (kernel.provider == provider) folder = folder_of(kernel);
+  });
+  return folder;
+}
+
 // {name, version, kernels, refused, reason of a refusal}, or {name, absent} for one that this program is without. A
 // provider that a plugin brought has no version.
 Json provider_facts(const KernelRegistry& kernels, const std::string& provider) {
   Json facts{{"name", provider}};
-  for (const ProviderEntry& entry : provider_table()) {
-    if (entry.name != provider) continue;
-    if (*entry.absent != '\0') {
-      facts["absent"] = entry.absent;
-      return facts;
-    }
-    facts["version"] = entry.version == nullptr ? kVersion : entry.version();
+  const ProviderEntry* entry = entry_of(kernels, provider);
+  if (entry != nullptr && *entry->absent != '\0') {
+    facts["absent"] = entry->absent;
+    return facts;
   }
+  if (entry != nullptr) facts["version"] = entry->version == nullptr ? kVersion : entry->version();
   int usable = 0, refused = 0;
   for (const std::string& op : kernels.ops()) {
     const std::vector<std::string> names = kernels.providers(op);
@@ -149,7 +158,8 @@ int print_info(bool as_json, VerbCall& call) {
 }  // namespace weft
 
 VERB(info) {
-  verbs.add("info", {"Say what this machine and program have.", [](Flags& flags, VerbCall& call) -> VerbBody {
+  verbs.add("info", {"Report the machine, the providers and libraries, and the options in effect.",
+                     [](Flags& flags, VerbCall& call) -> VerbBody {
                        auto as_json = std::make_shared<bool>(false);
                        flags.flag("--json", *as_json, "Print JSON.");
                        return [as_json, &call] { return print_info(*as_json, call); };

@@ -4,6 +4,7 @@
 #include "apps/cli/verb.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text.h"
 
 namespace weft {
 namespace {
@@ -48,7 +49,7 @@ int check(const PluginArguments& arguments, VerbCall& call) {
   int failed = 0;
   for (const plugin_check::CheckRow& row : report.rows) failed += row.passed ? 0 : 1;
   if (failed > 0)
-    call.err << fmt::format("weft: [plugin check] {}: {} of {} checks failed\n", arguments.library, failed,
+    call.err << fmt::format("weft: [plugin check] {}: {} of {} checks failed\n", quote(arguments.library), failed,
                             report.rows.size());
   return failed > 0 ? 2 : 0;
 }

@@ -43,7 +43,7 @@ std::vector<std::pair<std::string, Tensor>> named_inputs(const Graph& graph, con
   return named;
 }
 
-// FOLDER/forward.p2.1-512.graph, and beside it .safetensors: of each piece the first call, and of one that goes wrong
+// FOLDER/forward.p2.1-512.graph and .safetensors: of each piece the first call, and of one that goes wrong
 // the first that does.
 class KeptPieces {
  public:
@@ -90,7 +90,7 @@ int verify(const VerifyArguments& arguments, VerbCall& call) {
 }  // namespace weft
 
 VERB(verify) {
-  verbs.add("verify", {"Hold each compiled piece against its graph, run op by op, while the model generates.",
+  verbs.add("verify", {"Compare each compiled piece with its graph, run op by op, while the model generates.",
                        [](Flags& flags, VerbCall& call) -> VerbBody {
                          auto arguments = std::make_shared<VerifyArguments>();
                          arguments->model.declare(flags);

@@ -66,7 +66,7 @@ using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, void (*)(Handle)>;
 
 // Returns a copy of a message of LLVM and frees the message.
 std::string taken(char* message) {
-  std::string text = message == nullptr ? "LLVM does not say why" : message;
+  std::string text = message == nullptr ? "LLVM gives no reason" : message;
   if (message != nullptr) LLVMDisposeMessage(message);
   return text;
 }

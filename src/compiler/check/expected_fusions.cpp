@@ -46,7 +46,7 @@ void check_expected_fusions(const ExpectedFusions& expected, const Context& cont
       least += std::min_element(by_range.begin(), by_range.end(), [](const auto& a, const auto& b) {
                  return a.second < b.second;
                })->second;
-    USER_CHECK(least >= wanted, "[--expect-fusions] wanted {} of {}, but {} came{}{}", wanted, name, least,
+    USER_CHECK(least >= wanted, "[--expect-fusions] wanted {} of {}, but {} matched{}{}", wanted, name, least,
                reasons.empty() ? "" : "; ", fmt::join(reasons, "; "));
   }
 }

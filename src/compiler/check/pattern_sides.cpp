@@ -17,34 +17,12 @@
 namespace weft {
 namespace {
 
-// Ops whose results are elements of their operands, moved, chosen or negated, or a conversion that is the op's purpose:
-// there is one right result, whoever computes it. Sums, products and functions are rounded on the way.
-const std::set<std::string_view>& exact_ops() {
-  static const std::set<std::string_view> kOps = {"abs",          "all_gather",      "amax",
-                                                  "cast",         "clamp",           "clone",
-                                                  "concat",       "constant",        "embedding",
-                                                  "index_select", "kv_cache_update", "lay_out",
-                                                  "maximum",      "minimum",         "neg",
-                                                  "pack_scales",  "rank_slice",      "replace_nan",
-                                                  "reshape",      "round",           "round_to_power_of_two",
-                                                  "slice",        "spread_blocks",   "swizzle_scale",
-                                                  "trunc",        "unswizzle_scale", "where_at_most"};
-  return kOps;
-}
-
-bool is_exact_node(const Node& node) {
-  if (exact_ops().contains(node.name)) return true;
-  if (node.name == "add_scalar") return node.attributes.at("value").real() == 0;
-  if (node.name != "mul_scalar" && node.name != "div_scalar") return false;
-  int exponent = 0;  // a power of two is exact but for overflow and underflow, which are part of what it computes
-  return std::abs(std::frexp(node.attributes.at("value").real(), &exponent)) == 0.5;
-}
-
 bool is_exact_value(const GraphValue* value, std::set<const Node*>& seen) {
   const Node* node = value == nullptr ? nullptr : value->producer;
   if (node == nullptr || !seen.insert(node).second) return true;
-  return is_exact_node(*node) && std::all_of(node->operands.begin(), node->operands.end(),
-                                             [&](const GraphValue* operand) { return is_exact_value(operand, seen); });
+  return node->op->is_exact(node->attributes) &&
+         std::all_of(node->operands.begin(), node->operands.end(),
+                     [&](const GraphValue* operand) { return is_exact_value(operand, seen); });
 }
 
 // Twice the least number above 0: what two roundings to a subnormal number can be apart by.

@@ -87,7 +87,7 @@ class PieceVerification::Watched {
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       const GraphValue* value = call.node->operands[i];
       const auto made = made_.find(value);
-      if (made == made_.end()) {  // a weight or a batch, which no step writes over
+      if (made == made_.end()) {  // a weight or a batch, which no step overwrites
         operands_.push_back(unchanged(*value, call.operands[i]));
         continue;
       }
@@ -137,7 +137,7 @@ class PieceVerification::Watched {
                       .differs = differs || spoiled_ != nullptr});
   }
 
-  // Operands that the graph may write over are copied.
+  // Operands that the graph may overwrite are copied.
   Values eager_inputs(const StitchedCall& call) {
     Values inputs;
     for (std::size_t i = 0; i < operands_.size(); ++i)
@@ -184,7 +184,7 @@ void PieceVerification::fail_where_different() {
         verdict.differing_calls > 0
             ? fmt::format("gives other bits compiled than op by op: %{}, the largest difference is {}", verdict.value,
                           verdict.largest)
-            : fmt::format("finds %{} other than it was made: something wrote over it", verdict.value);
+            : fmt::format("reads %{} with other bits than it was made with: something overwrote it", verdict.value);
     throw InternalError(fmt::format("[--check-replay] piece {}.{}{} {}", verdict.graph, verdict.piece,
                                     verdict.layer.empty() ? "" : " in layer " + verdict.layer, what),
                         std::source_location::current());

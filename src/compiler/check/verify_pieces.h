@@ -4,7 +4,7 @@
 // first, the piece's graph runs op by op on the copies, and its results are compared with those of the compiled
 // piece, by the rule of tensor/same_elements.h. On a device the op-by-op run also launches the device's kernels, one at
 // a time, since the host may sum in another order. Ops of generated functions run on kernels of the host there, as they
-// compute the same bits on each machine. Operands that the piece writes over (KV pages, a residual) are copied for the
+// compute the same bits on each machine. Operands that the piece overwrites (KV pages, a residual) are copied for the
 // op-by-op run, so that neither run sees the other's writes.
 //
 // Each value that one piece passes to another is also copied when it is made, and compared with what the next piece

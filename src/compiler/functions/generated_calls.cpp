@@ -41,7 +41,7 @@ GeneratedExtent GeneratedCalls::look(const std::string& op, const KernelRequest&
   Node& node = *graph.nodes().front();
   if (node.op->is_primitive()) return is_row_node(node) ? GeneratedExtent::whole : GeneratedExtent::nothing;
   // The op itself is replaced by its meaning, whose parts get the kernels that they will have in a model. Tuned
-  // priorities do not apply, because they were measured on calls that stand alone.
+  // priorities do not apply, because they were measured on single calls.
   PriorityLists priorities = context_.priorities.untuned();
   priorities.set(op, {"native"});
   PassContext passes = pass_context(context_, request.range, priorities);

@@ -19,7 +19,7 @@ class GeneratedCalls {
   explicit GeneratedCalls(const Context& context) : context_(context) {}
 
   // Whole: the call's meaning lowers to generated functions and to kernels that write nothing but their results. Parts:
-  // some of those kernels also write over arguments. Nodes that only move data may use reference kernels; if any other
+  // some of those kernels also overwrite arguments. Nodes that only move data may use reference kernels; if any other
   // node cannot be generated, the answer is nothing. Answers are cached; calls whose meanings differ only in scalars
   // share one. Thread-safe.
   GeneratedExtent extent(const std::string& op, const KernelRequest& request);

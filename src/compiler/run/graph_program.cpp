@@ -15,6 +15,17 @@
 #include "tensor/footprint.h"
 
 namespace weft {
+namespace {
+
+// A compiled file has only the Plans of its model, so other graphs are compiled.
+CompiledRanges compiled_for(const Graph& graph, const Context& context, TokenRange range) {
+  const PassRunnerOptions passes = pass_runner_options(context.options);
+  if (graph.stage == Stage::traced && context.stored_plans == nullptr)
+    return find_or_compile(graph, context, {range}, passes);
+  return compile_ranges(graph, context, {range}, passes);
+}
+
+}  // namespace
 
 TokenRange token_range(const Graph& graph, const Options& options) {
   const auto bound = graph.bounds.find(graph.governing_symbol());
@@ -72,20 +83,27 @@ GraphProgram::GraphProgram(const Context& context, std::shared_ptr<Graph> graph)
     check_donations(*graph_);
   }
   if (!is_compiled_) return;
-  compiled_ = compile(*graph_, context_, range_, pass_runner_options(context_.options));
-  if (compiled_.plan != nullptr)
-    replay_ = std::make_unique<Replay>(compiled_.plan, *context_.threads, &context_.groups, replay_settings(context_));
+  compiled_ = compiled_for(*graph_, context_, range_);
+  if (!compiled_.plans.empty())
+    replay_ =
+        std::make_unique<Replay>(compiled_.plans[0], *context_.threads, &context_.groups, replay_settings(context_));
   if (replay_ == nullptr) check_host_reads(context_, "--compile-to");
   if (replay_ != nullptr && context_.options.check_replay && context_.stream_device == nullptr) {
     verification_ = std::make_unique<PieceVerification>(context_);
     verification_->fail_where_different();
-    verification_->watch(*replay_, compiled_.record);
+    verification_->watch(*replay_, *record());
   }
   mode_ = replay_mode(context_.options);
   if (replay_ != nullptr && captures_before_ready(context_.options)) replay_->capture(mode_);
 }
 
 GraphProgram::~GraphProgram() = default;
+
+const CompileRecord* GraphProgram::record() {
+  if (!is_compiled_) return nullptr;
+  if (compiled_.records.empty()) compiled_.records = compile_records(*graph_, context_, compiled_.ranges);
+  return &compiled_.records[0];
+}
 
 // Copies the input to the memory that it had in the last run, if it fits there.
 const Tensor& GraphProgram::on_device(std::size_t index, const Tensor& input) {
@@ -116,7 +134,7 @@ std::vector<Tensor> GraphProgram::replay(std::span<const Tensor> inputs) {
     for (std::size_t i = 0; i < inputs.size(); ++i)
       replay_->bind(i, device == nullptr ? inputs[i] : on_device(i, inputs[i]));
     replay_->run(mode_);
-    for (std::size_t i = 0; i < compiled_.plan->results.size(); ++i)
+    for (std::size_t i = 0; i < compiled_.plans[0]->results.size(); ++i)
       results.push_back(device == nullptr ? replay_->result(i) : device->download(replay_->result(i)));
     if (device != nullptr) device->synchronize();
   } catch (...) {
@@ -134,7 +152,8 @@ std::vector<Tensor> GraphProgram::run(std::span<const Tensor> inputs) {
   EagerEvaluator evaluator(context_, range_);
   Values values;
   for (const Tensor& input : inputs) values.push_back(evaluator.value(input));
-  for (const Value& result : run_graph(*graph_, evaluator, values)) results.push_back(result.tensor());
+  const Graph& graph = is_compiled_ ? *compiled_.records[0].split : *graph_;
+  for (const Value& result : run_graph(graph, evaluator, values)) results.push_back(result.tensor());
   return results;
 }
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "compiler/pipeline.h"
+#include "compiler/store/plan_store.h"
 #include "runtime/replay.h"
 
 namespace weft {
@@ -35,20 +35,21 @@ void check_sizes(const Graph& graph, std::span<const Tensor> tensors, const Bind
 // change.
 class GraphProgram {
  public:
-  // The graph may be at any stage and must be legal; it is changed. With --enforce-eager the unchanged graph runs op by
-  // op, with --compile-to the graph of that stage does: UserError on a device whose memory the host cannot read.
+  // The graph may be at any stage and must be legal; missing bounds and names are added to it. The Plan of a traced
+  // graph is kept in the Context's compile cache. With --enforce-eager the graph runs op by op, with --compile-to the
+  // graph of that stage does: UserError on a device whose memory the host cannot read.
   // UserError in each mode when the graph uses a donated value again. With --check-replay each run on the host is
   // compared with the graph, op by op, and a difference is an InternalError.
   GraphProgram(const Context& context, std::shared_ptr<Graph> graph);
   ~GraphProgram();
 
-  // `inputs` are in the order of the graph's inputs and were checked by check_input and check_sizes. A
-  // run may write over inputs that
-  // the graph donates. The results are valid until the next run; they may alias inputs.
+  // `inputs` are in the order of the graph's inputs and were checked by check_input and check_sizes. A run may
+  // overwrite inputs that the graph donates. The results are valid until the next run; they may alias inputs.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
-  // What the compiler did; null with --enforce-eager.
-  const CompileRecord* record() const { return is_compiled_ ? &compiled_.record : nullptr; }
+  // What the compiler did; null with --enforce-eager. Where the Plan came from the compile cache, the first call runs
+  // the passes again.
+  const CompileRecord* record();
 
  private:
   std::vector<Tensor> replay(std::span<const Tensor> inputs);
@@ -59,7 +60,7 @@ class GraphProgram {
   TokenRange range_;
   std::vector<Tensor> places_;  // copies of inputs in device memory, at fixed addresses for the recorded launches
   bool is_compiled_ = false;
-  Compiled compiled_;
+  CompiledRanges compiled_;                          // for one range
   std::unique_ptr<Replay> replay_;                   // none where there is no Plan
   std::unique_ptr<PieceVerification> verification_;  // with --check-replay
   ReplayMode mode_ = ReplayMode::none;

@@ -115,7 +115,7 @@ PreparedCall prepare_call(const Op& op, const Kernel& kernel, std::span<const st
   for (const Donation& donation : op.donates)
     if (writes(kernel, donation.argument) && operands[static_cast<std::size_t>(donation.argument)])
       call.written[static_cast<std::size_t>(donation.argument)] = donation.result;
-  // An operand that is written over has the layout of the result.
+  // An operand that is overwritten has the layout of the result.
   std::vector<std::optional<Meta>> metas(operands.begin(), operands.end());
   for (std::size_t i = 0; i < metas.size(); ++i) {
     if (call.written[i] >= 0) metas[i] = call.results[static_cast<std::size_t>(call.written[i])];
@@ -135,7 +135,7 @@ PreparedCall prepare_call(const Op& op, const Kernel& kernel, std::span<const st
 Tensor fresh_result(const PreparedCall& call, std::size_t index, StoragePool& pool) {
   const Meta& meta = call.results[index];
   USER_CHECK(meta.is_tensor(),
-             "[{}] KV pages are only written over, never made anew: clone_elimination cannot be "
+             "[{}] KV pages are only updated in place, never allocated: clone_elimination cannot be "
              "skipped here",
              call.op->name);
   return {meta, pool.allocate(call.result_bytes[index]), 0};

@@ -1,7 +1,7 @@
 #pragma once
 
 // Runs one call of one kernel on concrete tensors. It allocates the results and the scratch, and copies each operand
-// that the kernel would write over unless the caller donates it. The eager evaluator and the interpreter share it.
+// that the kernel would overwrite unless the caller donates it. The eager evaluator and the interpreter share it.
 
 #include "compiler/context.h"
 #include "tensor/storage_pool.h"
@@ -32,8 +32,8 @@ Tensor fresh_result(const PreparedCall& call, std::size_t index, StoragePool& po
 // whichever kernel will run.
 void check_given_away(const Op& op, std::span<const Value> operands);
 
-// With `give_away` the kernel may write over its donated operands in place; without it, or where an operand's layout
-// differs from the result's, the kernel writes over copies. Results are allocated from `pool`. `groups` is as in
+// With `give_away` the kernel may overwrite its donated operands in place; without it, or where an operand's layout
+// differs from the result's, the kernel overwrites copies. Results are allocated from `pool`. `groups` is as in
 // KernelCall. The tensors are in host memory even with a device: a kernel that launches runs on copies in device
 // memory, through the device's queue, and its results are copied back; the host runs all other kernels.
 std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> operands, const Attributes& attributes,

@@ -95,12 +95,10 @@ std::vector<CacheFactor> graph_factors(const Graph& traced, const Context& conte
 
 // Kernels of other providers come from libraries, whose versions are in no key, or from plugins.
 bool is_of_this_program(std::span<const Plan* const> plans) {
-  const std::span<const ProviderEntry> providers = provider_table();
-  const auto is_own = [&](const PlanStep& step) {
-    return step.kernel->provider == "native" ||
-           std::any_of(providers.begin(), providers.end(), [&](const ProviderEntry& provider) {
-             return provider.name == step.kernel->provider && provider.version == nullptr;
-           });
+  const auto is_own = [](const PlanStep& step) {
+    if (step.kernel->provider == "native") return true;
+    const ProviderEntry* folder = folder_of(*step.kernel);
+    return folder != nullptr && folder->version == nullptr;
   };
   return std::all_of(plans.begin(), plans.end(),
                      [&](const Plan* plan) { return std::all_of(plan->steps.begin(), plan->steps.end(), is_own); });
@@ -128,6 +126,7 @@ bool looks_on_the_way(const Context& context, const PassRunnerOptions& options) 
 // Why Plans are neither looked up nor stored; "" where they are.
 std::string reason_not_to_cache(const Context& context, const PassRunnerOptions& options) {
   if (!context.cache->enabled()) return "the compile cache is off";
+  if (build_id().empty()) return "the program was linked without a build id";
   if (!has_known_content(context))
     return "--plugin, --patterns, --limit-rewrites, --eager-piece, --skip-pass or a pass from outside changes the "
            "plans";
@@ -187,6 +186,15 @@ std::vector<std::byte> behind_tuning(const SizeTuning& tuning, std::span<const s
 
 std::span<const std::byte> tuning_before(ByteReader& reader) { return reader.raw(reader.count()); }
 
+// As plans_of_bytes, and an Error where there is not one Plan for each range.
+std::vector<std::shared_ptr<const Plan>> plans_for(std::span<const TokenRange> ranges, std::span<const std::byte> bytes,
+                                                   const CodeObjects& objects, const Graph& traced,
+                                                   const Context& context) {
+  std::vector<std::shared_ptr<const Plan>> plans = plans_of_bytes(bytes, objects, traced, context);
+  USER_CHECK(plans.size() == ranges.size(), "there are {} for {} ranges", plans.size(), ranges.size());
+  return plans;
+}
+
 CompiledRanges find_stored(const PlanSource& source, const Graph& traced, const Context& context,
                            std::vector<TokenRange> ranges, const PassRunnerOptions& options) {
   USER_CHECK(
@@ -205,9 +213,7 @@ CompiledRanges find_stored(const PlanSource& source, const Graph& traced, const 
   try {
     ByteReader reader(stored->bytes);
     tuning_before(reader);
-    std::vector<std::shared_ptr<const Plan>> plans =
-        plans_of_bytes(reader.raw(reader.left()), stored->objects, traced, context);
-    USER_CHECK(plans.size() == ranges.size(), "there are {} for {} ranges", plans.size(), ranges.size());
+    auto plans = plans_for(ranges, reader.raw(reader.left()), stored->objects, traced, context);
     return {.ranges = std::move(ranges), .plans = std::move(plans)};
   } catch (const DeviceError&) {
     throw;
@@ -302,7 +308,7 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
     context.first_time_work->begin(FirstTime::load, fmt::format("the plans of {}", traced.name));
     try {
       const PlanBytes kept = parted(entry->payload());
-      CompiledRanges found{.ranges = ranges, .plans = plans_of_bytes(kept.bytes, kept.objects, traced, context)};
+      CompiledRanges found{.ranges = ranges, .plans = plans_for(ranges, kept.bytes, kept.objects, traced, context)};
       log_cache(context, traced.name, key, true);
       return found;
     } catch (const Error& error) {

@@ -16,7 +16,7 @@ inline constexpr double kTimingBatchSeconds = 0.002;
 
 class KernelTimer {
  public:
-  // Operands are in schema order, undefined where absent. The kernel may write over those that it declares as written,
+  // Operands are in schema order, undefined where absent. The kernel may overwrite those that it declares as written,
   // so the caller must not share them. An operand that is not laid out like the result in its storage is copied at each
   // run, as a model must do. The Context and the kernel must outlive the timer.
   KernelTimer(const Context& context, const Op& op, const Kernel& kernel, std::vector<Tensor> operands,

@@ -62,7 +62,7 @@ std::shared_ptr<const Plan> plan_of_call(const Context& context, const Op& op,
   Graph graph(op.name, Stage::traced);
   Trace trace(context.ops, graph);
   Values values;
-  // In a model, the operands of a fusion are seldom used again, so a part may write over them.
+  // In a model, the operands of a fusion are seldom used again, so a part may overwrite them.
   for (std::size_t i = 0; i < operands.size(); ++i)
     values.push_back(operands[i] ? trace.donated_input("v" + std::to_string(i), *operands[i]) : Value());
   trace.finish(form == TimedForm::parts ? op.meaning(trace, values, attributes)

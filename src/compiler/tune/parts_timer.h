@@ -23,7 +23,7 @@ std::set<std::string> fused_ops(const Context& context);
 // nodes of a graph before any fusion.
 enum class TimedForm : std::uint8_t { parts, op, unfused };
 
-// One call as a model would run it. The Plan's inputs are the operands that are present; a run may write over all of
+// One call as a model would run it. The Plan's inputs are the operands that are present; a run may overwrite all of
 // them. Kernels are chosen for `range`.
 std::shared_ptr<const Plan> plan_of_call(const Context& context, const Op& op,
                                          const std::vector<std::optional<Meta>>& operands, const Attributes& attributes,
@@ -31,7 +31,7 @@ std::shared_ptr<const Plan> plan_of_call(const Context& context, const Op& op,
 
 class PartsTimer {
  public:
-  // Operands are in schema order, undefined where absent; a run may write over all of them. The Context must outlive
+  // Operands are in schema order, undefined where absent; a run may overwrite all of them. The Context must outlive
   // the timer.
   PartsTimer(const Context& context, const Op& op, const std::vector<Tensor>& operands, const Attributes& attributes,
              TokenRange range, TimedForm form = TimedForm::parts);

@@ -204,7 +204,7 @@ bool tune_sizes(const Graph& traced, Context& context, std::span<const TokenRang
   if (options.tuning_budget == 0 || sizes.empty() || options.compile_to != "plan" || !context.groups.all().empty())
     return false;
   USER_CHECK(context.stream_device == nullptr,
-             "[--tuning-budget] measures calls by the host's clock, which says nothing of what {} does later: wanted "
+             "[--tuning-budget] measures calls by the host's clock, which does not measure what {} does later: wanted "
              "--device cpu",
              device_text(context.device.id));
   if (context.stored_plans) return tell_stored(*context.stored_plans, traced.name, context);

@@ -27,7 +27,7 @@ class TuningTimer {
   virtual double seconds(const TimedRun& run, const std::function<double()>& measure);
 };
 
-// One of several alternatives that are timed in turn; a call runs it and returns its seconds.
+// One of several alternatives that are timed alternately; a call runs it and returns its seconds.
 using Contender = std::function<double()>;
 
 inline constexpr std::size_t kTuningRounds = 3;

@@ -16,7 +16,7 @@ ScaleGrid scales_of_blocks(const TensorView& scale, std::int64_t rows, std::int6
 }
 
 Verdict supports(const KernelRequest& request) {
-  return supports_scaled_linear(request, {DType::f8e4m3, DType::f8e4m3fnuz}, 2, 4);
+  return supports_scaled_linear(request, {DType::f8e4m3, DType::f8e4m3fnuz}, /*weight=*/2, /*bias=*/4);
 }
 
 void run(const ScaledLinearKernels& kernels, const KernelCall& call) {

@@ -18,7 +18,7 @@ namespace {
 
 Verdict supports(const KernelRequest& request) {
   if (request.attributes.at("swizzled_scales").boolean()) return Verdict::no("scales are swizzled");
-  return supports_scaled_linear(request, {DType::f4e2m1}, 3, 6);
+  return supports_scaled_linear(request, {DType::f4e2m1}, /*weight=*/3, /*bias=*/6);
 }
 
 ScaleGrid scales_of_blocks(const TensorView& scale) {

@@ -6,11 +6,11 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/block_sizes.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
 #include "kernels/cuda/lib/row_launch.h"
+#include "kernels/cuda/lib/run_call.h"
 #include "kernels/registry.h"
 
 namespace weft::cuda {

@@ -8,11 +8,11 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
 #include "kernels/cuda/lib/head_rotation_plan.h"
 #include "kernels/cuda/lib/pages.h"
+#include "kernels/cuda/lib/run_call.h"
 #include "kernels/registry.h"
 
 namespace weft::cuda {

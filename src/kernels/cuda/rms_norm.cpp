@@ -4,11 +4,12 @@
 
 #include <fmt/core.h>
 
-#include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
+#include "kernels/cuda/lib/mathematics.h"
 #include "kernels/cuda/lib/row_launch.h"
-#include "kernels/cuda/lib/two_forms.h"
+#include "kernels/cuda/lib/run_call.h"
+#include "kernels/registry.h"
 
 namespace weft::cuda {
 namespace {
@@ -123,8 +124,6 @@ void run(const Norm& norm, Mathematics mathematics, const KernelCall& call) {
   run_call(kernel, plan_rows(x.size[0]), arguments, call);
 }
 
-}  // namespace
-
 void add_rms_norm(KernelRegistry& registry, Mathematics mathematics) {
   for (const bool adds : {false, true})
     for (const EpilogueRow& epilogue : kEpilogues) {
@@ -139,6 +138,10 @@ void add_rms_norm(KernelRegistry& registry, Mathematics mathematics) {
     }
 }
 
+}  // namespace
 }  // namespace weft::cuda
 
-KERNELS(cuda, rms_norm) { weft::cuda::add_rms_norm(registry, weft::cuda::Mathematics::device); }
+KERNELS(cuda, rms_norm) {
+  using namespace weft::cuda;
+  for (const Mathematics mathematics : kMathematics) add_rms_norm(registry, mathematics);
+}

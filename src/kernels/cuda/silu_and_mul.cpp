@@ -6,11 +6,12 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
+#include "kernels/cuda/lib/mathematics.h"
 #include "kernels/cuda/lib/row_launch.h"
-#include "kernels/cuda/lib/two_forms.h"
+#include "kernels/cuda/lib/run_call.h"
+#include "kernels/registry.h"
 
 namespace weft::cuda {
 namespace {
@@ -68,8 +69,6 @@ constexpr std::array kOps = {SiluOp{SiluEpilogue::plain, "silu_and_mul"},
                              SiluOp{SiluEpilogue::static_fp8, "silu_and_mul_static_scaled_fp8_quant"},
                              SiluOp{SiluEpilogue::fp4, "silu_and_mul_scaled_fp4_quant"}};
 
-}  // namespace
-
 void add_silu_and_mul(KernelRegistry& registry, Mathematics mathematics) {
   for (const SiluOp& row : kOps) {
     const SiluEpilogue epilogue = row.epilogue;
@@ -83,6 +82,10 @@ void add_silu_and_mul(KernelRegistry& registry, Mathematics mathematics) {
   }
 }
 
+}  // namespace
 }  // namespace weft::cuda
 
-KERNELS(cuda, silu_and_mul) { weft::cuda::add_silu_and_mul(registry, weft::cuda::Mathematics::device); }
+KERNELS(cuda, silu_and_mul) {
+  using namespace weft::cuda;
+  for (const Mathematics mathematics : kMathematics) add_silu_and_mul(registry, mathematics);
+}

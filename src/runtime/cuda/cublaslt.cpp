@@ -179,7 +179,7 @@ void CublasltProducts::check_addresses(const LibraryProduct& product) const {
         "a product has both scales or none");
   const auto check_one = [&](const char* name, const void* address) {
     if (reinterpret_cast<std::uintptr_t>(address) % kAlignment != 0)
-      fail_device("[{}] {}: {} must lie at a multiple of {} bytes, but lies at {}; asked {}",
+      fail_device("[{}] {}: {} must be at a multiple of {} bytes, but is at {}; asked {}",
                   driver_.device_name(stream_.device), kLibraryProduct, name, kAlignment, address,
                   product_text(product));
   };

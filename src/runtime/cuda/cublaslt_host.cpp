@@ -268,7 +268,7 @@ CublasStatus destroy(Object* object) {
   return CublasStatus::success;
 }
 
-// Whether the stand-in knows this attribute of a description, with this size.
+// Whether the stand-in supports this attribute of a description, with this size.
 bool is_attribute(int attribute, std::size_t bytes, std::size_t version) {
   switch (attribute) {
     case kDescTransposeA:

@@ -83,7 +83,7 @@ struct FakeSettings {
   // in a host function, ends the process with SIGSEGV.
   bool hides_memory = false;
   bool resets_mend_faults = true;  // false: a device whose kernel failed stays broken, as with driver 580
-  // Tests turn these checks off to show what only they detect (tests/without_check.h).
+  // Tests disable these checks to show what only they detect (tests/without_check.h).
   bool is_late = true;                   // work runs late and in random order, not at once
   bool checks_captures = true;           // calls that captures forbid are refused, not ignored
   std::vector<FakeKernel> kernels = {};  // defined by modules of fake_image

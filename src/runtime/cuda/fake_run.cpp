@@ -226,7 +226,7 @@ Status FakeCalls::check_ptx_version(const FakeImage& image) {
   if (!image.is_ptx || settings_.driver_version == 0 || image.ptx_version <= known) return Status::success;
   return answer(
       Status::unsupported_ptx_version,
-      fmt::format("the image is PTX {}.{}, the driver is for CUDA {} and knows PTX {}.{}", image.ptx_version / 10,
+      fmt::format("the image is PTX {}.{}, the driver is for CUDA {} and reads PTX {}.{}", image.ptx_version / 10,
                   image.ptx_version % 10, cuda_version_text(settings_.driver_version), known / 10, known % 10));
 }
 

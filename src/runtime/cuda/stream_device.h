@@ -47,7 +47,7 @@ class StreamDevice {
   // releases the memory.
   std::shared_ptr<Storage> allocate_host(std::int64_t bytes);
 
-  // DeviceError, `[cuda:0] what must lie in its memory, but lies in ..`, unless the address is in the device's memory
+  // DeviceError, `[cuda:0] what must be in its memory, but is in ..`, unless the address is in the device's memory
   // or in host memory that it shares.
   void check_is_here(const void* address, const std::string& what);
   // Copies a tensor to device memory and waits for the copy.

@@ -1,11 +1,14 @@
 #include "compiler/run/graph_program.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "builtin/context.h"
 #include "builtin/cuda_device.h"
 #include "ir/parse.h"
+#include "ir/print.h"
+#include "tests/cache/cache_case.h"
 #include "tests/thrown_message.h"
 
 namespace weft::graph_program_test {
@@ -127,7 +130,7 @@ TEST(GraphProgram, ADonatedValueThatIsUsedAgainIsRefusedInEachMode) {
         "  return %z, %s\n}",
         context->ops);
     const std::string said = message_of([&] { GraphProgram(*context, graph); });
-    EXPECT_NE(said.find("%x is used again after it was given away"), std::string::npos) << option << said;
+    EXPECT_NE(said.find("%x is used again after it was donated"), std::string::npos) << option << said;
   }
 }
 
@@ -148,6 +151,36 @@ TEST(GraphProgram, CheckReplayComparesEachRunWithTheGraph) {
     const std::vector<Tensor> inputs{halves(3, element)};
     EXPECT_EQ(program.run(inputs).size(), 3u) << "a NaN is the same as any other";
   }
+}
+
+TEST(GraphProgram, APlanFromTheCompileCacheHasARecordToo) {
+  CacheCase files;
+  std::vector<std::string> splits;
+  for (const bool is_filled : {false, true}) {
+    const auto context = context_of("check-replay", "true");
+    context->cache = files.open();
+    GraphProgram program(*context, parse_graph(kDivide, context->ops));
+    EXPECT_EQ(context->cache->counters().hits > 0, is_filled);
+    const std::vector<Tensor> inputs{halves(3, 0x3c00)};
+    EXPECT_EQ(program.run(inputs).size(), 3u) << "the run was compared with the graph of the record";
+    splits.push_back(canonical(*program.record()->split));
+    const FirstTimeWork::Counts compiled = context->first_time_work->counts(FirstTime::compile);
+    EXPECT_EQ(compiled.before_ready == 0, is_filled);
+  }
+  EXPECT_EQ(splits[0], splits[1]);
+}
+
+TEST(GraphProgram, OnlyPlansOfTracedGraphsAreKept) {
+  CacheCase files;
+  for (const auto& [stage, option] : {std::pair("pure", ""), {"traced", "compile-to"}}) {
+    const auto context = context_of(option, "split");
+    context->cache = files.open();
+    const std::string text = fmt::format("graph g(%x: f32[s0, 3]) stage={} {{\n  %y = neg(%x)\n  return %y\n}}", stage);
+    GraphProgram program(*context, parse_graph(text, context->ops));
+    const std::vector<Tensor> inputs{rows_of(2)};
+    EXPECT_EQ(program.run(inputs)[0].as<float>()[1], -2) << stage;
+  }
+  EXPECT_EQ(files.files("plans"), 0u);
 }
 
 TEST(GraphProgram, CheckReplayFailsWhereACompiledPieceIsWrong) {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "kernels/cuda/emulator/run_call.h"
+#include "kernels/cuda/lib/run_call.h"
 #include "kernels/launch_queue.h"
 
 namespace weft::ptx {
@@ -68,7 +68,7 @@ BuiltPtx::BuiltPtx(int architecture) {
   }
 }
 
-void BuiltPtx::run(const std::string& kernel, const cuda::LaunchShape& shape, const void* arguments, std::size_t bytes,
+void BuiltPtx::run(const std::string& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
                    cuda::MemoryMap& memory) {
   const auto found = kernels_.find(kernel);
   CHECK(found != kernels_.end(), "[ptx] no file has kernel {}", kernel);

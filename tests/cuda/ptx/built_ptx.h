@@ -24,7 +24,7 @@ class BuiltPtx {
 
   // The kernels, each with its file.
   const std::map<std::string, std::shared_ptr<Interpreter>>& kernels() const { return kernels_; }
-  void run(const std::string& kernel, const cuda::LaunchShape& shape, const void* arguments, std::size_t bytes,
+  void run(const std::string& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
            cuda::MemoryMap& memory);
   // Names of those that ran.
   std::vector<std::string> used() const;

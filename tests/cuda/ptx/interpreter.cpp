@@ -31,8 +31,8 @@ const Program& Interpreter::program(const std::string& kernel) {
   return programs_.emplace(kernel, decode(module_.kernel(kernel), module_.name())).first->second;
 }
 
-void Interpreter::run(const std::string& kernel, const cuda::LaunchShape& shape, const void* arguments,
-                      std::size_t bytes, cuda::MemoryMap& memory, std::uint64_t instructions) {
+void Interpreter::run(const std::string& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
+                      cuda::MemoryMap& memory, std::uint64_t instructions) {
   const Program& found = program(kernel);
   if (bytes != found.argument_bytes)
     fail_device("[{}] takes {} bytes of arguments, but is given {}", kernel, found.argument_bytes, bytes);

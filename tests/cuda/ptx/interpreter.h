@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/emulator/memory_map.h"
-#include "kernels/cuda/lib/launch.h"
+#include "emulator/memory_map.h"
+#include "kernels/launch_shape.h"
 #include "tests/cuda/ptx/parser.h"
 #include "tests/cuda/ptx/program.h"
 
@@ -33,7 +33,7 @@ class Interpreter {
   // Runs a launch to its end, with `bytes` bytes of arguments. Throws DeviceError with kernel, block, thread and
   // instruction if the kernel is at fault. A launch may execute at most `instructions` instructions of warps; beyond
   // that it is assumed not to end.
-  void run(const std::string& kernel, const cuda::LaunchShape& shape, const void* arguments, std::size_t bytes,
+  void run(const std::string& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
            cuda::MemoryMap& memory, std::uint64_t instructions = std::uint64_t{1} << 32);
 
  private:

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cuda/emulator/approximation.h"
+#include "emulator/approximation.h"
 #include "tests/cuda/ptx/operations.h"
 
 namespace weft::ptx {

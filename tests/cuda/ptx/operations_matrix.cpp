@@ -1,6 +1,6 @@
 // Products of small matrices by a warp; emulator/matrix_product.h has the elements of each lane and the order of sums.
 
-#include "kernels/cuda/emulator/matrix_product.h"
+#include "emulator/matrix_product.h"
 #include "tests/cuda/ptx/operations.h"
 
 namespace weft::ptx {

@@ -4,13 +4,13 @@
 #include <bit>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/checks.h"
+#include "emulator/checks.h"
 
 namespace weft::ptx {
 namespace {
 
 std::uint64_t value_of(Special special, const BlockState& block, std::uint32_t warp, std::uint32_t lane) {
-  const cuda::LaunchShape& shape = block.launch.shape;
+  const LaunchShape& shape = block.launch.shape;
   switch (special) {
     case Special::thread:
       return warp * 32 + lane;
@@ -165,7 +165,7 @@ std::byte* Warp::scratch_access(std::uint32_t lane, Scratch& scratch, const char
     fault(lane, fmt::format("{} byte {} of {} bytes of {} memory", writes ? "writes" : "reads", address, size, name));
   for (std::uint64_t i = address; i < address + bytes; ++i) {
     if (!writes && !scratch.is_written[i] && cuda::is_checked(cuda::EmulatorCheck::shared))
-      fault(lane, fmt::format("reads byte {} of {} memory, which nobody wrote", i, name));
+      fault(lane, fmt::format("reads byte {} of {} memory, which no thread wrote", i, name));
     scratch.is_written[i] = true;
   }
   return scratch.bytes.data() + address;
@@ -200,7 +200,7 @@ std::byte* Warp::access(std::uint32_t lane, Space space, std::uint64_t address, 
       break;
   }
   auto* at = reinterpret_cast<std::byte*>(address);
-  const cuda::LaunchShape& shape = block_.launch.shape;
+  const LaunchShape& shape = block_.launch.shape;
   const std::uint32_t thread = (block_.block_row * shape.blocks + block_.block) * shape.threads + number_ * 32 + lane;
   cuda::MemoryMap& memory = block_.launch.memory;
   const std::string problem = writes ? memory.note_writing(at, bytes, thread) : memory.note_reading(at, bytes, thread);

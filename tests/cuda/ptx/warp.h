@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/emulator/memory_map.h"
-#include "kernels/cuda/lib/launch.h"
+#include "emulator/memory_map.h"
+#include "kernels/launch_shape.h"
 #include "tests/cuda/ptx/program.h"
 
 namespace weft::ptx {
@@ -28,7 +28,7 @@ struct Scratch {
 
 struct Launch {
   const Program& program;
-  const cuda::LaunchShape& shape;
+  const LaunchShape& shape;
   const std::byte* arguments;
   cuda::MemoryMap& memory;
   std::uint64_t instructions_left;

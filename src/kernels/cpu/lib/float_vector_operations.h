@@ -17,7 +17,7 @@ inline Integers wrapping_sum(Integers a, Integers b) {
   return reinterpret_cast<Integers>(reinterpret_cast<Words>(a) + reinterpret_cast<Words>(b));
 }
 
-// 0, 1, 2, ... from a table, which the compiler turns into a constant; of a loop it makes instructions.
+// 0, 1, 2, ... from a table, which the compiler folds to a constant; for a loop it emits instructions.
 constexpr std::int32_t kLaneNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 inline Integers lane_numbers() {
   Integers numbers;

@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "kernels/cuda/emulator/kernel_table.h"
+#include "kernels/cuda/code/kernel_table.h"
 
 namespace weft::cuda {
 namespace {

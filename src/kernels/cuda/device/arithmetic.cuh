@@ -8,7 +8,7 @@
 #if !defined(__CUDACC__)
 #include <cmath>
 
-#include "kernels/cuda/emulator/approximation.h"
+#include "emulator/approximation.h"
 #endif
 
 namespace weft::cuda {

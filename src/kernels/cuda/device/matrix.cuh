@@ -8,7 +8,7 @@
 #include "kernels/cuda/device/elements.cuh"
 
 #if !defined(__CUDACC__)
-#include "kernels/cuda/emulator/matrix_product.h"
+#include "emulator/matrix_product.h"
 #endif
 
 namespace weft::cuda {

@@ -64,8 +64,8 @@ WEFT_DEVICE bool holds_in_any_lane(bool holds) { return __any_sync(kWholeWarp, h
 #include <bit>
 #include <span>
 
-#include "kernels/cuda/emulator/thread.h"
-#include "kernels/cuda/lib/launch.h"
+#include "emulator/emulated_kernel.h"
+#include "emulator/thread.h"
 
 #define WEFT_HOUSE_KERNELS
 #define WEFT_DEVICE inline

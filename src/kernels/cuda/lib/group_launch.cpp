@@ -35,8 +35,8 @@ void check_sides(const char* kernel, std::int64_t rows, std::int64_t columns) {
 
 void check_aligned(const char* kernel, const char* what, const void* address, std::uintptr_t bytes) {
   const auto number = reinterpret_cast<std::uintptr_t>(address);
-  USER_CHECK(number != 0 && number % bytes == 0, "[{}] {} must lie at a multiple of {} bytes, but lies at {:#x}",
-             kernel, what, bytes, number);
+  USER_CHECK(number != 0 && number % bytes == 0, "[{}] {} must be at a multiple of {} bytes, but is at {:#x}", kernel,
+             what, bytes, number);
 }
 
 }  // namespace weft::cuda

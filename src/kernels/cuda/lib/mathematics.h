@@ -3,8 +3,8 @@
 // The two forms of kernels that compute an exponential or reduce a row. Built with reference math (tensor/house_math.h)
 // a kernel has the bits of every other device. With the device's own functions and order of sums it takes about a third
 // of the instructions, and a code may differ by one step, a value by its last places (apps/device_check/difference.h
-// has the bounds). Each form has a provider of its own, with the same names of ops (two_forms.h);
-// builtin/default_priorities.h decides which is first. A kernel with a single form belongs to provider cuda.
+// has the bounds). Each form has a provider of its own for the same ops; builtin/default_priorities.h decides which is
+// first. A kernel with a single form belongs to provider cuda.
 
 #include <array>
 #include <cstdint>

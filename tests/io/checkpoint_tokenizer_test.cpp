@@ -1,0 +1,99 @@
+// What a Checkpoint reads for text: vocabulary, chat templates and the configuration of generation.
+
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/io/checkpoint_parts.h"
+
+namespace weft::checkpoint_tokenizer_test {
+
+using namespace checkpoint_parts;
+
+TEST(CheckpointTokenizer, ReadsTokenizerAndTemplatesOfAGgufFile) {
+  const TemporaryFolder folder;
+  write(folder / "tiny.gguf", tiny_gguf().bytes());
+  const auto checkpoint = Checkpoint::open(folder / "tiny.gguf");
+  const auto vocabulary = checkpoint.vocabulary();
+  EXPECT_EQ(vocabulary.tokens.size(), 6U);
+  EXPECT_EQ(vocabulary.merges.size(), 1U);
+  EXPECT_EQ(vocabulary.bos, 4);
+  EXPECT_EQ(vocabulary.eos, 5);
+  EXPECT_EQ(checkpoint.chat_template(), "{{ messages }}");
+  EXPECT_EQ(checkpoint.chat_template("tools"), "{{ tools }}");
+  EXPECT_EQ(checkpoint.chat_template("other"), std::nullopt);
+  EXPECT_EQ(checkpoint.chat_template_names(), std::vector<std::string>{"tools"});
+  EXPECT_THROW(checkpoint.folder_file("config.json"), InternalError);
+}
+
+TEST(CheckpointTokenizer, ReadsTheTokenizerOfAFolder) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  folder.add("tokenizer.json", kTokenizer);
+  const auto plain = Checkpoint::open(folder.path()).vocabulary();
+  EXPECT_EQ(plain.tokens.size(), 6U);
+  EXPECT_EQ(plain.bos, 4);
+  EXPECT_EQ(plain.eos, 5);
+  EXPECT_EQ(plain.end_of_generation, std::vector<int>{5});
+  folder.add("generation_config.json", R"({"eos_token_id": [2, 5]})");
+  folder.add("tokenizer_config.json",
+             R"({"bos_token": {"content": "c"}, "eos_token": "<s>", "pad_token": "</s>", "unk_token": null})");
+  const auto named = Checkpoint::open(folder.path()).vocabulary();
+  EXPECT_EQ(named.bos, 2);
+  EXPECT_EQ(named.eos, 4);
+  EXPECT_EQ(named.padding, 5);
+  EXPECT_EQ(named.end_of_generation, (std::vector<int>{2, 4, 5}));
+  folder.add("generation_config.json", R"({"eos_token_id": 6})");
+  const auto beyond = Checkpoint::open(folder.path()).vocabulary();
+  EXPECT_EQ(beyond.end_of_generation, (std::vector<int>{4, 5})) << "config.json has another";
+  ASSERT_EQ(beyond.warnings.size(), 1U);
+  EXPECT_NE(beyond.warnings[0].find("eos_token_id 6 is left out"), std::string::npos);
+}
+
+TEST(CheckpointTokenizer, FindsTheChatTemplateOfAFolder) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  const auto checkpoint = Checkpoint::open(folder.path());
+  EXPECT_EQ(checkpoint.chat_template(), std::nullopt);
+  folder.add("chat_template.json", R"({"chat_template": "from json"})");
+  EXPECT_EQ(checkpoint.chat_template(), "from json");
+  folder.add("tokenizer_config.json", R"({"chat_template": "from config"})");
+  EXPECT_EQ(checkpoint.chat_template(), "from config");
+  EXPECT_EQ(checkpoint.chat_template("tools"), std::nullopt);
+  folder.add("tokenizer_config.json", R"({"chat_template": [{"name": "tools", "template": "T"},
+      {"name": "default", "template": "D"}]})");
+  EXPECT_EQ(checkpoint.chat_template(), "D");
+  EXPECT_EQ(checkpoint.chat_template("tools"), "T");
+  EXPECT_EQ(checkpoint.chat_template_names(), std::vector<std::string>{"tools"});
+  std::filesystem::create_directory(folder / "additional_chat_templates");
+  folder.add("additional_chat_templates/rag.jinja", "R");
+  EXPECT_EQ(checkpoint.chat_template("rag"), "R");
+  EXPECT_EQ(checkpoint.chat_template("../chat_template"), std::nullopt);
+  folder.add("chat_template.jinja", "from jinja\n");
+  EXPECT_EQ(checkpoint.chat_template(), "from jinja\n");
+  EXPECT_EQ(checkpoint.chat_template("tools"), "T");
+  folder.add("tokenizer_config.json", R"({"chat_template": 7})");
+  EXPECT_THROW(checkpoint.chat_template("tools"), UserError);
+}
+
+TEST(CheckpointTokenizer, RefusesGenerationConfigsOutOfBounds) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  const auto checkpoint = Checkpoint::open(folder.path());
+  for (const auto text :
+       {R"({"temperature": -1})", R"({"temperature": "1"})", R"({"top_p": 1.5})", R"({"top_k": -2})",
+        R"({"repetition_penalty": 0})", R"({"top_k": 1.5})", R"({"num_beams": 4})", R"({"do_sample": 1})", "[]", ""}) {
+    folder.add("generation_config.json", text);
+    EXPECT_THROW(checkpoint.generation_config(), UserError) << text;
+  }
+  folder.add("generation_config.json", R"({"temperature": "1", "top_k": 50.0, "mine": 1})");
+  const std::vector<std::string_view> overridden = {"temperature"};
+  const auto config = checkpoint.generation_config(overridden);
+  EXPECT_EQ(config.temperature, std::nullopt);
+  EXPECT_EQ(config.top_k, 50);
+  EXPECT_EQ(config.unknown_keys, std::vector<std::string>{"mine"});
+}
+
+}  // namespace weft::checkpoint_tokenizer_test
