@@ -148,10 +148,12 @@ class LlamaBuilder : public Builder {
     return make_("cos_sin_cache",
                  Meta::tensor(DType::f32, {facts.config.context_length, facts.config.rope.rotary_dim}));
   }
-  bool can_merge(const std::vector<std::string>&) const override { return true; }
+  bool can_merge(const std::vector<std::string>&) override { return true; }
   const QuantizationConfig* quantization(const std::vector<std::string>&) const override { return nullptr; }
   void enter_layer(int) override {}
-  std::string key(const std::string& name, int layer) const override { return model_.key(name, false, layer); }
+  std::string key(const std::string& name, int layer) const override {
+    return model_.key(name, CheckpointFormat::hugging_face, layer);
+  }
   WeightRole vector_role(const std::string&) const override { return WeightRole::vector; }
 
  private:

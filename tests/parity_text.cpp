@@ -4,10 +4,9 @@
 
 #include <fmt/core.h>
 
-#include "apps/cli/conversation.h"
 #include "base/error.h"
 #include "base/utf8.h"
-#include "io/chat_template.h"
+#include "engine/conversation.h"
 #include "io/detokenizer.h"
 #include "tests/parity.h"
 

@@ -109,11 +109,12 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
     for (int layer = 0; layer < (weight.is_per_layer() ? config_.layer_count : 1); ++layer) {
       const std::vector<std::int64_t> shape = weight.shape(config_, layer);
       if (shape.empty()) continue;
-      const std::string name = model.key(weight.name, false, layer);
+      const std::string name = model.key(weight.name, CheckpointFormat::hugging_face, layer);
       weights_.emplace_back(name, random_weight(shape, seed * 1000 + weights_.size()));
-      gguf_names_[name] = model.key(weight.name, true, layer);
+      gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, layer);
       if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
-      if (weight.is_one_plus) one_plus_.insert(name);
+      if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
+        one_plus_.insert(name);
     }
   }
 }
@@ -271,11 +272,11 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
 testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
   testing::GgufBytes file;
   add_metadata(file);
-  const bool permutes = facts_.rotary.rotates_neighbours_in_gguf && !facts_.rotary.rotates_neighbours;
   for (const auto& [name, weight] : weights_) {
     const bool is_vector = weight.meta.rank() == 1;
     const auto heads = heads_.find(name);
-    Tensor tensor = permutes && heads != heads_.end() ? neighbours_from_halves(weight, heads->second) : weight;
+    const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();
+    Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;
     if (one_plus_.contains(name)) tensor = one_plus(tensor);
     const DType stored = is_vector ? DType::f32 : dtype;
     std::vector<std::uint64_t> extents;

@@ -43,6 +43,14 @@ std::vector<std::string> take_options(Options& options, const std::vector<std::s
   return rest;
 }
 
+// Prints which requested options have an effect on functions of weft::compile alone.
+void print_options_of_functions(const VerbCall& call) {
+  for (const auto& [name, reason] : {std::pair("cc.dynamic_shapes_config.type", "no model branches on a size"),
+                                     {"check-retrace", "--evaluate-guards is what traces a model again"}})
+    if (call.options.requested.contains(name))
+      call.err << "weft: [" << name << "] has no effect in this run: " << reason << "\n";
+}
+
 int run_verb(const std::string& name, const Verb& verb, std::vector<std::string> words, VerbCall& call) {
   for (std::string& word : words)
     for (const auto& [short_form, long_form] : verb.respelled)
@@ -56,6 +64,7 @@ int run_verb(const std::string& name, const Verb& verb, std::vector<std::string>
     if (verb.takes_options) call.out << "Every option of 'weft dump options' may be given, too.\n";
     return 0;
   }
+  print_options_of_functions(call);
   return body();
 }
 

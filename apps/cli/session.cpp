@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMaxPromptBytes = 64u << 20;
 
-// Flags, and the keys of generation_config.json that they override.
+// Flags and the keys of generation_config.json that they override.
 constexpr std::pair<const char*, const char*> kConfiguredFlags[] = {{"--temp", "temperature"},
                                                                     {"--top-k", "top_k"},
                                                                     {"--top-p", "top_p"},
@@ -48,6 +48,10 @@ std::string ModelArgument::path(const VerbCall& call) const {
              "[{}] is an artifact, which complete, chat, logits, explain and bench model take; name its model here",
              quote(name, 1000));
   return resolve_model(name, call.options, call.environment);
+}
+
+ModelRequest ModelArgument::request(const VerbCall& call) const {
+  return {.name = name, .checkpoint = checkpoint, .options = call.options, .environment = call.environment};
 }
 
 Checkpoint ModelArgument::open(const VerbCall& call) const {
@@ -97,30 +101,18 @@ void SamplingArguments::declare(Flags& app) {
   app.flag("--ignore-eos", given.ignore_end, "Go on after end-of-text tokens.");
 }
 
-SamplingParameters SamplingArguments::resolve(const Checkpoint& checkpoint, const Log& log) const {
-  const bool is_read = generation_config == "auto";
-  USER_CHECK(is_read || generation_config == "none" || generation_config == "vllm",
+SamplingRequest SamplingArguments::request() const {
+  SamplingRequest request{.parameters = given, .given = {}, .reads_generation_config = generation_config == "auto"};
+  USER_CHECK(request.reads_generation_config || generation_config == "none" || generation_config == "vllm",
              "[--generation-config] must be auto or none, but is {}", quote(generation_config));
-  SamplingParameters parameters = given;
-  if (is_read) {
-    // A key that a flag overrides is not looked at: whatever is wrong with it, the model runs.
-    std::vector<std::string_view> overridden;
-    for (const auto& [flag, key] : kConfiguredFlags)
-      if (flags->given(flag)) overridden.push_back(key);
-    const GenerationConfig config = checkpoint.generation_config(overridden);
-    log_unknown_keys(log, checkpoint.path() + "/generation_config.json", config.unknown_keys);
-    const SamplingParameters configured = sampling_of(config);
-    const auto take = [&](const char* flag, auto SamplingParameters::*field) {
-      if (!flags->given(flag)) parameters.*field = configured.*field;
-    };
-    take("--temp", &SamplingParameters::temperature);
-    take("--top-k", &SamplingParameters::top_k);
-    take("--top-p", &SamplingParameters::top_p);
-    take("--min-p", &SamplingParameters::min_p);
-    take("--repeat-penalty", &SamplingParameters::repetition_penalty);
-  }
-  parameters.check();
-  return parameters;
+  for (const auto& [flag, key] : kConfiguredFlags)
+    if (flags->given(flag)) request.given.emplace_back(key);
+  return request;
+}
+
+void declare_chat_template(Flags& flags, std::string& given) {
+  flags.option("--chat-template,--template", given,
+               "The name of one of the model's templates, or a Jinja file, instead of the one that fits.");
 }
 
 std::vector<int> parse_token_ids(const std::string& text, const std::string& what) {
@@ -142,35 +134,18 @@ std::string read_standard_input(const VerbCall& call, const std::string& what) {
   return text;
 }
 
-std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences,
-                                      std::optional<CpuFeatures> target) {
-  OpenedContext opened = open_context(call.options, target);
-  for (const std::string& note : opened.notes) call.err << "weft: " << note << "\n";
-  // Options of weft::compile.
-  for (const auto& [name, reason] : {std::pair("cc.dynamic_shapes_config.type", "no model branches on a size"),
-                                     {"check-retrace", "--evaluate-guards is what traces a model again"}})
-    if (call.options.requested.contains(name))
-      call.err << "weft: [" << name << "] has no effect in this run: " << reason << "\n";
-  if (differences != nullptr) *differences = std::move(opened.differences);
-  return opened.context;
+NoteFunction notes_to(const VerbCall& call) {
+  return [&err = call.err](const std::string& sentence) { err << "weft: " << sentence << "\n"; };
 }
 
-OpenedModel open_model(const VerbCall& call, const ModelArgument& model, std::vector<OptionDifference>* differences,
-                       Stopwatch* watch) {
-  const auto lap = [&](const char* name) {
-    if (watch != nullptr) watch->lap(name);
-  };
-  lap("options");
-  OpenedModel opened = open_model(model.name, model.checkpoint, call.options, call.environment, [&](Options options) {
-    VerbCall with_options = call;
-    with_options.options = std::move(options);
-    auto context = open_context(with_options, differences);
-    if (watch != nullptr) show_laps(*watch, context->timeline, "start");
-    lap("context");
-    return context;
-  });
-  lap("checkpoint");
-  return opened;
+void print_notes(std::span<const std::string> notes, std::ostream& err) {
+  for (const std::string& note : notes) err << "weft: " << note << "\n";
+}
+
+std::shared_ptr<Context> open_context(const VerbCall& call, std::optional<CpuFeatures> target) {
+  OpenedContext opened = open_context(call.options, target);
+  print_notes(opened.notes, call.err);
+  return opened.context;
 }
 
 void check_host_is_measured(const Context& context, const std::string& verb) {
@@ -185,26 +160,7 @@ void print_emulated(const Context& context, std::ostream& err) {
                        device_text(context.device.id));
 }
 
-void print_notes(const ModelRunner& runner, std::ostream& err) {
-  for (const std::string& note : runner.notes()) err << "weft: " << note << "\n";
-}
-
-void print_warnings(const Vocabulary& vocabulary, std::ostream& err, const std::vector<std::string>& notes) {
-  for (const std::string& warning : vocabulary.warnings) {
-    const std::string sentence = warning.substr(warning.find("] ") + 1);  // without the file
-    const auto says_it = [&](const std::string& note) { return note.ends_with(sentence); };
-    if (std::none_of(notes.begin(), notes.end(), says_it)) err << "weft: " << warning << "\n";
-  }
-}
-
-std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {
-  Stopwatch watch = call.watch;
-  OpenedModel opened = open_model(call, model, nullptr, &watch);
-  auto engine = std::make_unique<Engine>(opened.context, std::move(opened.checkpoint), make_model_registry(), &watch);
-  print_notes(engine->runner(), call.err);
-  if (engine->has_tokenizer()) print_warnings(engine->tokenizer().vocabulary(), call.err, engine->runner().notes());
-  return engine;
-}
+const char* reason_text(FinishReason reason) { return reason == FinishReason::stop ? "stop" : "length"; }
 
 double log_sum_exp(std::span<const float> logits) {
   const double largest = *std::max_element(logits.begin(), logits.end());

@@ -1,15 +1,15 @@
 #pragma once
 
-// Verbs that take a model share these: the MODEL argument, prompts from flags, files or standard input, and opening an
-// engine.
+// Verbs that take a model share these: the MODEL argument, prompts from flags, files or standard input, the flags of
+// sampling, and the lines that are printed for the user.
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "apps/cli/verb.h"
-#include "engine/engine.h"
 #include "engine/open_model.h"
-#include "options/effective_options.h"
+#include "engine/sampling_request.h"
 
 namespace weft {
 
@@ -23,6 +23,8 @@ struct ModelArgument {
   void declare_to_run(Flags& flags);
   // Throws UserError if the model does not exist, or if it is an artifact.
   std::string path(const VerbCall& call) const;
+  // For open_model() and open_engine().
+  ModelRequest request(const VerbCall& call) const;
   // Opens the checkpoint in the format of --load-format.
   Checkpoint open(const VerbCall& call) const;
 };
@@ -37,16 +39,17 @@ struct PromptArgument {
   std::string read(const VerbCall& call) const;
 };
 
-// Reads --temp, --top-k ... into SamplingParameters. Parameters that are not given come from the model's generation
-// config.
+// The flags --temp, --top-k ...
 struct SamplingArguments {
   SamplingParameters given;
   std::string generation_config = "auto";
   Flags* flags = nullptr;
   void declare(Flags& app);
-  // Unknown keys of the generation config are reported in the context's log.
-  SamplingParameters resolve(const Checkpoint& checkpoint, const Log& log) const;
+  SamplingRequest request() const;
 };
+
+// Declares --chat-template NAME|FILE.
+void declare_chat_template(Flags& flags, std::string& given);
 
 // Parses a JSON list of token ids. Throws a UserError that names `[what]` for anything else.
 std::vector<int> parse_token_ids(const std::string& text, const std::string& what);
@@ -54,25 +57,22 @@ std::vector<int> parse_token_ids(const std::string& text, const std::string& wha
 // Reads all of standard input. Throws a UserError that names `[what]` if it is longer than a prompt may be.
 std::string read_standard_input(const VerbCall& call, const std::string& what);
 
-// Opens a Context with the effective options. Prints to `err` which options differ from the request and which have no
-// effect.
-std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences = nullptr,
-                                      std::optional<CpuFeatures> target = {});
+// Prints each sentence as a line on the verb's `err`.
+NoteFunction notes_to(const VerbCall& call);
+void print_notes(std::span<const std::string> notes, std::ostream& err);
+
+// Opens a Context with the verb's options for a verb without a model to run, and prints the notes on them.
+std::shared_ptr<Context> open_context(const VerbCall& call, std::optional<CpuFeatures> target = {});
 
 // Throws UserError, `[verb] measures calls by the host's clock, ..`, if the context's device does not run calls on the
 // host.
 void check_host_is_measured(const Context& context, const std::string& verb);
 
-// Opens the model that a verb runs, in a Context as above. If `watch` is not null, it receives the laps.
-OpenedModel open_model(const VerbCall& call, const ModelArgument& model,
-                       std::vector<OptionDifference>* differences = nullptr, Stopwatch* watch = nullptr);
-// Prints the effects of the options on the opened model.
-void print_notes(const ModelRunner& runner, std::ostream& err);
-// Prints which parts of the tokenizer's files are ignored, except those that `notes` already mentions.
-void print_warnings(const Vocabulary& vocabulary, std::ostream& err, const std::vector<std::string>& notes = {});
 // On a fake device, prints that the times are those of the host that emulates it.
 void print_emulated(const Context& context, std::ostream& err);
-std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
+
+// Returns "stop" or "length".
+const char* reason_text(FinishReason reason);
 
 // Prints the closing lines: prompt and generation rate, peak memory, and the graphs that were captured after the engine
 // was ready, if any.

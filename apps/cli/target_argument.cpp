@@ -25,7 +25,7 @@ void TargetArgument::declare(Flags& flags) {
 std::shared_ptr<Context> TargetArgument::open_context(VerbCall& call) const {
   const std::optional<CpuFeatures> target = features_of(given);
   if (target) set_option(call.options, "cpu-features", cpu_features_text(*target), "--target");
-  auto context = weft::open_context(call, nullptr, target);
+  auto context = weft::open_context(call, target);
   const DeviceDescription& device = context->device;
   USER_CHECK(device.features <= device.host || context->options.tuning_budget == 0,
              "[--tuning-budget] what {} code takes cannot be measured here: this host has {}",

@@ -1,6 +1,7 @@
 #include <chrono>
 
 #include "capi/handles.h"
+#include "engine/sampling_request.h"
 
 namespace weft {
 namespace {
@@ -44,7 +45,7 @@ SamplingParameters sampling_from_caller(const weft_sampling& given) {
 }
 
 SamplingParameters sampling_of_model(Engine& engine) {
-  return sampling_of(engine.runner().checkpoint().generation_config());
+  return sampling_parameters({}, engine.runner().checkpoint(), engine.context().log);
 }
 
 int64_t finish_for_caller(FinishReason reason) {

@@ -1,5 +1,3 @@
-#include "builtin/context.h"
-#include "builtin/models.h"
 #include "capi/handles.h"
 #include "engine/open_model.h"
 
@@ -11,12 +9,10 @@ int weft_model_open(weft_context* context, const char* path_or_name, weft_model*
     weft::given(model, name, "model") = nullptr;
     weft::given(context, name, "context");
     const std::string wanted = weft::given_text(path_or_name, name, "path_or_name");
-    weft::OpenedModel opened =
-        weft::open_model(wanted, "", weft::options_of(*context), weft::process_environment(),
-                         [](weft::Options options) { return weft::make_context(std::move(options)); });
     auto made = std::make_unique<weft_model>();
+    // The notes on the options are those of the context.
     made->engine =
-        std::make_unique<weft::Engine>(opened.context, std::move(opened.checkpoint), weft::make_model_registry());
+        weft::open_engine({.name = wanted, .options = weft::options_of(*context)}, [](const std::string&) {});
     *model = made.release();
   });
 }

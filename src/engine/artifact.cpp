@@ -345,8 +345,10 @@ void Artifact::check(const Context& context, const Checkpoint& checkpoint) const
   USER_CHECK(difference.empty(), "[{}] was compiled for {}, in {}", where, difference, quote(checkpoint.path(), 1000));
 }
 
-std::shared_ptr<const PlanSource> Artifact::plans() const {
-  return std::make_shared<const PlanSource>(PlanSource{.name = quote(path_, 1000), .graphs = manifest_.graphs});
+void Artifact::load_plans(Context& context, const Checkpoint& checkpoint) const {
+  check(context, checkpoint);
+  context.stored_plans =
+      std::make_shared<const PlanSource>(PlanSource{.name = quote(path_, 1000), .graphs = manifest_.graphs});
 }
 
 }  // namespace weft

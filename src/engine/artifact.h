@@ -80,12 +80,13 @@ class Artifact {
   // one in the artifact's folder; else the built-in model. UserError where none is found, or where it is no checkpoint.
   Checkpoint open_checkpoint(const std::string& given, const Options& options,
                              const EnvironmentLookup& environment) const;
-  // UserError, with both values, unless the Context and the checkpoint are those that the artifact was compiled for.
-  void check(const Context& context, const Checkpoint& checkpoint) const;
-  // The Plans, for a Context that passed check().
-  std::shared_ptr<const PlanSource> plans() const;
+  // Sets the Context's Plans. UserError, with both values, unless the Context and the checkpoint are those that the
+  // artifact was compiled for.
+  void load_plans(Context& context, const Checkpoint& checkpoint) const;
 
  private:
+  void check(const Context& context, const Checkpoint& checkpoint) const;
+
   std::string path_;
   ArtifactManifest manifest_;
   std::map<std::string, FilePart> weights_;  // by file name

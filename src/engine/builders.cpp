@@ -4,14 +4,20 @@
 
 namespace weft {
 
-ModelBuilder::ModelBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf)
-    : Builder(facts), weights_(weights), model_(model), is_gguf_(is_gguf) {
+ModelBuilder::ModelBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights)
+    : Builder(facts), weights_(weights), model_(model) {
   has_separate_head = !facts.config.tie_word_embeddings;
 }
 
-TraceBuilder::TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf,
-                           Trace& trace, const Bindings& sizes)
-    : ModelBuilder(facts, model, weights, is_gguf), trace_(trace), sizes_(sizes.begin(), sizes.end()) {}
+WeightRole ModelBuilder::vector_role(const std::string& weight_name) const {
+  const ModelWeight& weight = model_.weight(weight_name);
+  if (weight.less_one_in.empty()) return WeightRole::vector;
+  return weight.is_less_one_in(facts.config.format) ? WeightRole::one_plus : WeightRole::exact;
+}
+
+TraceBuilder::TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, Trace& trace,
+                           const Bindings& sizes)
+    : ModelBuilder(facts, model, weights), trace_(trace), sizes_(sizes.begin(), sizes.end()) {}
 
 Value TraceBuilder::input(const std::string& name, const Meta& meta) {
   Meta given = meta;

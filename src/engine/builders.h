@@ -14,27 +14,24 @@ namespace weft {
 
 class ModelBuilder : public Builder {
  public:
-  ModelBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf);
+  ModelBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights);
   bool can_merge(const std::vector<std::string>& keys) override { return weights_.can_merge(keys); }
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const override {
     return weights_.quantization(keys);
   }
   std::string key(const std::string& weight_name, int layer = -1) const override {
-    return model_.key(weight_name, is_gguf_, layer);
+    return model_.key(weight_name, facts.config.format, layer);
   }
   bool has(const std::string& weight_name, int layer = -1) const override {
     return model_.has(weight_name, facts.config, layer);
   }
-  WeightRole vector_role(const std::string& weight_name) const override {
-    return model_.weight(weight_name).is_one_plus ? WeightRole::one_plus : WeightRole::vector;
-  }
+  WeightRole vector_role(const std::string& weight_name) const override;
 
  protected:
   Weights& weights_;
 
  private:
   const ModelDefinition& model_;
-  bool is_gguf_;
 };
 
 // A param of the traced graph and where its tensor comes from.
@@ -47,7 +44,7 @@ struct TracedParam {
 class TraceBuilder : public ModelBuilder {
  public:
   // `sizes`: numbers that replace symbols.
-  TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf, Trace& trace,
+  TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, Trace& trace,
                const Bindings& sizes = {});
 
   Value input(const std::string& name, const Meta& meta) override;
@@ -69,9 +66,9 @@ using LinearObserver = std::function<void(const std::vector<std::string>& keys, 
 
 class EagerBuilder : public ModelBuilder {
  public:
-  EagerBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf,
-               EagerEvaluator& evaluator, std::map<std::string, Tensor> inputs)
-      : ModelBuilder(facts, model, weights, is_gguf), evaluator_(evaluator), inputs_(std::move(inputs)) {}
+  EagerBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, EagerEvaluator& evaluator,
+               std::map<std::string, Tensor> inputs)
+      : ModelBuilder(facts, model, weights), evaluator_(evaluator), inputs_(std::move(inputs)) {}
 
   LinearObserver observer;  // may be empty
 

@@ -24,15 +24,15 @@ DType dtype_named(const std::string& text) {
 }
 
 // A GGUF file names no dtype of the residual stream.
-DType default_dtype(const Checkpoint& checkpoint, const ModelConfig& config, DeviceType device) {
-  return checkpoint.is_gguf() && device != DeviceType::cpu ? DType::bf16 : config.dtype;
+DType default_dtype(const ModelConfig& config, DeviceType device) {
+  return config.format == CheckpointFormat::gguf && device != DeviceType::cpu ? DType::bf16 : config.dtype;
 }
 
 // The dtype of KV pages is the model's dtype. A GGUF file shows it by how its weights are stored: f16 is enough for
 // block formats, which have fewer than 16 bits for a number.
 DType default_pages(const Checkpoint& checkpoint, const ModelDefinition& model, DType dtype) {
   if (!checkpoint.is_gguf()) return dtype;
-  const TensorEntry* keys = checkpoint.find(model.key("attn_k", true, 0));
+  const TensorEntry* keys = checkpoint.find(model.key("attn_k", CheckpointFormat::gguf, 0));
   if (keys == nullptr || is_block(keys->tensor.meta.dtype)) return DType::f16;
   return keys->tensor.meta.dtype == DType::f32 ? dtype : keys->tensor.meta.dtype;
 }
@@ -42,7 +42,7 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
   ModelFacts facts;
   facts.config = checkpoint.config(model.facts);
   const ModelConfig& config = facts.config;
-  facts.dtype = options.dtype == "auto" ? default_dtype(checkpoint, config, device) : dtype_named(options.dtype);
+  facts.dtype = options.dtype == "auto" ? default_dtype(config, device) : dtype_named(options.dtype);
   facts.fast = options.activation_precision == "fast";
   facts.scales_by_group = device != DeviceType::cpu;
   const DType pages = facts.fast ? default_pages(checkpoint, model, facts.dtype) : DType::f32;
@@ -111,7 +111,7 @@ void ModelCompiler::check_checkpoint() {
 }
 
 ModelGraph ModelCompiler::trace(const char* name, const std::function<Values(Builder&)>& function) const {
-  const TracedModel traced{context_->ops, facts_, definition_, *weights_, checkpoint_.is_gguf(), max_tokens_};
+  const TracedModel traced{context_->ops, facts_, definition_, *weights_, max_tokens_};
   TracedGraph graph = trace_graph(traced, name, function);
   ModelGraph made;
   if (context_->options.evaluate_guards) made.guards = evaluate_guards(traced, graph, function);

@@ -317,14 +317,14 @@ Tensor ModelRunner::step_eager(const StepInput& input) {
       {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {"batch", input.batch}};
   for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
   EagerEvaluator evaluator(*context_, model_->forward().ranges[range_of(model_->forward().ranges, input.rows())]);
-  EagerBuilder builder(facts(), model_->definition(), weights(), checkpoint().is_gguf(), evaluator, std::move(inputs));
+  EagerBuilder builder(facts(), model_->definition(), weights(), evaluator, std::move(inputs));
   builder.observer = linear_observer_;
   const Values results = model_->definition().forward(builder);
   hidden_ = results[0].tensor();
   if (input.logit_row_count() == 0) return no_logits_;
   EagerEvaluator head_evaluator(*context_,
                                 model_->head().ranges[range_of(model_->head().ranges, input.logit_row_count())]);
-  EagerBuilder head(facts(), model_->definition(), weights(), checkpoint().is_gguf(), head_evaluator,
+  EagerBuilder head(facts(), model_->definition(), weights(), head_evaluator,
                     {{"hidden", results[0].tensor()}, {"rows", input.logit_rows}});
   return model_->definition().head(head)[0].tensor();
 }

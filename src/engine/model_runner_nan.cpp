@@ -35,12 +35,11 @@ std::string ModelRunner::find_nan_by_op(const StepInput& input) {
     return graph.ranges[range_of(graph.ranges, rows)];
   };
   NanFinder finder(*context_, range(model_->forward(), input.rows()));
-  NanFindingBuilder builder(facts(), model_->definition(), weights(), checkpoint().is_gguf(), finder,
-                            std::move(inputs));
+  NanFindingBuilder builder(facts(), model_->definition(), weights(), finder, std::move(inputs));
   const Values results = model_->definition().forward(builder);
   NanFinder head_finder(*context_, range(model_->head(), input.logit_row_count()));
   head_finder.enter("in the head");
-  NanFindingBuilder head(facts(), model_->definition(), weights(), checkpoint().is_gguf(), head_finder,
+  NanFindingBuilder head(facts(), model_->definition(), weights(), head_finder,
                          {{"hidden", results[0].tensor()}, {"rows", input.logit_rows}});
   model_->definition().head(head);
   return finder.first().empty() ? head_finder.first() : finder.first();

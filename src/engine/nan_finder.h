@@ -52,9 +52,9 @@ class NanFinder : public EagerEvaluator {
 // Runs model code over a NanFinder and reports the current layer to it.
 class NanFindingBuilder : public EagerBuilder {
  public:
-  NanFindingBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf,
-                    NanFinder& finder, std::map<std::string, Tensor> inputs)
-      : EagerBuilder(facts, model, weights, is_gguf, finder, std::move(inputs)), finder_(finder) {}
+  NanFindingBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, NanFinder& finder,
+                    std::map<std::string, Tensor> inputs)
+      : EagerBuilder(facts, model, weights, finder, std::move(inputs)), finder_(finder) {}
   void enter_layer(int layer) override {
     finder_.enter(layer < 0 ? "outside the layers" : "in layer " + std::to_string(layer));
   }

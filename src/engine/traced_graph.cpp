@@ -6,7 +6,7 @@ TracedGraph trace_graph(const TracedModel& model, const char* name, const std::f
                         const Bindings& sizes) {
   TracedGraph traced{.graph = std::make_shared<Graph>(name, Stage::traced)};
   Trace trace(model.ops, *traced.graph);
-  TraceBuilder builder(model.facts, model.definition, model.weights, model.is_gguf, trace, sizes);
+  TraceBuilder builder(model.facts, model.definition, model.weights, trace, sizes);
   trace.finish(function(builder));
   traced.params = builder.params();
   traced.branches = trace.branches();

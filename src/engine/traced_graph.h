@@ -19,7 +19,6 @@ struct TracedModel {
   const ModelFacts& facts;
   const ModelDefinition& definition;
   Weights& weights;
-  bool is_gguf = false;
   std::int64_t max_tokens = 0;  // the upper bound of the symbols
 };
 

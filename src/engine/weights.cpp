@@ -42,6 +42,10 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return result;
 }
 
+void add_one(Tensor& tensor) {
+  for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i) tensor.as<float>()[i] += 1;
+}
+
 }  // namespace
 
 Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts)
@@ -197,14 +201,6 @@ Tensor Weights::joined_vectors(const std::vector<std::string>& keys) const {
   return result;
 }
 
-// GGUF files hold the sum: llama.cpp's converter adds the one.
-Tensor Weights::sum_with_one(const std::string& key) const {
-  Tensor sum = converted(checkpoint_.tensor(key), DType::f32);
-  if (checkpoint_.is_gguf()) return sum;
-  for (std::int64_t i = 0; i < element_count(sum.meta.shape).number(); ++i) sum.as<float>()[i] += 1;
-  return sum;
-}
-
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
   if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
@@ -239,7 +235,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   if (is_table(role)) return table_meta(role);
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
-  if (role == one_plus) meta.dtype = DType::f32;
+  if (role == exact || role == one_plus) meta.dtype = DType::f32;
   if (const Packing* packing = packing_for(meta, role)) meta.packed = packing->name;
   return meta;
 }
@@ -285,9 +281,14 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (checkpoint_.is_dummy()) return dummy(keys, role);
   if (role == row_scale) return row_scales(keys);
   if (role == scale) return block_scales(keys);
-  CHECK(keys.size() == 1 || role != one_plus, "sums with one are not merged");
+  const bool is_f32 = role == exact || role == one_plus;
+  CHECK(keys.size() == 1 || !is_f32, "vectors of f32 are not merged");
+  if (is_f32) {
+    Tensor numbers = converted(checkpoint_.tensor(keys[0]), DType::f32);
+    if (role == one_plus) add_one(numbers);
+    return numbers;
+  }
   if (role == vector && keys.size() > 1) return joined_vectors(keys);
-  if (role == one_plus) return sum_with_one(keys[0]);
   Meta plain = plain_meta(keys, role);
   if (role == vector && plain.dtype != facts_.dtype) {
     return converted(checkpoint_.tensor(keys[0]), facts_.dtype);

@@ -65,7 +65,6 @@ class Weights {
   Meta row_scale_meta(const std::vector<std::string>& keys) const;
   Tensor row_scales(const std::vector<std::string>& keys) const;
   Tensor joined_vectors(const std::vector<std::string>& keys) const;
-  Tensor sum_with_one(const std::string& key) const;
   bool has_whole_blocks(const std::vector<std::string>& keys) const;
   std::string reason_against_merge(const std::vector<std::string>& keys) const;
   const Packing* packing_for(const Meta& plain, WeightRole role) const;

@@ -1,8 +1,8 @@
 #pragma once
 
 // The facts of an architecture that the reader of a model's files needs: the defaults for keys that the files omit, the
-// keys that only this architecture reads, and what the files leave to the architecture. Each file of src/models defines
-// its own facts.
+// keys that only this architecture reads, what differs between the formats of files, and what the files leave to the
+// architecture. Each file of src/models defines its own facts.
 
 #include <cstdint>
 #include <optional>
@@ -13,6 +13,13 @@
 namespace weft {
 
 struct ModelConfig;
+
+enum class CheckpointFormat : std::uint8_t { hugging_face, gguf };
+
+// Which two elements of a head a rotary position rotates together, if the first r elements are rotated.
+//   halves      i and i + r / 2 (NeoX)
+//   neighbours  2 i and 2 i + 1 (GPT-J; "NORM" in llama.cpp)
+enum class RotaryPairing : std::uint8_t { halves, neighbours };
 
 // The norms of a model: rms divides by the root mean square; layer subtracts the mean before.
 enum class NormKind : std::uint8_t { rms, layer };
@@ -32,11 +39,8 @@ struct WindowFacts {
   std::optional<std::int64_t> period = std::nullopt;
 };
 
-// Rotary positions. Elements of a head are rotated in pairs: an element with the one half the rotary dim after it, or
-// with its neighbour.
+// Which layers have rotary positions, and which.
 struct RotaryFacts {
-  bool rotates_neighbours = false;          // in Hugging Face folders
-  bool rotates_neighbours_in_gguf = false;  // if only in GGUF files, these permute the rows of queries and keys
   // Layers with a window have positions without scaling, and their theta is rope_local_base_freq of config.json and
   // rope.freq_base_swa of GGUF files, if there is one.
   bool has_sliding_positions = false;
@@ -67,6 +71,10 @@ struct ArchitectureFacts {
   std::string_view defaults = "{}";
   NormFacts norm;
   std::optional<WindowFacts> window;  // nullopt: a sliding_window in config.json is refused
+  // For the weights as the files of each format store them. If the two differ, GGUF files have the rows of each query
+  // and key head in another order: row 2 i + b is row i + b r / 2 of a folder.
+  RotaryPairing pairing_in_folders = RotaryPairing::halves;
+  RotaryPairing pairing_in_gguf = RotaryPairing::halves;
   RotaryFacts rotary;
   std::vector<NumberKey> numbers;
   std::vector<SwitchKey> switches;
@@ -74,7 +82,7 @@ struct ArchitectureFacts {
   // this architecture reads; and keys of GGUF files after the architecture.
   std::vector<std::string_view> keys;
   // Sets fields that follow from others, after all keys are read. May be null.
-  void (*complete)(ModelConfig& config, bool is_gguf) = nullptr;
+  void (*complete)(ModelConfig& config) = nullptr;
 };
 
 }  // namespace weft

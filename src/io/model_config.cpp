@@ -55,8 +55,8 @@ void set_norm(const NormFacts& norm, ModelConfig& config) {
 }
 
 // Sets what follows from the other fields.
-void complete(const ArchitectureFacts& facts, ModelConfig& config, bool is_gguf) {
-  if (facts.complete != nullptr) facts.complete(config, is_gguf);
+void complete(const ArchitectureFacts& facts, ModelConfig& config) {
+  if (facts.complete != nullptr) facts.complete(config);
   if (config.attention_scale != 0) return;
   const double width = config.query_width > 0 ? config.query_width : static_cast<double>(config.head_dim);
   config.attention_scale = 1 / std::sqrt(width);
@@ -205,7 +205,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.quantization = quantization_from_json(fields);
   config.dtype = residual_dtype(fields);
   read_token_ids(fields, config);
-  complete(facts, config, false);
+  complete(facts, config);
   return config;
 }
 
@@ -220,6 +220,7 @@ const RopeConfig* ModelConfig::rope_of(int layer) const {
 
 ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& facts) {
   ModelConfig config;
+  config.format = CheckpointFormat::gguf;
   config.architecture = architecture_from_gguf(gguf);
   const GgufFields fields(gguf, config.architecture + ".");
   config.hidden_size = needed_integer_in(fields, "embedding_length", kWidths);
@@ -258,7 +259,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   }
   config.expert_count = integer_in(fields, "expert_count", kExperts).value_or(0);
   read_token_ids(gguf, config);
-  complete(facts, config, true);
+  complete(facts, config);
   return config;
 }
 

@@ -53,12 +53,8 @@ constexpr const char* kShortFactors = "rope_factors_short.weight";
 
 struct RopeConfig {
   double theta = 10000;
-  std::int64_t rotary_dim = 0;  // number of leading elements of a head that are rotated; even
-  // true: an element is rotated with the element rotary_dim / 2 after it; false: with its neighbour (GPT-J).
-  bool is_neox_style = true;
-  // Whether the rows of queries and keys must be reordered to have is_neox_style, as in GGUF files that store them for
-  // another style than folders.
-  bool has_permuted_rows = false;
+  std::int64_t rotary_dim = 0;                    // number of leading elements of a head that are rotated; even
+  RotaryPairing pairing = RotaryPairing::halves;  // of the weights as these files store them
   RopeScaling scaling;
   // Name of a tensor f32[rotary_dim / 2] by which the inverse frequencies are divided; "" for none. GGUF files store
   // the llama3 scaling as this tensor, and their scaling.type is then none.
@@ -68,6 +64,7 @@ struct RopeConfig {
 };
 
 struct ModelConfig {
+  CheckpointFormat format = CheckpointFormat::hugging_face;  // of the files
   std::string architecture;        // "llama": model_type of config.json, general.architecture of GGUF
   std::string architecture_class;  // "LlamaForCausalLM": the first of config.json's architectures; "" if unknown
 

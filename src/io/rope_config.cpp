@@ -224,11 +224,11 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
   }
   const Json none = Json::object();
   config.rope = whole ? *whole : rope_from_json(JsonFields(none, fields.where()), around, config);
-  config.rope.is_neox_style = !facts.rotary.rotates_neighbours;
+  config.rope.pairing = facts.pairing_in_folders;
   if (!has_sliding) return;
   if (!sliding) sliding = without_scaling(config.rope, real_in(fields, "rope_local_base_freq", kThetas));
   config.sliding_rope = std::move(sliding);
-  config.sliding_rope->is_neox_style = config.rope.is_neox_style;
+  config.sliding_rope->pairing = config.rope.pairing;
 }
 
 void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFacts& facts, ModelConfig& config) {
@@ -236,8 +236,7 @@ void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFac
   rope.theta = real_in(fields, "rope.freq_base", kThetas).value_or(rope.theta);
   rope.rotary_dim = fields.find_integer("rope.dimension_count").value_or(config.head_dim);
   check_rotary_dim(fields, config, rope, "rope.dimension_count");
-  rope.is_neox_style = !facts.rotary.rotates_neighbours_in_gguf;
-  rope.has_permuted_rows = facts.rotary.rotates_neighbours_in_gguf && !facts.rotary.rotates_neighbours;
+  rope.pairing = facts.pairing_in_gguf;
   const bool is_longrope = gguf.find_tensor(kLongFactors) != nullptr && gguf.find_tensor(kShortFactors) != nullptr;
   rope.scaling = is_longrope ? longrope_from_gguf(fields, config.context_length)
                              : scaling_from_gguf(fields, config.context_length);

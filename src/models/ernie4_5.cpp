@@ -35,7 +35,8 @@ MODEL(ernie4_5) {
   using namespace weft;
   models.add({.architectures = {"ernie4_5"},
               .facts = {.defaults = R"({"head_dim": 128, "tie_word_embeddings": true, "rope_theta": 500000.0})",
-                        .rotary = {.rotates_neighbours = true, .rotates_neighbours_in_gguf = true},
+                        .pairing_in_folders = RotaryPairing::neighbours,
+                        .pairing_in_gguf = RotaryPairing::neighbours,
                         .switches = {{&ModelConfig::attention_bias, "use_bias", "", "blk.0.attn_q.bias"},
                                      {&ModelConfig::attention_output_bias, "use_bias", "", "blk.0.attn_output.bias"},
                                      {&ModelConfig::mlp_bias, "use_bias", "", "blk.0.ffn_up.bias"}}},

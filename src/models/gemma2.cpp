@@ -30,9 +30,9 @@ constexpr const char* kGemma2Defaults = R"({
 
 // GGUF files do not have the scale of attention's scores. It is that of the width of a head, except in the largest
 // model.
-void complete_gemma2(ModelConfig& c, bool is_gguf) {
+void complete_gemma2(ModelConfig& c) {
   constexpr std::int64_t kLargestModel = 46;  // layers
-  if (is_gguf)
+  if (c.format == CheckpointFormat::gguf)
     c.query_width = static_cast<double>(c.layer_count == kLargestModel ? c.hidden_size / c.head_count : c.head_dim);
 }
 

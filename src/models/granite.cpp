@@ -38,7 +38,7 @@ MODEL(granite) {
   models.add(
       {.architectures = {"granite"},
        .facts = {.defaults = R"({"attention_multiplier": 1.0})",
-                 .rotary = {.rotates_neighbours_in_gguf = true},
+                 .pairing_in_gguf = RotaryPairing::neighbours,
                  .numbers = {{&ModelConfig::embedding_scale, "embedding_multiplier", "embedding_scale"},
                              {&ModelConfig::attention_scale, "attention_multiplier", "attention.scale"},
                              {&ModelConfig::residual_scale, "residual_multiplier", "residual_scale"},

@@ -56,7 +56,7 @@ MODEL(llama) {
   using namespace weft;
   models.add(
       llama_layers("llama",
-                   {.rotary = {.rotates_neighbours_in_gguf = true},
+                   {.pairing_in_gguf = RotaryPairing::neighbours,
                     .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                                  {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
                                  {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},

@@ -39,7 +39,7 @@ MODEL(ministral3) {
               .gguf_architecture = "mistral3",
               .facts = {.defaults = R"({"head_dim": 128})",
                         .window = WindowFacts{},
-                        .rotary = {.rotates_neighbours_in_gguf = true},
+                        .pairing_in_gguf = RotaryPairing::neighbours,
                         .keys = {"llama_4_scaling_beta", "attention.temperature_scale"}},
               .weights = nn::decoder_weights(),
               .forward = ministral3_forward,

@@ -44,25 +44,25 @@ bool ModelDefinition::has(const std::string& weight_name, const ModelConfig& con
   });
 }
 
-std::string ModelDefinition::key(const std::string& weight_name, bool is_gguf, int layer) const {
-  std::string key = is_gguf ? weight(weight_name).gguf : weight(weight_name).hugging_face;
+std::string ModelDefinition::key(const std::string& weight_name, CheckpointFormat format, int layer) const {
+  std::string key = weight(weight_name).name_in(format);
   if (const std::size_t at = key.find("{}"); at != std::string::npos) key.replace(at, 2, std::to_string(layer));
   return key;
 }
 
-void ModelDefinition::visit_weights(const ModelConfig& config, bool is_gguf, const WeightVisitor& visit) const {
+void ModelDefinition::visit_weights(const ModelConfig& config, const WeightVisitor& visit) const {
   for (const ModelWeight& weight : weights) {
     const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
     for (int layer = 0; layer < layers; ++layer) {
       const std::vector<std::int64_t> shape = weight.shape(config, layer);
-      if (!shape.empty()) visit(key(weight.name, is_gguf, layer), shape);
+      if (!shape.empty()) visit(key(weight.name, config.format, layer), shape);
     }
   }
 }
 
-std::vector<std::string> ModelDefinition::tensor_names(const ModelConfig& config, bool is_gguf) const {
+std::vector<std::string> ModelDefinition::tensor_names(const ModelConfig& config) const {
   std::vector<std::string> all;
-  visit_weights(config, is_gguf, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
+  visit_weights(config, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
     if (!is_quantized(config, key, shape)) {
       all.push_back(key);
       return;
@@ -76,7 +76,7 @@ std::vector<std::string> ModelDefinition::tensor_names(const ModelConfig& config
 
 std::vector<NamedMeta> ModelDefinition::tensors(const ModelConfig& config) const {
   std::vector<NamedMeta> tensors;
-  visit_weights(config, false, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
+  visit_weights(config, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
     if (is_quantized(config, key, shape)) {
       for (NamedMeta& part : quantized_tensors(*config.quantization, key, shape[0], shape[1]))
         tensors.push_back(std::move(part));
@@ -88,7 +88,7 @@ std::vector<NamedMeta> ModelDefinition::tensors(const ModelConfig& config) const
 }
 
 void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const {
-  visit_weights(config, checkpoint.is_gguf(), [&](const std::string& key, const std::vector<std::int64_t>& shape) {
+  visit_weights(config, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
     check_weight(checkpoint, config, key, shape);
   });
 }

@@ -41,10 +41,10 @@ struct ModelDefinition {
   const ModelWeight& weight(const std::string& name) const;
   // Whether `weights` has the weight, and a layer of this config has it.
   bool has(const std::string& weight_name, const ModelConfig& config, int layer) const;
-  // The weight's name in the checkpoint.
-  std::string key(const std::string& weight_name, bool is_gguf, int layer) const;
+  // The weight's name in a checkpoint of this format.
+  std::string key(const std::string& weight_name, CheckpointFormat format, int layer) const;
   // The checkpoint's names of all tensors from which the weights of this config are read.
-  std::vector<std::string> tensor_names(const ModelConfig& config, bool is_gguf) const;
+  std::vector<std::string> tensor_names(const ModelConfig& config) const;
   // For a folder with this config but without weight files: the tensors that check_weights requires, in the config's
   // dtype.
   std::vector<NamedMeta> tensors(const ModelConfig& config) const;
@@ -54,7 +54,7 @@ struct ModelDefinition {
 
  private:
   using WeightVisitor = std::function<void(const std::string& key, const std::vector<std::int64_t>& shape)>;
-  void visit_weights(const ModelConfig& config, bool is_gguf, const WeightVisitor& visit) const;
+  void visit_weights(const ModelConfig& config, const WeightVisitor& visit) const;
 };
 
 class ModelRegistry {

@@ -27,9 +27,7 @@ constexpr const char* kPhiDefaults = R"({
 })";
 
 // No key of the files states the biases.
-void complete_phi(ModelConfig& c, bool) {
-  c.attention_bias = c.attention_output_bias = c.mlp_bias = c.head_bias = true;
-}
+void complete_phi(ModelConfig& c) { c.attention_bias = c.attention_output_bias = c.mlp_bias = c.head_bias = true; }
 
 nn::WeightTable phi_weights() {
   nn::WeightTable weights = nn::decoder_weights();

@@ -23,7 +23,7 @@ void check_qwen2(const ModelConfig& c) {
 }
 
 // No key of the files states the biases.
-void complete_qwen2(ModelConfig& c, bool) { c.attention_bias = true; }
+void complete_qwen2(ModelConfig& c) { c.attention_bias = true; }
 
 constexpr const char* kQwen2Sample = R"({
   "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_act": "silu", "hidden_size": 64,

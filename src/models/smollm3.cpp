@@ -37,7 +37,8 @@ MODEL(smollm3) {
   models.add(
       {.architectures = {"smollm3"},
        .facts = {.defaults = R"({"tie_word_embeddings": true, "rope_theta": 2000000.0})",
-                 .rotary = {.rotates_neighbours_in_gguf = true, .unrotated_period = 4},
+                 .pairing_in_gguf = RotaryPairing::neighbours,
+                 .rotary = {.unrotated_period = 4},
                  .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                               {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
                               {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}},

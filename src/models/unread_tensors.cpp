@@ -58,7 +58,7 @@ constexpr Harmless kHarmless[] = {
 
 UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition& model, const ModelConfig& config) {
   UnreadTensors unread;
-  const std::vector<std::string> names = model.tensor_names(config, checkpoint.is_gguf());
+  const std::vector<std::string> names = model.tensor_names(config);
   std::set<std::string_view> read(names.begin(), names.end());
   read.insert(config.rope.frequency_factors);
   std::map<const Harmless*, std::vector<std::string_view>> by_reason;

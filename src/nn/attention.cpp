@@ -42,8 +42,9 @@ void rotate(Builder& builder, DecoderStep& step, QueryKeyValue& heads, int layer
   const RopeConfig* rope = c.rope_of(layer);
   if (rope == nullptr) return;
   const Value& table = rope == &c.rope ? step.rotary : step.sliding_rotary;
-  std::tie(heads.query, heads.key) = rotary_embedding(maybe_inplace, step.positions, heads.query, heads.key, table,
-                                                      c.head_dim, rope->rotary_dim, rope->is_neox_style);
+  std::tie(heads.query, heads.key) =
+      rotary_embedding(maybe_inplace, step.positions, heads.query, heads.key, table, c.head_dim, rope->rotary_dim,
+                       rope->pairing == RotaryPairing::halves);
   if (rope->query_scale_beta != 0) heads.query = scaled_by_position(builder, step, heads.query);
 }
 

@@ -14,7 +14,8 @@ namespace weft {
 // The use of a weight. It decides the weight's layout and dtype.
 //   linear      rows of a linear layer's weight, in the layout that its kernels need
 //   vector      in the dtype of the residual stream
-//   one_plus    1 + w in f32; the file may store w or the sum
+//   exact       a vector in f32
+//   one_plus    1 + w in f32, of a stored vector w
 //   codes       rows as stored: codes of a quantized linear's weight, and NVFP4's scales of blocks
 //   scale       rows of scales of blocks, in f32
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
@@ -27,6 +28,7 @@ namespace weft {
 enum class WeightRole : std::uint8_t {
   linear,
   vector,
+  exact,
   one_plus,
   codes,
   scale,
@@ -72,11 +74,11 @@ class Builder {
   // The nodes made after this call belong to this layer; -1 for none.
   virtual void enter_layer(int layer) = 0;
 
-  // The checkpoint's name of a weight, for this checkpoint's kind (GGUF or Hugging Face).
+  // The checkpoint's name of a weight.
   virtual std::string key(const std::string& weight_name, int layer = -1) const = 0;
   // Whether the model's table has the weight and models of this config have it.
   virtual bool has(const std::string& weight_name, int layer = -1) const = 0;
-  // The role of a vector in the model's table: vector or one_plus.
+  // The role of a vector in the model's table: vector, exact or one_plus.
   virtual WeightRole vector_role(const std::string& weight_name) const = 0;
   bool has_separate_head = true;  // false: the head uses the embedding's weight
 };

@@ -133,7 +133,8 @@ void add_post_norms(WeightTable& weights) {
 }
 
 void add_one_to_norms(WeightTable& weights) {
-  for (ModelWeight& weight : weights) weight.is_one_plus |= weight.name.ends_with("_norm");
+  for (ModelWeight& weight : weights)
+    if (weight.name.ends_with("_norm")) weight.less_one_in = {CheckpointFormat::hugging_face};
 }
 
 }  // namespace weft::nn

@@ -34,7 +34,7 @@ void merge_gate_and_up(WeightTable& weights);
 void add_head_norms(WeightTable& weights);
 // The norms of sandwich_layers and post_norm_layers after the halves, with Gemma's names.
 void add_post_norms(WeightTable& weights);
-// Makes all norms multiply by 1 + w (ModelWeight::is_one_plus).
+// Makes all norms multiply by 1 + w, where folders store w and GGUF files the sum.
 void add_one_to_norms(WeightTable& weights);
 
 }  // namespace weft::nn

@@ -3,6 +3,7 @@
 // A model's description of one of its weights: its names in checkpoints, its shape, and how the stored data differs
 // between file formats.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,9 +23,15 @@ struct ModelWeight {
   // For a weight whose rows belong to heads with rotary positions: the number of heads. The order of the rows in a head
   // differs between file formats.
   std::int64_t (*rotated_heads)(const ModelConfig& config) = nullptr;
-  // For a vector that the model uses as 1 + w in f32: a Hugging Face folder stores w, a GGUF file stores the sum.
-  bool is_one_plus = false;
+  // For a vector that the model uses as 1 + w in f32: the formats whose files store w. The others store the sum.
+  std::vector<CheckpointFormat> less_one_in = {};
 
+  const std::string& name_in(CheckpointFormat format) const {
+    return format == CheckpointFormat::gguf ? gguf : hugging_face;
+  }
+  bool is_less_one_in(CheckpointFormat format) const {
+    return std::find(less_one_in.begin(), less_one_in.end(), format) != less_one_in.end();
+  }
   bool is_per_layer() const { return gguf.find("{}") != std::string::npos; }
 };
 

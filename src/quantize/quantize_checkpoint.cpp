@@ -35,7 +35,7 @@ struct Source {
   bool is_linear = false;
 };
 
-std::vector<Source> sources_of(const Checkpoint& checkpoint, const ModelDefinition& model, const ModelConfig& config) {
+std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& config) {
   std::vector<Source> sources;
   for (const ModelWeight& weight : model.weights) {
     const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
@@ -43,13 +43,14 @@ std::vector<Source> sources_of(const Checkpoint& checkpoint, const ModelDefiniti
       const std::vector<std::int64_t> shape = weight.shape(config, layer);
       if (shape.empty()) continue;
       Source source;
-      source.key = model.key(weight.name, checkpoint.is_gguf(), layer);
-      source.name = model.key(weight.name, false, layer);
+      source.key = model.key(weight.name, config.format, layer);
+      source.name = model.key(weight.name, CheckpointFormat::hugging_face, layer);
       source.shape = shape;
       source.is_linear = shape.size() == 2 && QuantizationConfig().quantizes(source.name);
-      if (config.rope.has_permuted_rows && weight.rotated_heads != nullptr)
+      if (config.rope.pairing != model.facts.pairing_in_folders && weight.rotated_heads != nullptr)
         source.rotated_heads = weight.rotated_heads(config);
-      source.is_less_one = checkpoint.is_gguf() && weight.is_one_plus;
+      source.is_less_one =
+          weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(config.format);
       sources.push_back(std::move(source));
     }
   }
@@ -246,7 +247,7 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   USER_CHECK(!config.sliding_window || model.facts.window,
              "[{}] has a sliding window of {}, which config.json cannot say of {}; wanted the folder it was made from",
              checkpoint.path(), *config.sliding_window, config.architecture);
-  std::vector<Source> sources = sources_of(checkpoint, model, config);
+  std::vector<Source> sources = sources_of(model, config);
   for (const Source& source : sources)
     if (source.is_linear) check_divides(source, recipe);
   const std::vector<std::vector<Source>> files = shared_out(std::move(sources), recipe.file_bytes);

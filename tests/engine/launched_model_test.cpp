@@ -11,7 +11,6 @@
 #include "builtin/models.h"
 #include "codegen/compile_rows.h"
 #include "engine/artifact.h"
-#include "engine/open_model.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tests/cuda/ptx_images.h"
 #include "tests/engine/tiny_model.h"
@@ -139,9 +138,14 @@ class LaunchedArtifact : public LaunchedModel {
     write_artifact({.path = artifact_, .model = path_}, model);
     functions_ = functions_of(*context).functions;
   }
-  OpenedModel open(const Places& nvrtc, int capability) const {
-    return open_model(artifact_, path_, Options(), process_environment(),
-                      [&](Options options) { return context_on_device(std::move(options), nvrtc, capability); });
+  std::unique_ptr<Engine> open(const Places& nvrtc, int capability) const {
+    const Artifact artifact = Artifact::open(artifact_);
+    Options options;
+    artifact.take_options(options);
+    auto context = context_on_device(std::move(options), nvrtc, capability);
+    Checkpoint checkpoint = artifact.open_checkpoint(path_, Options(), process_environment());
+    artifact.load_plans(*context, checkpoint);
+    return std::make_unique<Engine>(std::move(context), std::move(checkpoint), make_model_registry());
   }
 
   const std::string artifact_ = folder_ / "tiny.weft";
@@ -149,11 +153,9 @@ class LaunchedArtifact : public LaunchedModel {
 };
 
 TEST_F(LaunchedArtifact, IsLaunchedWhereThereIsNoNvrtc) {
-  OpenedModel opened = open(kNoNvrtc, 90);
-  const auto context = opened.context;
-  Engine engine(context, std::move(opened.checkpoint), make_model_registry());
-  EXPECT_EQ(tokens_of(engine), tokens_of(*engine_of(context_of(options_of(settings_)))));
-  const DeviceFunctions said = functions_of(*context);
+  const auto engine = open(kNoNvrtc, 90);
+  EXPECT_EQ(tokens_of(*engine), tokens_of(*engine_of(context_of(options_of(settings_)))));
+  const DeviceFunctions said = functions_of(engine->context());
   EXPECT_EQ(said.launched, functions_);
   EXPECT_EQ(said.functions, functions_);
   EXPECT_EQ(said.compiler, "");

@@ -31,7 +31,7 @@ TEST(ModelConfig, ReadsAHuggingFaceLlama) {
   EXPECT_EQ(config.norm_eps, 1e-5);
   EXPECT_EQ(config.rope.theta, 500000);
   EXPECT_EQ(config.rope.rotary_dim, 16);
-  EXPECT_TRUE(config.rope.is_neox_style);
+  EXPECT_EQ(config.rope.pairing, RotaryPairing::halves);
   EXPECT_EQ(config.rope.scaling.type, RopeScalingType::none);
   EXPECT_TRUE(config.tie_word_embeddings);
   EXPECT_FALSE(config.attention_bias);
@@ -281,7 +281,7 @@ TEST(ModelConfig, ReadsAGgufLlama) {
   EXPECT_EQ(config.norm_eps, 1e-5);
   EXPECT_EQ(config.rope.theta, 10000);
   EXPECT_EQ(config.rope.rotary_dim, 16);
-  EXPECT_FALSE(config.rope.is_neox_style);
+  EXPECT_EQ(config.rope.pairing, RotaryPairing::neighbours);
   EXPECT_EQ(config.rope.frequency_factors, "");
   EXPECT_TRUE(config.tie_word_embeddings);
   EXPECT_EQ(config.dtype, DType::f32);
@@ -299,7 +299,7 @@ TEST(ModelConfig, ReadsAGgufFileByTheKeysOfItsArchitecture) {
     EXPECT_EQ(config.head_dim, 32);
     EXPECT_EQ(config.rope.rotary_dim, 32);
     EXPECT_EQ(config.rope.theta, 1e6);
-    EXPECT_TRUE(config.rope.is_neox_style);
+    EXPECT_EQ(config.rope.pairing, RotaryPairing::halves);
     EXPECT_EQ(config.hidden_act, architecture == "gemma" ? "gelu_pytorch_tanh" : "silu");
     EXPECT_EQ(message_of([&] { read(file.u32(architecture + ".rope.dimension_count", 34)); }),
               "[model.gguf] " + architecture +

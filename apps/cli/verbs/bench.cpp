@@ -101,9 +101,9 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
   BenchReport report(format, call.out);
   for (std::size_t i = 0; i < threads.size(); ++i) {
     call.options.threads = threads[i];
-    const auto [context, checkpoint] = open_model(call, arguments.model);
+    const auto [context, checkpoint, differences] = open_model(arguments.model.request(call), notes_to(call));
     ModelRunner runner(context, checkpoint, make_model_registry());
-    if (i == 0) print_notes(runner, call.err);
+    if (i == 0) print_notes(runner.notes(), call.err);
     if (i == 0) print_emulated(*context, call.err);
     const BenchModel model = describe_model(runner, *context);
     for (const BenchTest& test : tests) check_bench_test(runner, test);

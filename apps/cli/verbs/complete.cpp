@@ -15,13 +15,11 @@ struct CompleteArguments {
   bool json = false;
 };
 
-const char* reason_text(FinishReason reason) { return reason == FinishReason::stop ? "stop" : "length"; }
-
 int complete(const CompleteArguments& arguments, VerbCall& call) {
   const std::string prompt = arguments.prompt.read(call);
-  const auto engine = open_engine(call, arguments.model);
+  const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
   const SamplingParameters parameters =
-      arguments.sampling.resolve(engine->runner().checkpoint(), engine->context().log);
+      sampling_parameters(arguments.sampling.request(), engine->runner().checkpoint(), engine->context().log);
   const std::vector<int> ids = engine->tokenizer().encode(prompt);
   const auto show = [&](const std::string& text) {
     if (!arguments.json) call.out << text << std::flush;

@@ -40,9 +40,9 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   explanation.model = arguments.model.name;
   Stopwatch& watch = call.watch;
   if (arguments.measure) ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a huge page would be taken as a whole
-  auto [context, checkpoint] = open_model(call, arguments.model, &explanation.differences, &watch);
+  auto [context, checkpoint, differences] = open_model(arguments.model.request(call), notes_to(call), &watch);
   ModelRunner runner(context, std::move(checkpoint), make_model_registry(), &watch);
-  print_notes(runner, call.err);
+  print_notes(runner.notes(), call.err);
   if (!arguments.why_not.empty()) {
     USER_CHECK(runner.model().forward().traced != nullptr, "[--why-not] there is no graph");
     USER_CHECK(!arguments.measure, "[--measure] is for the report, and --why-not prints none");
@@ -60,6 +60,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
     watch.lap("measure");
   }
   explanation.options = context->options;
+  explanation.differences = std::move(differences);
   explanation.device_functions = context->generated->device_functions();
   explanation.cache = runner.model().cache_use();
   explanation.replay = runner.replay_report();

@@ -1,10 +1,9 @@
-#include "apps/cli/conversation.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "io/chat_template.h"
+#include "engine/conversation.h"
 
 namespace weft {
 namespace {

@@ -17,7 +17,7 @@ struct TokenizeArguments {
 int tokenize(const TokenizeArguments& arguments, VerbCall& call) {
   const std::string text = arguments.text.read(call);
   const Tokenizer tokenizer(Checkpoint::open(arguments.model.path(call)).vocabulary());
-  print_warnings(tokenizer.vocabulary(), call.err);
+  print_notes(tokenizer.vocabulary().warnings, call.err);
   const std::vector<int> ids = tokenizer.encode(text, {.parse_special = !arguments.plain});
   Json list = ids;
   call.out << json_text(arguments.json ? Json{{"count", ids.size()}, {"tokens", std::move(list)}} : list) << "\n";

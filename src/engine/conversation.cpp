@@ -1,4 +1,4 @@
-#include "apps/cli/conversation.h"
+#include "engine/conversation.h"
 
 #include <optional>
 #include <vector>
@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {
@@ -33,11 +34,6 @@ Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add
   return variables;
 }
 
-void declare_chat_template(Flags& flags, std::string& given) {
-  flags.option("--chat-template,--template", given,
-               "The name of one of the model's templates, or a Jinja file, instead of the one that fits.");
-}
-
 std::string chosen_chat_template(const Checkpoint* checkpoint, const std::string& given, const Json& variables) {
   if (!given.empty()) {
     std::optional<std::string> named = checkpoint == nullptr ? std::nullopt : checkpoint->chat_template(given);
@@ -59,6 +55,29 @@ std::string chosen_chat_template(const Checkpoint* checkpoint, const std::string
   USER_CHECK(text.has_value(), "[chat template] the model at {} has none{}", checkpoint->path(),
              names.empty() ? "" : fmt::format(" for this; --chat-template takes {}", fmt::join(names, ", ")));
   return *text;
+}
+
+void Conversation::add(const char* role, const std::string& content) {
+  const auto bad = first_invalid_utf8(content);
+  USER_CHECK(!bad, "[chat] a message must be UTF-8, but is not from byte {} on", *bad);
+  messages_.push_back({{"role", role}, {"content", content}});
+}
+
+Conversation::Answer Conversation::answer(const std::string& message,
+                                          const std::function<void(const std::string&)>& on_text) {
+  const Json before = messages_;
+  try {
+    add("user", message);
+    const std::string prompt = template_.render(chat_variables(engine_.tokenizer().vocabulary(), messages_, true));
+    // The template writes the special tokens itself.
+    const std::vector<int> ids = engine_.tokenizer().encode(prompt, {.add_special = false});
+    Answer answer{.prompt_tokens = ids.size(), .generation = engine_.generate(ids, parameters_, on_text)};
+    add("assistant", answer.generation.text);
+    return answer;
+  } catch (const UserError&) {
+    messages_ = before;
+    throw;
+  }
 }
 
 }  // namespace weft
