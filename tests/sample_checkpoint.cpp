@@ -73,8 +73,10 @@ Tensor random_weight(const std::vector<std::int64_t>& shape, std::uint64_t seed)
 // Rows of heads whose halves are rotated together, permuted for a file that rotates neighbours.
 Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
   Tensor result = Tensor::empty(tensor.meta);
-  const std::int64_t width = width_of(tensor), dims = rows_of(tensor) / heads;
-  for (std::int64_t row = 0; row < rows_of(tensor); ++row) {
+  const bool is_bias = tensor.meta.rank() == 1;
+  const std::int64_t width = is_bias ? 1 : width_of(tensor), rows = is_bias ? width_of(tensor) : rows_of(tensor);
+  const std::int64_t dims = rows / heads;
+  for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t head = row / dims, pair = row % dims / 2, half = row % 2;
     std::memcpy(result.as<float>() + row * width, tensor.as<float>() + (head * dims + half * dims / 2 + pair) * width,
                 static_cast<std::size_t>(width) * sizeof(float));
@@ -98,13 +100,13 @@ void write(const std::string& path, const std::string& text) { std::ofstream(pat
 }  // namespace
 
 SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& changes, std::uint64_t seed)
-    : json_(json::parse(model.sample_config)), facts_(model.facts) {
+    : json_(json::parse(model.sample_config)), facts_(model.facts), gguf_architecture_(model.architecture_in_gguf()) {
   for (const auto& [key, value] : changes.items()) json_[key] = value;
   config_ = model_config_from_json(json_.dump(), "sample_config", facts_);
   for (const ModelWeight& weight : model.weights) {
-    const std::vector<std::int64_t> shape = weight.shape(config_);
-    if (shape.empty()) continue;
     for (int layer = 0; layer < (weight.is_per_layer() ? config_.layer_count : 1); ++layer) {
+      const std::vector<std::int64_t> shape = weight.shape(config_, layer);
+      if (shape.empty()) continue;
       const std::string name = model.key(weight.name, CheckpointFormat::hugging_face, layer);
       weights_.emplace_back(name, random_weight(shape, seed * 1000 + weights_.size()));
       gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, layer);
@@ -209,12 +211,31 @@ std::string SampleCheckpoint::write_folder(const TemporaryFolder& folder, const 
   return path;
 }
 
-void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
-  const std::string prefix = config_.architecture + ".";
+// Scaling of positions and layers with a window.
+void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string& prefix) const {
   const auto u32 = [&](const char* key, std::int64_t value) {
     file.u32(prefix + key, static_cast<std::uint32_t>(value));
   };
-  file.text("general.architecture", config_.architecture);
+  const auto f32 = [&](const char* key, double value) { file.f32(prefix + key, static_cast<float>(value)); };
+  const RopeScaling& scaling = config_.rope.scaling;
+  if (scaling.type != RopeScalingType::none) {
+    file.text(prefix + "rope.scaling.type", std::string(rope_scaling_text(scaling.type)));
+    f32("rope.scaling.factor", scaling.factor);
+    u32("rope.scaling.original_context_length", scaling.original_context_length);
+  }
+  if (scaling.mscale_all_dim) f32("rope.scaling.yarn_log_multiplier", *scaling.mscale_all_dim);
+  if (config_.rope.query_scale_beta != 0) f32("attention.temperature_scale", config_.rope.query_scale_beta);
+  if (!config_.sliding_window) return;
+  u32("attention.sliding_window", *config_.sliding_window);
+  if (config_.sliding_rope) f32("rope.freq_base_swa", config_.sliding_rope->theta);
+}
+
+void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
+  const std::string architecture = gguf_architecture_, prefix = architecture + ".";
+  const auto u32 = [&](const char* key, std::int64_t value) {
+    file.u32(prefix + key, static_cast<std::uint32_t>(value));
+  };
+  file.text("general.architecture", architecture);
   u32("block_count", config_.layer_count);
   u32("context_length", config_.context_length);
   u32("embedding_length", config_.hidden_size);
@@ -225,9 +246,17 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   u32("attention.value_length", config_.head_dim);
   u32("rope.dimension_count", config_.rope.rotary_dim);
   u32("vocab_size", config_.vocab_size);
-  file.f32(prefix + "attention.layer_norm_rms_epsilon", static_cast<float>(config_.rms_norm_eps));
-  file.f32(prefix + "rope.freq_base", static_cast<float>(config_.rope.theta));
-  if (config_.sliding_window) u32("attention.sliding_window", *config_.sliding_window);
+  const auto f32 = [&](std::string_view key, double value) {
+    file.f32(prefix + std::string(key), static_cast<float>(value));
+  };
+  f32(facts_.norm.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
+      config_.norm_eps);
+  f32("rope.freq_base", config_.rope.theta);
+  for (const NumberKey& number : facts_.numbers)
+    if (!number.gguf.empty()) f32(number.gguf, config_.*number.field);
+  for (const SwitchKey& one : facts_.switches)
+    if (!one.gguf.empty()) file.boolean(prefix + std::string(one.gguf), config_.*one.field);
+  add_positions(file, prefix);
   const std::vector<std::string> texts = tokens();
   std::vector<std::int32_t> kinds(texts.size(), 1);
   for (std::size_t id = 0; id < kinds.size(); ++id)

@@ -53,9 +53,11 @@ class SampleCheckpoint {
  private:
   std::vector<std::string> tokens() const;  // in the alphabet of byte-level vocabularies
   void add_metadata(testing::GgufBytes& file) const;
+  void add_positions(testing::GgufBytes& file, const std::string& prefix) const;
 
   nlohmann::json json_;
   ArchitectureFacts facts_;
+  std::string gguf_architecture_;
   ModelConfig config_;
   std::vector<std::pair<std::string, Tensor>> weights_;
   std::map<std::string, std::string> gguf_names_;  // by the name in a folder

@@ -34,12 +34,6 @@ Value TraceBuilder::weight(const std::string& name, const std::vector<std::strin
   return known_[name] = trace_.param(name, weights_.meta(keys, role), joined);
 }
 
-Value TraceBuilder::rotary_table() {
-  params_.push_back({"cos_sin_cache", {}, WeightRole::vector});
-  const ModelConfig& config = facts.config;
-  return trace_.param("cos_sin_cache", Meta::tensor(DType::f32, {config.context_length, config.rope.rotary_dim}), "");
-}
-
 void TraceBuilder::enter_layer(int layer) {
   trace_.set_origin(layer < 0 ? Origin{} : Origin{{"layer", std::to_string(layer)}});
 }

@@ -22,6 +22,9 @@ class ModelBuilder : public Builder {
   std::string key(const std::string& weight_name, int layer = -1) const override {
     return model_.key(weight_name, facts.config.format, layer);
   }
+  bool has(const std::string& weight_name, int layer = -1) const override {
+    return model_.has(weight_name, facts.config, layer);
+  }
   WeightRole vector_role(const std::string& weight_name) const override;
 
  protected:
@@ -34,7 +37,7 @@ class ModelBuilder : public Builder {
 // A param of the traced graph and where its tensor comes from.
 struct TracedParam {
   std::string name;
-  std::vector<std::string> keys;  // empty: the rotary table
+  std::vector<std::string> keys;  // empty: a table of the config's
   WeightRole role = WeightRole::vector;
 };
 
@@ -47,7 +50,6 @@ class TraceBuilder : public ModelBuilder {
   Value input(const std::string& name, const Meta& meta) override;
   Value donated_input(const std::string& name, const Meta& meta) override { return trace_.donated_input(name, meta); }
   Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) override;
-  Value rotary_table() override;
   void enter_layer(int layer) override;
 
   const std::vector<TracedParam>& params() const { return params_; }
@@ -73,7 +75,6 @@ class EagerBuilder : public ModelBuilder {
   Value input(const std::string& name, const Meta& meta) override;
   Value donated_input(const std::string& name, const Meta& meta) override { return input(name, meta); }
   Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) override;
-  Value rotary_table() override { return evaluator_.value(weights_.rotary_table()); }
   void enter_layer(int) override {}
   void linear_input(const std::vector<std::string>& keys, const Value& x) override {
     if (observer) observer(keys, x.tensor());

@@ -147,6 +147,19 @@ bool ModelCompilation::compile(ModelGraph& graph, std::optional<CacheKey>* key) 
   return was_found;
 }
 
+// The number of layers that can match the patterns: a layer without rotary positions has no node that rotates.
+int ModelCompilation::layers_with(std::span<const Pattern* const> patterns) const {
+  const ModelConfig& config = facts_.config;
+  const bool rotates = std::all_of(patterns.begin(), patterns.end(), [](const Pattern* pattern) {
+    const auto& nodes = pattern->before.nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.name == "rotary_embedding"; });
+  });
+  int layers = 0;
+  for (int layer = 0; layer < config.layer_count; ++layer)
+    if (!rotates || config.rope_of(layer) != nullptr) ++layers;
+  return layers;
+}
+
 ExpectedFusions ModelCompilation::declared_fusions() const {
   ExpectedFusions declared;
   for (const auto& [fusion, count] : definition_.fusions_per_layer) {
@@ -157,8 +170,7 @@ ExpectedFusions ModelCompilation::declared_fusions() const {
                          [&](const Pattern* pattern) { return node->name == pattern->before.nodes.back().name; });
     };
     const NodeList& nodes = forward_.traced->nodes();
-    if (std::any_of(nodes.begin(), nodes.end(), is_end))
-      declared[fusion] = count * static_cast<int>(facts_.config.layer_count);
+    if (std::any_of(nodes.begin(), nodes.end(), is_end)) declared[fusion] = count * layers_with(patterns);
   }
   return declared;
 }

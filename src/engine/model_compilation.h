@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/stopwatch.h"
@@ -73,6 +74,7 @@ class ModelCompilation {
   void check_checkpoint();
   ModelGraph trace(const char* name, const std::function<Values(Builder&)>& function) const;
   bool compile(ModelGraph& graph, std::optional<CacheKey>* key = nullptr);
+  int layers_with(std::span<const Pattern* const> patterns) const;
   // The meaning of --expect-fusions=all.
   ExpectedFusions declared_fusions() const;
 

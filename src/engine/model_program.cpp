@@ -87,14 +87,11 @@ void RangePrograms::capture(ReplayMode mode, std::int64_t rows) {
 }
 
 Tensor DeviceWeights::tensor(cuda::StreamDevice* device, Weights& weights, const TracedParam& param) {
-  const auto on_host = [&] {
-    return param.keys.empty() ? weights.rotary_table() : weights.tensor(param.keys, param.role);
-  };
-  if (device == nullptr) return on_host();
+  if (device == nullptr) return weights.tensor(param.keys, param.role);
   const auto known = uploaded_.find({param.keys, param.role});
   if (known != uploaded_.end()) return known->second;
-  Tensor copy = device->upload(on_host());
-  weights.forget(param.keys);
+  Tensor copy = device->upload(weights.tensor(param.keys, param.role));
+  weights.forget(param.keys, param.role);
   return uploaded_.emplace(std::pair(param.keys, param.role), std::move(copy)).first->second;
 }
 

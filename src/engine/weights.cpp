@@ -7,7 +7,6 @@
 #include "engine/builders.h"
 #include "io/quantized_weight.h"
 #include "kernels/library_product.h"
-#include "nn/rope.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -17,6 +16,17 @@ std::string joined(const std::vector<std::string>& keys) {
   std::string text;
   for (const std::string& key : keys) text += (text.empty() ? "" : "+") + key;
   return text;
+}
+
+bool is_table(WeightRole role) {
+  using enum WeightRole;
+  return role == rotary || role == sliding_rotary || role == query_scale;
+}
+
+std::string table_name(WeightRole role) {
+  return role == WeightRole::query_scale ? "of query factors"
+         : role == WeightRole::rotary    ? "of positions"
+                                         : "of positions in a window";
 }
 
 // "X.weight" of "X.weight_scale".
@@ -123,7 +133,7 @@ Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) 
   Meta meta = stored_meta(keys[0], role);
   for (std::size_t i = 1; i < keys.size(); ++i) {
     const Meta next = stored_meta(keys[i], role);
-    USER_CHECK(next.rank() == 2 && meta.rank() == 2 && next.shape[1] == meta.shape[1],
+    USER_CHECK(next.rank() == meta.rank() && (meta.rank() == 1 || next.shape[1] == meta.shape[1]),
                "[{}] {} must have rows of the same width as {}: {}, but is {}", checkpoint_.path(), keys[i], keys[0],
                meta.text(), next.text());
     meta.shape[0] = meta.shape[0] + next.shape[0];
@@ -178,6 +188,19 @@ Tensor Weights::row_scales(const std::vector<std::string>& keys) const {
   return scales;
 }
 
+// The vectors one after another, in the dtype of the residual stream: the biases of merged weights.
+Tensor Weights::joined_vectors(const std::vector<std::string>& keys) const {
+  Tensor result = Tensor::empty(meta(keys, WeightRole::vector));
+  std::byte* at = result.data();
+  for (const std::string& key : keys) {
+    const Tensor part = converted(checkpoint_.tensor(key), result.meta.dtype);
+    const auto bytes = static_cast<std::size_t>(part.meta.bytes().number());
+    std::memcpy(at, part.data(), bytes);
+    at += bytes;
+  }
+  return result;
+}
+
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
   if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
@@ -209,6 +232,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   if (role == number || role == reciprocal) return Meta::tensor(DType::f32, {1});
   if (role == row_scale) return row_scale_meta(keys);
   if (role == scale) return block_scale_meta(keys);
+  if (is_table(role)) return table_meta(role);
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
   if (role == exact || role == one_plus) meta.dtype = DType::f32;
@@ -217,7 +241,6 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
 }
 
 std::int64_t Weights::bytes(const std::vector<std::string>& keys, WeightRole role) const {
-  if (keys.empty()) return rotary_table_meta().bytes().number();
   const Meta loaded = meta(keys, role);
   if (loaded.packed.empty()) return loaded.bytes().number();
   const Meta plain = plain_meta(keys, role);
@@ -225,20 +248,16 @@ std::int64_t Weights::bytes(const std::vector<std::string>& keys, WeightRole rol
 }
 
 Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
-  const std::string name = joined(keys);
+  const std::string name = is_table(role) ? table_name(role) : joined(keys);
   Tensor& loaded = loaded_[name];
   if (loaded.defined()) return loaded;
-  context_.first_time_work->begin(FirstTime::load, "weight " + name);
+  context_.first_time_work->begin(FirstTime::load, (is_table(role) ? "the table " : "weight ") + name);
   return loaded = load(keys, role);
 }
 
-void Weights::forget(const std::vector<std::string>& keys) {
-  if (keys.empty()) {
-    rotary_table_ = {};
-  } else {
-    loaded_.erase(joined(keys));
-    for (const std::string& key : keys) drop_pages(key);
-  }
+void Weights::forget(const std::vector<std::string>& keys, WeightRole role) {
+  loaded_.erase(is_table(role) ? table_name(role) : joined(keys));
+  for (const std::string& key : keys) drop_pages(key);
 }
 
 // Zeros stay zeros when they are read, merged, converted or packed, so all dummy weights share one buffer.
@@ -252,6 +271,7 @@ Tensor Weights::dummy(const std::vector<std::string>& keys, WeightRole role) {
 
 Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   using enum WeightRole;
+  if (is_table(role)) return table(role);
   if (role == number || role == reciprocal) {
     Tensor one = Tensor::empty(Meta::tensor(DType::f32, {1}));
     const float value = number_in(checkpoint_, keys[0]);
@@ -262,12 +282,13 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (role == row_scale) return row_scales(keys);
   if (role == scale) return block_scales(keys);
   const bool is_f32 = role == exact || role == one_plus;
-  CHECK(keys.size() == 1 || (role != vector && !is_f32), "vectors are not merged");
+  CHECK(keys.size() == 1 || !is_f32, "vectors of f32 are not merged");
   if (is_f32) {
     Tensor numbers = converted(checkpoint_.tensor(keys[0]), DType::f32);
     if (role == one_plus) add_one(numbers);
     return numbers;
   }
+  if (role == vector && keys.size() > 1) return joined_vectors(keys);
   Meta plain = plain_meta(keys, role);
   if (role == vector && plain.dtype != facts_.dtype) {
     return converted(checkpoint_.tensor(keys[0]), facts_.dtype);
@@ -336,31 +357,8 @@ void Weights::convert(const Tensor& part, DType dtype, std::byte* to) const {
   });
 }
 
-const Tensor& Weights::rotary_table() {
-  if (rotary_table_.defined()) return rotary_table_;
-  context_.first_time_work->begin(FirstTime::load, "the rotary table");
-  const RopeConfig& rope = facts_.config.rope;
-  const std::int64_t positions = facts_.config.context_length;
-  std::span<const float> factors;
-  if (!rope.frequency_factors.empty()) {
-    const Tensor& tensor = checkpoint_.tensor(rope.frequency_factors);
-    USER_CHECK(tensor.meta == Meta::tensor(DType::f32, {rope.rotary_dim / 2}), "[{}] must be f32[{}], but is {}",
-               rope.frequency_factors, rope.rotary_dim / 2, tensor.meta.text());
-    factors = {tensor.as<float>(), static_cast<std::size_t>(rope.rotary_dim / 2)};
-  }
-  const std::vector<float> frequencies = nn::inverse_frequencies(rope, positions, factors);
-  const float magnitude = nn::rotary_magnitude(rope);
-  rotary_table_ = Tensor::empty(rotary_table_meta());
-  constexpr std::int64_t kRows = 256;  // positions per chunk
-  context_.threads->run((positions + kRows - 1) / kRows, [&](std::int64_t chunk, int) {
-    const std::int64_t begin = chunk * kRows, end = std::min(positions, begin + kRows);
-    nn::fill_rotary_rows(frequencies, magnitude, begin, end, rotary_table_.as<float>() + begin * rope.rotary_dim);
-  });
-  return rotary_table_;
-}
-
 std::int64_t Weights::loaded_bytes() const {
-  std::int64_t bytes = rotary_table_.defined() ? rotary_table_.storage->bytes() : 0;
+  std::int64_t bytes = 0;
   for (const auto& [key, tensor] : loaded_)
     bytes += tensor.meta.packed.empty() ? tensor.meta.bytes().number() : tensor.storage->bytes();
   return bytes;

@@ -26,12 +26,12 @@ class Weights {
   // The type of a loaded weight, by its role (nn/builder.h). UserError when a tensor is missing or has another width
   // than the others.
   Meta meta(const std::vector<std::string>& keys, WeightRole role) const;
-  // The bytes of a loaded weight, which need not be loaded; with no keys, of the rotary table. UserErrors as of meta().
+  // The bytes of a loaded weight, which need not be loaded. UserErrors as of meta().
   std::int64_t bytes(const std::vector<std::string>& keys, WeightRole role) const;
   // Loads the tensor at the first call and returns it.
   Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
-  // Releases the copy in host memory; with no keys, that of the rotary table. The next use loads it again.
-  void forget(const std::vector<std::string>& keys);
+  // Releases the copy in host memory. The next use loads it again.
+  void forget(const std::vector<std::string>& keys, WeightRole role);
   // As in Builder. On a GPU a linear layer uses codes only where the GPU has a kernel for its product. Null, too, for
   // several weights where a block of scales would cross the border between two of them.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
@@ -43,16 +43,14 @@ class Weights {
   // the cause.
   std::vector<std::string> costs_of_options(const std::vector<TracedParam>& params) const;
   bool has(const std::string& key) const { return checkpoint_.find(key) != nullptr; }
-  // f32[positions, rotary_dim].
-  const Tensor& rotary_table();
 
   // Bytes of everything that is loaded now, mapped parts of the file included.
   std::int64_t loaded_bytes() const;
 
  private:
-  Meta rotary_table_meta() const {
-    return Meta::tensor(DType::f32, {facts_.config.context_length, facts_.config.rope.rotary_dim});
-  }
+  Meta table_meta(WeightRole role) const;
+  Tensor table(WeightRole role) const;
+  std::vector<float> frequency_factors(const RopeConfig& rope) const;
   bool is_quantized(const std::string& key) const;
   Meta stored_meta(const std::string& key, WeightRole role) const;
   Tensor stored(const std::string& key, WeightRole role) const;
@@ -66,6 +64,7 @@ class Weights {
   Meta plain_meta(const std::vector<std::string>& keys, WeightRole role) const;
   Meta row_scale_meta(const std::vector<std::string>& keys) const;
   Tensor row_scales(const std::vector<std::string>& keys) const;
+  Tensor joined_vectors(const std::vector<std::string>& keys) const;
   bool has_whole_blocks(const std::vector<std::string>& keys) const;
   std::string reason_against_merge(const std::vector<std::string>& keys) const;
   const Packing* packing_for(const Meta& plain, WeightRole role) const;
@@ -81,10 +80,9 @@ class Weights {
   const ModelFacts& facts_;
   std::map<std::string, Tensor> loaded_;
   std::map<std::string, std::set<std::string>> unmerged_;  // by reason: the first weight of each group
-  Tensor rotary_table_;
-  std::shared_ptr<Storage> zeros_;  // shared by all weights of a dummy checkpoint
-  std::shared_ptr<Storage> block_;  // holds the next small weights
-  std::int64_t block_used_ = 0;     // used bytes at the beginning of block_
+  std::shared_ptr<Storage> zeros_;                         // shared by all weights of a dummy checkpoint
+  std::shared_ptr<Storage> block_;                         // holds the next small weights
+  std::int64_t block_used_ = 0;                            // used bytes at the beginning of block_
 };
 
 }  // namespace weft

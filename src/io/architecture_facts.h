@@ -1,8 +1,8 @@
 #pragma once
 
-// The facts of an architecture that the reader of a model's files needs: the defaults for keys that the files omit,
-// what differs between the formats of files, and the keys of config.json that only this architecture reads. Each file
-// of src/models defines its own facts.
+// The facts of an architecture that the reader of a model's files needs: the defaults for keys that the files omit, the
+// keys that only this architecture reads, what differs between the formats of files, and what the files leave to the
+// architecture. Each file of src/models defines its own facts.
 
 #include <cstdint>
 #include <optional>
@@ -12,6 +12,8 @@
 
 namespace weft {
 
+struct ModelConfig;
+
 enum class CheckpointFormat : std::uint8_t { hugging_face, gguf };
 
 // Which two elements of a head a rotary position rotates together, if the first r elements are rotated.
@@ -19,25 +21,68 @@ enum class CheckpointFormat : std::uint8_t { hugging_face, gguf };
 //   neighbours  2 i and 2 i + 1 (GPT-J; "NORM" in llama.cpp)
 enum class RotaryPairing : std::uint8_t { halves, neighbours };
 
-// The sliding window of config.json.
+// The norms of a model: rms divides by the root mean square; layer subtracts the mean before.
+enum class NormKind : std::uint8_t { rms, layer };
+
+struct NormFacts {
+  NormKind kind = NormKind::rms;
+  std::string_view epsilon = "rms_norm_eps";  // the key of config.json
+  bool has_bias = false;
+};
+
+// The sliding window. Unless the files state the layers that have it, all layers have it, or those of one rule.
 struct WindowFacts {
-  std::int64_t length;  // used if sliding_window is absent; a null sliding_window means no window
   // Set for architectures that enable the window by use_sliding_window. It is the first layer that has the window if
   // both layer_types and max_window_layers are absent.
   std::optional<std::int64_t> first_layer = std::nullopt;
+  // Each layer whose number, counted from one, is a multiple of the period has no window, if the files do not state it.
+  std::optional<std::int64_t> period = std::nullopt;
+};
+
+// Which layers have rotary positions, and which.
+struct RotaryFacts {
+  // Layers with a window have positions without scaling, and their theta is rope_local_base_freq of config.json and
+  // rope.freq_base_swa of GGUF files, if there is one.
+  bool has_sliding_positions = false;
+  std::optional<double> sliding_theta = std::nullopt;  // for GGUF files without that key
+  // Each layer whose number, counted from one, is a multiple of it has no positions, if the files do not state it.
+  std::optional<std::int64_t> unrotated_period = std::nullopt;
+  // In models with a window, layers without it have no positions.
+  bool only_rotates_windows = false;
+};
+
+// A number that only some architectures read. A file without the key leaves the field at its default.
+struct NumberKey {
+  double ModelConfig::*field;
+  std::string_view folder;     // the key of config.json
+  std::string_view gguf = "";  // the key of GGUF files after the architecture; "" if they have none
+};
+
+// A switch that only some architectures read.
+struct SwitchKey {
+  bool ModelConfig::*field;
+  std::string_view folder;            // the key of config.json
+  std::string_view gguf = "";         // the key of GGUF files after the architecture; "" if they have none
+  std::string_view gguf_tensor = "";  // without a key: GGUF files have this tensor if the switch is on
 };
 
 struct ArchitectureFacts {
-  std::string hidden_act = "silu";       // the default for config.json; all GGUF files use it
-  bool tie_word_embeddings = false;      // the default for config.json; in GGUF files the tensors show it
-  std::optional<std::int64_t> head_dim;  // the default for config.json; nullopt: hidden size / heads
-  std::optional<WindowFacts> window;     // nullopt: a sliding_window in config.json is refused
+  // JSON text of an object: the values of keys that config.json omits. GGUF files, too, leave `hidden_act` to it.
+  std::string_view defaults = "{}";
+  NormFacts norm;
+  std::optional<WindowFacts> window;  // nullopt: a sliding_window in config.json is refused
   // For the weights as the files of each format store them. If the two differ, GGUF files have the rows of each query
   // and key head in another order: row 2 i + b is row i + b r / 2 of a folder.
   RotaryPairing pairing_in_folders = RotaryPairing::halves;
   RotaryPairing pairing_in_gguf = RotaryPairing::halves;
-  // Keys of config.json that src/io/known_keys.cpp lists as "changes" and that this architecture reads.
+  RotaryFacts rotary;
+  std::vector<NumberKey> numbers;
+  std::vector<SwitchKey> switches;
+  // Further keys of config.json and of its rotary positions that src/io/known_keys_config.h lists as "changes" and that
+  // this architecture reads; and keys of GGUF files after the architecture.
   std::vector<std::string_view> keys;
+  // Sets fields that follow from others, after all keys are read. May be null.
+  void (*complete)(ModelConfig& config) = nullptr;
 };
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include "base/sort.h"
 #include "io/gguf_split.h"
 #include "io/safetensors.h"
+#include "io/text_config.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -93,6 +94,7 @@ struct Checkpoint::Contents {
   void make_dummy(std::vector<NamedMeta> described);
   void add_safetensors(const std::string& name);
   void check_index(const std::map<std::string, std::string>& index) const;
+  void name_as_language_model();
   void index_names();
 };
 
@@ -151,6 +153,7 @@ void Checkpoint::Contents::open_folder() {
       notes.push_back(fmt::format("[{}] has {} and {}: {} is read", path, kWeights, kIndex, kWeights));
     add_safetensors(kWeights);
     index_names();
+    name_as_language_model();
     return;
   }
   const auto index_text = source.text(kIndex);
@@ -163,6 +166,14 @@ void Checkpoint::Contents::open_folder() {
   for (const auto& name : names) add_safetensors(name);
   index_names();
   check_index(index);
+  name_as_language_model();
+}
+
+// The rest of the program knows the names of folders that have the language model alone.
+void Checkpoint::Contents::name_as_language_model() {
+  for (auto& entry : tensors) entry.name = name_in_language_model(entry.name);
+  by_name.clear();
+  index_names();
 }
 
 void Checkpoint::Contents::index_names() {
@@ -184,7 +195,7 @@ void Checkpoint::Contents::make_dummy(std::vector<NamedMeta> described) {
   const auto zeros = Storage::zeros(most_bytes);
   for (auto& entry : tensors) {
     // GGUF files keep the divisors of the rope frequencies among the tensors, but they are a part of the config.
-    if (entry.name == kFrequencyFactors) continue;
+    if (entry.name == kFrequencyFactors || entry.name == kLongFactors || entry.name == kShortFactors) continue;
     const bool is_number = element_count(entry.tensor.meta.shape) == Dim(1);
     entry.tensor.storage = is_number ? Storage::allocate(entry.tensor.meta.bytes().number()) : zeros;
     entry.tensor.byte_offset = 0;

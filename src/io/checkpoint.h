@@ -26,7 +26,8 @@
 namespace weft {
 
 struct TensorEntry {
-  std::string name;  // as stored: blk.0.attn_q.weight, model.layers.0.self_attn.q_proj.weight
+  // blk.0.attn_q.weight, model.layers.0.self_attn.q_proj.weight: as stored, but for names that io/text_config.h changes
+  std::string name;
   Tensor tensor;
   std::string file;  // for messages
 };

@@ -87,11 +87,14 @@ std::vector<std::string> unknown_keys(KeyTable table, const Json& object, const 
   return unknown;
 }
 
-std::vector<std::string> unknown_gguf_keys(const Gguf& gguf, const std::string& architecture) {
+std::vector<std::string> unknown_gguf_keys(const Gguf& gguf, const std::string& architecture,
+                                           std::span<const std::string_view> own) {
   std::vector<std::string> unknown;
   const auto check = [&](KeyTable table, const std::string& prefix, const GgufEntry& entry) {
     if (!entry.key.starts_with(prefix)) return;
-    const KnownKey* key = find_key(table, entry.key.substr(prefix.size()));
+    const std::string_view name = entry.key.substr(prefix.size());
+    if (table == KeyTable::gguf_model && std::find(own.begin(), own.end(), name) != own.end()) return;
+    const KnownKey* key = find_key(table, name);
     if (key == nullptr) {
       unknown.emplace_back(entry.key);
     } else if (key->kind == KeyClass::changes) {

@@ -34,7 +34,8 @@ std::vector<std::string> unknown_keys(KeyTable table, const Json& object, const 
                                       const std::string& prefix = "", std::span<const std::string_view> own = {});
 
 // The same for the keys of a GGUF file: the architecture's keys, whose names begin with `architecture` and a dot, and
-// the tokenizer's keys.
-std::vector<std::string> unknown_gguf_keys(const Gguf& gguf, const std::string& architecture);
+// the tokenizer's keys. `own` has keys without the architecture.
+std::vector<std::string> unknown_gguf_keys(const Gguf& gguf, const std::string& architecture,
+                                           std::span<const std::string_view> own = {});
 
 }  // namespace weft

@@ -10,7 +10,6 @@ namespace weft {
 inline constexpr KnownKey kConfigKeys[] = {
     // Read by model_config.cpp and quantization_config.cpp.
     {"architectures", KeyClass::read},
-    {"attention_bias", KeyClass::read},
     {"bos_token_id", KeyClass::read},
     {"dtype", KeyClass::read},
     {"eos_token_id", KeyClass::read},
@@ -21,13 +20,13 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"layer_types", KeyClass::read},
     {"max_position_embeddings", KeyClass::read},
     {"max_window_layers", KeyClass::read},
-    {"mlp_bias", KeyClass::read},
     {"model_type", KeyClass::read},
     {"num_attention_heads", KeyClass::read},
     {"num_hidden_layers", KeyClass::read},
     {"num_key_value_heads", KeyClass::read},
     {"num_local_experts", KeyClass::read},
     {"num_nextn_predict_layers", KeyClass::read},
+    {"original_max_position_embeddings", KeyClass::read},
     {"pad_token_id", KeyClass::read},
     {"partial_rotary_factor", KeyClass::read},
     {"quantization_config", KeyClass::read},
@@ -68,7 +67,6 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"label2id", KeyClass::harmless},
     {"max_sequence_length", KeyClass::harmless},
     {"model_max_length", KeyClass::harmless},
-    {"original_max_position_embeddings", KeyClass::harmless},
     {"output_attentions", KeyClass::harmless},
     {"output_hidden_states", KeyClass::harmless},
     {"output_router_logits", KeyClass::harmless},
@@ -94,6 +92,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"use_flash_attn", KeyClass::harmless},
     // Keys of other architectures, or of a few checkpoints of the supported ones.
     {"alibi", KeyClass::changes, "false", "positions by linear biases"},
+    {"attention_bias", KeyClass::changes, "false", "biases of linear layers"},
     {"attention_chunk_size", KeyClass::changes, "0", "attention in chunks"},
     {"attention_multiplier", KeyClass::changes, "", "a scale of attention scores"},
     {"attention_out_bias", KeyClass::changes, "false", "biases of linear layers"},
@@ -115,6 +114,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"logit_scale", KeyClass::changes, "1", "scaled logits"},
     {"logit_softcapping", KeyClass::changes, "0", "a soft cap of logits"},
     {"logits_scaling", KeyClass::changes, "1", "scaled logits"},
+    {"mlp_bias", KeyClass::changes, "false", "biases of linear layers"},
     {"mrope_section", KeyClass::changes, "", "rotary positions in several dims"},
     {"n_routed_experts", KeyClass::changes, "0|1", "a mixture of experts"},
     {"kv_lora_rank", KeyClass::changes, "0", "compressed keys and values"},
@@ -158,6 +158,7 @@ inline constexpr KnownKey kRopeKeys[] = {
     {"beta_slow", KeyClass::read},
     {"factor", KeyClass::read},
     {"high_freq_factor", KeyClass::read},
+    {"long_factor", KeyClass::read},
     {"low_freq_factor", KeyClass::read},
     {"mscale", KeyClass::read},
     {"mscale_all_dim", KeyClass::read},
@@ -165,6 +166,7 @@ inline constexpr KnownKey kRopeKeys[] = {
     {"partial_rotary_factor", KeyClass::read},
     {"rope_theta", KeyClass::read},
     {"rope_type", KeyClass::read},
+    {"short_factor", KeyClass::read},
     {"truncate", KeyClass::read},
     {"type", KeyClass::read},
     {"finetuned", KeyClass::harmless},
@@ -173,8 +175,6 @@ inline constexpr KnownKey kRopeKeys[] = {
     {"extrapolation_factor", KeyClass::changes, "1", "another mixture of frequencies"},
     {"attn_factor", KeyClass::changes, "1", "scaled rotary positions"},
     {"llama_4_scaling_beta", KeyClass::changes, "0", "queries scaled by position"},
-    {"long_factor", KeyClass::changes, "", "a factor for each frequency"},
-    {"short_factor", KeyClass::changes, "", "a factor for each frequency"},
 };
 
 // Keys after the architecture's name and a dot.
@@ -194,6 +194,7 @@ inline constexpr KnownKey kGgufModelKeys[] = {
     {"rope.dimension_count", KeyClass::read},
     {"rope.freq_base", KeyClass::read},
     {"rope.scale_linear", KeyClass::read},
+    {"rope.scaling.attn_factor", KeyClass::read},
     {"rope.scaling.factor", KeyClass::read},
     {"rope.scaling.original_context_length", KeyClass::read},
     {"rope.scaling.type", KeyClass::read},
@@ -229,7 +230,6 @@ inline constexpr KnownKey kGgufModelKeys[] = {
     {"rope.dimension_sections", KeyClass::changes, "", "rotary positions in several dims"},
     {"rope.freq_base_swa", KeyClass::changes, "", "other rotary positions in some layers"},
     {"rope.scaling.alpha", KeyClass::changes, "0", "rotary positions scaled by alpha"},
-    {"rope.scaling.attn_factor", KeyClass::changes, "1", "scaled rotary positions"},
     {"use_parallel_residual", KeyClass::changes, "false", "attention and feed-forward side by side"},
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -11,7 +12,9 @@
 #include "base/text.h"
 #include "io/config_fields.h"
 #include "io/known_keys.h"
+#include "io/layer_config.h"
 #include "io/rope_config.h"
+#include "io/text_config.h"
 #include "io/vocabulary.h"
 
 namespace weft {
@@ -19,12 +22,45 @@ namespace {
 
 // Far above the widths of existing models, and so small that a product of several of them fits into 63 bits.
 constexpr Range<std::int64_t> kWidths = {1, 1 << 20};
-constexpr Range<std::int64_t> kLayers = {1, 4096};
 constexpr Range<std::int64_t> kHeads = {1, 65536};
 constexpr Range<std::int64_t> kHeadDims = {2, 4096};
 constexpr Range<std::int64_t> kVocabulary = {1, 1 << 24};
 constexpr Range<std::int64_t> kExperts = {0, 65536};
 constexpr Range<double> kEpsilons = {1e-12, 1};
+constexpr Range<double> kFactors = {-1e6, 1e6};
+
+// The config with the architecture's values for keys that it omits. A null is not omitted.
+Json with_defaults(Json config, const ArchitectureFacts& facts) {
+  const Json defaults = parse_json(facts.defaults);
+  for (const auto& [key, value] : defaults.items())
+    if (!config.contains(key)) config[key] = value;
+  return config;
+}
+
+// The keys, of folders or of GGUF files, that only some architectures read and that this one does.
+std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::string_view NumberKey::*kind) {
+  std::vector<std::string_view> keys = facts.keys;
+  for (const NumberKey& number : facts.numbers) keys.push_back(number.*kind);
+  for (const SwitchKey& one : facts.switches) keys.push_back(kind == &NumberKey::folder ? one.folder : one.gguf);
+  return keys;
+}
+
+std::string_view gguf_epsilon(const NormFacts& norm) {
+  return norm.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+}
+
+void set_norm(const NormFacts& norm, ModelConfig& config) {
+  config.norm = norm.kind;
+  config.norm_has_bias = norm.has_bias;
+}
+
+// Sets what follows from the other fields.
+void complete(const ArchitectureFacts& facts, ModelConfig& config) {
+  if (facts.complete != nullptr) facts.complete(config);
+  if (config.attention_scale != 0) return;
+  const double width = config.query_width > 0 ? config.query_width : static_cast<double>(config.head_dim);
+  config.attention_scale = 1 / std::sqrt(width);
+}
 
 // The width of a head if the file does not have it.
 template <class Fields>
@@ -66,59 +102,6 @@ std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids
 }
 
 // ---- config.json ----
-
-// Reads from layer_types, for each layer, whether it has a window. Empty if the key is absent.
-std::vector<bool> layers_with_window(const JsonFields& fields, const ModelConfig& config) {
-  std::vector<bool> layers;
-  const Json* types = fields.value("layer_types");
-  if (types == nullptr) return layers;
-  USER_CHECK(types->is_array() && static_cast<std::int64_t>(types->size()) == config.layer_count,
-             "[{}] layer_types must be a list of num_hidden_layers {} words, but is {}", fields.where(),
-             config.layer_count, json_text(*types));
-  for (const Json& type : *types) {
-    USER_CHECK(type == "full_attention" || type == "sliding_attention",
-               "[{}] layer_types must be full_attention or sliding_attention, but has {}", fields.where(),
-               json_text(type));
-    layers.push_back(type == "sliding_attention");
-  }
-  return layers;
-}
-
-// Checks the config of an architecture without a window. For these, transformers computes all layers without one and
-// ignores the key, but other programs apply it. So a window that would change the result is an error.
-void check_has_no_window(const JsonFields& fields, const ModelConfig& config) {
-  const auto length = integer_in(fields, "sliding_window", kContexts);
-  USER_CHECK(!length || *length >= config.context_length || !fields.find_boolean("use_sliding_window").value_or(true),
-             "[{}] sliding_window must be null: the layers of {} have no window, but is {}", fields.where(),
-             config.architecture, *length);
-}
-
-// Sets which layers have a window, with the rules of transformers.
-void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& window, ModelConfig& config) {
-  const bool is_asked_for = fields.find_boolean("use_sliding_window").value_or(!window || !window->first_layer);
-  if (!window) {
-    check_has_no_window(fields, config);
-  } else if (is_asked_for && !fields.is_null("sliding_window")) {
-    config.sliding_window = integer_in(fields, "sliding_window", kContexts).value_or(window->length);
-  }
-  std::vector<bool> layers = layers_with_window(fields, config);
-  if (!config.sliding_window) {
-    USER_CHECK(std::count(layers.begin(), layers.end(), true) == 0,
-               "[{}] layer_types has sliding_attention, which wants a sliding_window, but {}", fields.where(),
-               is_asked_for ? "there is none" : "use_sliding_window is off");
-    return;
-  }
-  USER_CHECK(!layers.empty() || !fields.has("sliding_window_pattern"),
-             "[{}] sliding_window_pattern is not supported without layer_types", fields.where());
-  if (layers.empty() && window->first_layer) {
-    const auto first = integer_in(fields, "max_window_layers", {0, kLayers.greatest});
-    for (std::int64_t layer = 0; layer < config.layer_count; ++layer)
-      layers.push_back(layer >= first.value_or(*window->first_layer));
-  }
-  const auto count = std::count(layers.begin(), layers.end(), true);
-  if (!layers.empty() && count == 0) config.sliding_window.reset();
-  if (count > 0 && count < config.layer_count) config.has_window = std::move(layers);
-}
 
 std::string architecture_of(const JsonFields& fields) {
   const auto architecture = fields.find_text("model_type");
@@ -184,13 +167,13 @@ void read_token_ids(const Gguf& gguf, ModelConfig& config) {
 }  // namespace
 
 ModelConfig model_config_from_json(std::string_view text, const std::string& where, const ArchitectureFacts& facts) {
-  const auto json = parse_config_json(text, where);
+  const Json json = with_defaults(text_config(parse_config_json(text, where), where), facts);
   const JsonFields fields(json, where);
   ModelConfig config;
   config.architecture = architecture_of(fields);
   if (const auto* classes = fields.value("architectures"); classes != nullptr && classes->is_array())
     if (!classes->empty() && classes->front().is_string()) config.architecture_class = classes->front();
-  config.unknown_keys = unknown_keys(KeyTable::config, json, where, "", facts.keys);
+  config.unknown_keys = unknown_keys(KeyTable::config, json, where, "", own_keys(facts, &NumberKey::folder));
 
   config.hidden_size = needed_integer_in(fields, "hidden_size", kWidths);
   config.intermediate_size = needed_integer_in(fields, "intermediate_size", kWidths);
@@ -198,20 +181,23 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.head_count = needed_integer_in(fields, "num_attention_heads", kHeads);
   config.kv_head_count = integer_in(fields, "num_key_value_heads", kHeads).value_or(config.head_count);
   check_kv_heads(fields, config, "num_attention_heads", "num_key_value_heads");
-  auto head_dim = integer_in(fields, "head_dim", kHeadDims);
-  if (!head_dim) head_dim = facts.head_dim;
+  const auto head_dim = integer_in(fields, "head_dim", kHeadDims);
   config.head_dim = head_dim ? *head_dim : default_head_dim(fields, config, "num_attention_heads", "hidden_size");
   config.vocab_size = needed_integer_in(fields, "vocab_size", kVocabulary);
   config.context_length = needed_integer_in(fields, "max_position_embeddings", kContexts);
-  config.rms_norm_eps = needed_real_in(fields, "rms_norm_eps", kEpsilons);
-  read_rope(fields, facts, config);
-
-  config.hidden_act = fields.find_text("hidden_act").value_or(facts.hidden_act);
-  config.hidden_activation = fields.find_text("hidden_activation").value_or("");
-  config.tie_word_embeddings = fields.find_boolean("tie_word_embeddings").value_or(facts.tie_word_embeddings);
-  config.attention_bias = fields.find_boolean("attention_bias").value_or(false);
-  config.mlp_bias = fields.find_boolean("mlp_bias").value_or(false);
+  set_norm(facts.norm, config);
+  config.norm_eps = needed_real_in(fields, facts.norm.epsilon, kEpsilons);
   read_windows(fields, facts.window, config);
+  read_rope(fields, facts, config);
+  read_rotated_layers(fields, facts.rotary, config);
+
+  config.hidden_act = fields.find_text("hidden_act").value_or(config.hidden_act);
+  config.hidden_activation = fields.find_text("hidden_activation").value_or("");
+  config.tie_word_embeddings = fields.find_boolean("tie_word_embeddings").value_or(false);
+  for (const NumberKey& number : facts.numbers)
+    config.*number.field = real_in(fields, number.folder, kFactors).value_or(config.*number.field);
+  for (const SwitchKey& one : facts.switches)
+    config.*one.field = fields.find_boolean(one.folder).value_or(config.*one.field);
   USER_CHECK(!fields.find_boolean("use_bidirectional_attention").value_or(false),
              "[{}] use_bidirectional_attention must be false: attention is causal, but is true", where);
   config.expert_count = integer_in(fields, "num_local_experts", kExperts).value_or(0);
@@ -219,11 +205,17 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.quantization = quantization_from_json(fields);
   config.dtype = residual_dtype(fields);
   read_token_ids(fields, config);
+  complete(facts, config);
   return config;
 }
 
 std::optional<std::int64_t> ModelConfig::window_of(int layer) const {
   return has_window.empty() || has_window[static_cast<std::size_t>(layer)] ? sliding_window : std::nullopt;
+}
+
+const RopeConfig* ModelConfig::rope_of(int layer) const {
+  if (!is_rotated.empty() && !is_rotated[static_cast<std::size_t>(layer)]) return nullptr;
+  return sliding_rope && slides(layer) ? &*sliding_rope : &rope;
 }
 
 ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& facts) {
@@ -240,25 +232,39 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   read_head_dim(fields, config);
   config.vocab_size = gguf_vocabulary(gguf, fields);
   config.context_length = needed_integer_in(fields, "context_length", kContexts);
-  config.rms_norm_eps = needed_real_in(fields, "attention.layer_norm_rms_epsilon", kEpsilons);
+  set_norm(facts.norm, config);
+  config.norm_eps = needed_real_in(fields, gguf_epsilon(facts.norm), kEpsilons);
+  read_windows(fields, gguf, facts.window, config);
   read_rope(fields, gguf, facts, config);
-  config.unknown_keys = unknown_gguf_keys(gguf, config.architecture);
+  read_rotated_layers(facts.rotary, config);
+  std::vector<std::string_view> own = own_keys(facts, &NumberKey::gguf);
+  own.push_back(gguf_epsilon(facts.norm));
+  config.unknown_keys = unknown_gguf_keys(gguf, config.architecture, own);
 
-  config.hidden_act = facts.hidden_act;
+  const Json defaults = with_defaults(Json::object(), facts);
+  config.hidden_act = defaults.value("hidden_act", config.hidden_act);
   config.tie_word_embeddings = gguf.find_tensor("output.weight") == nullptr;
-  config.attention_bias = gguf.find_tensor("blk.0.attn_q.bias") != nullptr;
-  config.mlp_bias = gguf.find_tensor("blk.0.ffn_up.bias") != nullptr;
-  config.sliding_window = integer_in(fields, "attention.sliding_window", kContexts);
-  USER_CHECK(!fields.has("attention.sliding_window_pattern"),
-             "[{}] {} is not supported: all layers or none have a window", fields.where(),
-             fields.name("attention.sliding_window_pattern"));
+  for (const NumberKey& number : facts.numbers) {
+    if (number.gguf.empty()) continue;
+    const auto value = real_in(fields, number.gguf, kFactors);
+    config.*number.field = value ? *value : defaults.value(number.folder, config.*number.field);
+  }
+  for (const SwitchKey& one : facts.switches) {
+    if (!one.gguf.empty()) {
+      const auto value = fields.find_boolean(one.gguf);
+      config.*one.field = value ? *value : defaults.value(one.folder, config.*one.field);
+    } else if (!one.gguf_tensor.empty()) {
+      config.*one.field = gguf.find_tensor(one.gguf_tensor) != nullptr;
+    }
+  }
   config.expert_count = integer_in(fields, "expert_count", kExperts).value_or(0);
   read_token_ids(gguf, config);
+  complete(facts, config);
   return config;
 }
 
 std::string architecture_from_json(std::string_view text, const std::string& where) {
-  const auto json = parse_config_json(text, where);
+  const Json json = text_config(parse_config_json(text, where), where);
   return architecture_of(JsonFields(json, where));
 }
 

@@ -20,28 +20,36 @@
 
 namespace weft {
 
-enum class RopeScalingType : std::uint8_t { none, linear, dynamic, llama3, yarn };
+enum class RopeScalingType : std::uint8_t { none, linear, dynamic, llama3, yarn, longrope, proportional };
 
-std::string_view rope_scaling_text(RopeScalingType type);  // default linear dynamic llama3 yarn
+std::string_view rope_scaling_text(RopeScalingType type);  // default linear dynamic llama3 yarn longrope proportional
 
 // How positions beyond the trained context are mapped into it. A field is used only for the types in its comment.
 struct RopeScaling {
   RopeScalingType type = RopeScalingType::none;
   double factor = 1;                         // all but dynamic with alpha: new context / trained context
-  std::int64_t original_context_length = 0;  // dynamic, llama3, yarn: the trained context
+  std::int64_t original_context_length = 0;  // dynamic, llama3, yarn, longrope: the trained context
   double low_freq_factor = 1;                // llama3
   double high_freq_factor = 4;               // llama3
   double beta_fast = 32;                     // yarn
   double beta_slow = 1;                      // yarn
   bool truncate = true;                      // yarn: the correction range is rounded to whole dims
-  std::optional<double> attention_factor;    // yarn: scales cos and sin; absent: 0.1 ln(factor) + 1, or from mscale
-  std::optional<double> mscale;              // yarn
-  std::optional<double> mscale_all_dim;      // yarn
-  std::optional<double> alpha;               // dynamic: fixed NTK alpha instead of a factor
+  // yarn, longrope: scales cos and sin; absent in yarn: 0.1 ln(factor) + 1, or from mscale
+  std::optional<double> attention_factor;
+  std::optional<double> mscale;          // yarn
+  std::optional<double> mscale_all_dim;  // yarn
+  std::optional<double> alpha;           // dynamic: fixed NTK alpha instead of a factor
+  // longrope: the divisors of the frequencies, for contexts up to the trained one and for longer ones. Empty for GGUF
+  // files, which have them as tensors.
+  std::vector<double> short_factors;
+  std::vector<double> long_factors;
+  double rotated_part = 1;  // proportional: the part of the frequencies that is not 0
 };
 
-// The tensor of a GGUF file by which the frequencies of rotary positions are divided.
+// The tensors of a GGUF file by which the frequencies of rotary positions are divided; the last two are longrope's.
 constexpr const char* kFrequencyFactors = "rope_freqs.weight";
+constexpr const char* kLongFactors = "rope_factors_long.weight";
+constexpr const char* kShortFactors = "rope_factors_short.weight";
 
 struct RopeConfig {
   double theta = 10000;
@@ -51,6 +59,8 @@ struct RopeConfig {
   // Name of a tensor f32[rotary_dim / 2] by which the inverse frequencies are divided; "" for none. GGUF files store
   // the llama3 scaling as this tensor, and their scaling.type is then none.
   std::string frequency_factors;
+  // Queries are multiplied by 1 + beta ln(1 + floor(position / original_context_length)); 0 for none.
+  double query_scale_beta = 0;
 };
 
 struct ModelConfig {
@@ -66,17 +76,37 @@ struct ModelConfig {
   std::int64_t head_dim = 0;
   std::int64_t vocab_size = 0;
   std::int64_t context_length = 0;
-  double rms_norm_eps = 0;
+  NormKind norm = NormKind::rms;
+  bool norm_has_bias = false;
+  double norm_eps = 0;
   RopeConfig rope;
+  // The positions of layers with a window, if they are others than `rope`.
+  std::optional<RopeConfig> sliding_rope;
+  // For each layer, whether it has rotary positions. Empty: all layers have them.
+  std::vector<bool> is_rotated;
+  // The layer's rotary positions; null if it has none.
+  const RopeConfig* rope_of(int layer) const;
 
-  std::string hidden_act = "silu";   // in Hugging Face's spelling; the architecture's default if the file omits it
-  std::string hidden_activation;     // the same from a second key in Gemma's files; "" if absent
-  bool tie_word_embeddings = false;  // the head uses the embedding's weight
-  bool attention_bias = false;
-  bool mlp_bias = false;
+  std::string hidden_act = "silu";     // in Hugging Face's spelling; the architecture's default if the file omits it
+  std::string hidden_activation;       // the same from a second key in Gemma's files; "" if absent
+  bool tie_word_embeddings = false;    // the head uses the embedding's weight
+  bool attention_bias = false;         // of queries, keys and values
+  bool attention_output_bias = false;  // of the projection after attention
+  bool mlp_bias = false;               // of the feed-forward
+  bool head_bias = false;              // of the logits
+  bool is_parallel = false;            // attention and feed-forward of a layer read the same input
+  double embedding_scale = 1;          // a factor of the embeddings
+  double residual_scale = 1;           // a factor of what a layer adds to the residual sum
+  double logit_scale = 1;              // a factor of the logits
+  double logit_divisor = 1;            // a divisor of the logits
+  double attention_scale = 0;          // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
+  double query_width = 0;              // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
+  double attention_softcap = 0;        // scores become cap tanh(score / cap); 0 for none
+  double logit_softcap = 0;            // the same of logits
   std::optional<std::int64_t> sliding_window;  // most tokens that a query attends to, including its own
   // For each layer, whether it has the window. Empty: all layers have it, or there is no window.
   std::vector<bool> has_window;
+  bool slides(int layer) const { return window_of(layer).has_value(); }
   std::optional<std::int64_t> window_of(int layer) const;
   std::int64_t expert_count = 0;  // 0: no mixture of experts
   // Extra layers after the last one in a folder that predict a later token; the next token does not use them.

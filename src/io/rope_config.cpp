@@ -1,6 +1,7 @@
 #include "io/rope_config.h"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -17,13 +18,18 @@ constexpr Range<double> kFactors = {1, 1e6};
 constexpr Range<double> kPositive = {1e-6, 1e6};
 
 constexpr std::array kRopeScalings = {
-    std::pair{"default", RopeScalingType::none},    std::pair{"linear", RopeScalingType::linear},
-    std::pair{"dynamic", RopeScalingType::dynamic}, std::pair{"llama3", RopeScalingType::llama3},
+    std::pair{"default", RopeScalingType::none},
+    std::pair{"linear", RopeScalingType::linear},
+    std::pair{"dynamic", RopeScalingType::dynamic},
+    std::pair{"llama3", RopeScalingType::llama3},
     std::pair{"yarn", RopeScalingType::yarn},
+    std::pair{"longrope", RopeScalingType::longrope},
+    std::pair{"proportional", RopeScalingType::proportional},
 };
 
 RopeScalingType scaling_type(std::string_view text, const std::string& name, const std::string& where) {
   if (text == "none") return RopeScalingType::none;
+  if (text == "su") return RopeScalingType::longrope;  // its name in the first files
   std::vector<std::string_view> known;
   for (const auto& [candidate, type] : kRopeScalings) {
     if (candidate == text) return type;
@@ -33,16 +39,65 @@ RopeScalingType scaling_type(std::string_view text, const std::string& name, con
 }
 
 template <class Fields>
-void check_rotary_dim(const Fields& fields, const ModelConfig& config, std::string_view key) {
-  const auto dim = config.rope.rotary_dim;
+void check_rotary_dim(const Fields& fields, const ModelConfig& config, const RopeConfig& rope, std::string_view key) {
+  const auto dim = rope.rotary_dim;
   USER_CHECK(dim >= 2 && dim % 2 == 0 && dim <= config.head_dim,
              "[{}] {} must make a rotary dim that is even and at most the head's {}, but it is {}", fields.where(),
              fields.name(key), config.head_dim, dim);
 }
 
+// The factor of cosines and sines for a context of `factor` times the trained one.
+double longrope_magnitude(double factor, std::int64_t original_context_length) {
+  return factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(static_cast<double>(original_context_length)));
+}
+
 // ---- config.json ----
 
-RopeScaling scaling_from_json(const JsonFields& fields, std::int64_t context_length) {
+// What the keys around an object of rotary positions state for it.
+struct Around {
+  std::optional<double> theta, partial;
+  std::int64_t original_context_length = 0;
+};
+
+void read_yarn(const JsonFields& fields, RopeScaling& scaling) {
+  scaling.beta_fast = real_in(fields, "beta_fast", kPositive).value_or(scaling.beta_fast);
+  scaling.beta_slow = real_in(fields, "beta_slow", kPositive).value_or(scaling.beta_slow);
+  scaling.truncate = fields.find_boolean("truncate").value_or(true);
+  scaling.mscale = real_in(fields, "mscale", {0, 1e6});
+  scaling.mscale_all_dim = real_in(fields, "mscale_all_dim", {0, 1e6});
+}
+
+void read_llama3(const JsonFields& fields, RopeScaling& scaling) {
+  needed_integer_in(fields, "original_max_position_embeddings", kContexts);
+  scaling.low_freq_factor = needed_real_in(fields, "low_freq_factor", kPositive);
+  scaling.high_freq_factor = needed_real_in(fields, "high_freq_factor", kPositive);
+  USER_CHECK(scaling.high_freq_factor > scaling.low_freq_factor, "[{}] {} must be above {} {}, but is {}",
+             fields.where(), fields.name("high_freq_factor"), fields.name("low_freq_factor"), scaling.low_freq_factor,
+             scaling.high_freq_factor);
+}
+
+std::vector<double> frequency_factors(const JsonFields& fields, const char* key) {
+  const Json* list = fields.value(key);
+  USER_CHECK(list != nullptr && list->is_array() && !list->empty(), "[{}] {} must be a list of numbers, but is {}",
+             fields.where(), fields.name(key), list == nullptr ? "missing" : shown_json(*list));
+  std::vector<double> factors;
+  for (const Json& factor : *list) {
+    USER_CHECK(factor.is_number() && factor.get<double>() > 0, "[{}] {} must be above 0, but has {}", fields.where(),
+               fields.name(key), shown_json(factor));
+    factors.push_back(factor.get<double>());
+  }
+  return factors;
+}
+
+void read_longrope(const JsonFields& fields, std::int64_t context_length, RopeScaling& scaling) {
+  scaling.short_factors = frequency_factors(fields, "short_factor");
+  scaling.long_factors = frequency_factors(fields, "long_factor");
+  scaling.factor = static_cast<double>(context_length) / static_cast<double>(scaling.original_context_length);
+  if (!scaling.attention_factor)
+    scaling.attention_factor = longrope_magnitude(scaling.factor, scaling.original_context_length);
+}
+
+RopeScaling scaling_from_json(const JsonFields& fields, const Around& around, std::int64_t context_length) {
   RopeScaling scaling;
   bool has_type = false;
   for (const auto key : {"rope_type", "type"})
@@ -56,28 +111,37 @@ RopeScaling scaling_from_json(const JsonFields& fields, std::int64_t context_len
                  fields.name("rope_type"), fields.name(key));
   using enum RopeScalingType;
   if (scaling.type == none) return scaling;
-  scaling.original_context_length = context_length;
+  scaling.original_context_length = around.original_context_length;
   if (const auto length = integer_in(fields, "original_max_position_embeddings", kContexts))
     scaling.original_context_length = *length;
+  scaling.attention_factor = real_in(fields, "attention_factor", kPositive);
   if (scaling.type == dynamic) scaling.alpha = real_in(fields, "alpha", kPositive);
-  if (!scaling.alpha) scaling.factor = needed_real_in(fields, "factor", kFactors);
-  if (scaling.type == llama3) {
-    needed_integer_in(fields, "original_max_position_embeddings", kContexts);
-    scaling.low_freq_factor = needed_real_in(fields, "low_freq_factor", kPositive);
-    scaling.high_freq_factor = needed_real_in(fields, "high_freq_factor", kPositive);
-    USER_CHECK(scaling.high_freq_factor > scaling.low_freq_factor, "[{}] {} must be above {} {}, but is {}",
-               fields.where(), fields.name("high_freq_factor"), fields.name("low_freq_factor"), scaling.low_freq_factor,
-               scaling.high_freq_factor);
+  if (scaling.type == proportional) {
+    scaling.rotated_part = real_in(fields, "partial_rotary_factor", {0, 1}).value_or(1);
+  } else if (scaling.type == longrope) {
+    read_longrope(fields, context_length, scaling);
+  } else if (!scaling.alpha) {
+    scaling.factor = needed_real_in(fields, "factor", kFactors);
   }
-  if (scaling.type == yarn) {
-    scaling.beta_fast = real_in(fields, "beta_fast", kPositive).value_or(scaling.beta_fast);
-    scaling.beta_slow = real_in(fields, "beta_slow", kPositive).value_or(scaling.beta_slow);
-    scaling.truncate = fields.find_boolean("truncate").value_or(true);
-    scaling.attention_factor = real_in(fields, "attention_factor", kPositive);
-    scaling.mscale = real_in(fields, "mscale", {0, 1e6});
-    scaling.mscale_all_dim = real_in(fields, "mscale_all_dim", {0, 1e6});
-  }
+  if (scaling.type == llama3) read_llama3(fields, scaling);
+  if (scaling.type == yarn) read_yarn(fields, scaling);
   return scaling;
+}
+
+RopeConfig rope_from_json(const JsonFields& fields, const Around& around, const ModelConfig& config) {
+  RopeConfig rope;
+  rope.scaling = scaling_from_json(fields, around, config.context_length);
+  const auto theta = real_in(fields, "rope_theta", kThetas);
+  auto partial = real_in(fields, "partial_rotary_factor", {0, 1});
+  if (!partial) partial = around.partial;
+  const bool is_whole = rope.scaling.type == RopeScalingType::proportional || !partial;
+  rope.theta = theta ? *theta : around.theta.value_or(rope.theta);
+  rope.rotary_dim =
+      is_whole ? config.head_dim : static_cast<std::int64_t>(static_cast<double>(config.head_dim) * *partial);
+  check_rotary_dim(fields, config, rope, is_whole ? "head_dim" : "partial_rotary_factor");
+  rope.query_scale_beta = real_in(fields, "llama_4_scaling_beta", {0, 1e6}).value_or(0);
+  if (rope.scaling.original_context_length == 0) rope.scaling.original_context_length = around.original_context_length;
+  return rope;
 }
 
 // ---- GGUF ----
@@ -94,6 +158,8 @@ RopeScaling scaling_from_gguf(const GgufFields& fields, std::int64_t context_len
   } else if (has_factor) {
     scaling.type = linear;
   }
+  USER_CHECK(scaling.type != longrope && scaling.type != proportional, "[{}] {} {} wants {}, but there is none",
+             fields.where(), fields.name("rope.scaling.type"), rope_scaling_text(scaling.type), kLongFactors);
   if (scaling.type == none) return scaling;
   scaling.factor =
       has_factor ? needed_real_in(fields, key, kFactors) : needed_real_in(fields, "rope.scaling.factor", kFactors);
@@ -102,46 +168,87 @@ RopeScaling scaling_from_gguf(const GgufFields& fields, std::int64_t context_len
   if (scaling.type != yarn) return scaling;
   scaling.beta_fast = real_in(fields, "rope.scaling.yarn_beta_fast", kPositive).value_or(scaling.beta_fast);
   scaling.beta_slow = real_in(fields, "rope.scaling.yarn_beta_slow", kPositive).value_or(scaling.beta_slow);
-  for (const auto factor :
-       {"rope.scaling.yarn_attn_factor", "rope.scaling.yarn_ext_factor", "rope.scaling.yarn_log_multiplier"})
-    if (const auto value = fields.find_real(factor))
-      USER_CHECK(*value == 1, "[{}] {} must be 1: others are not supported yet, but is {}", fields.where(),
-                 fields.name(factor), *value);
+  // Converters write 1 for a factor that follows from the scaling.
+  const auto magnitude = real_in(fields, "rope.scaling.yarn_attn_factor", kPositive);
+  if (magnitude && *magnitude != 1) scaling.attention_factor = magnitude;
+  scaling.mscale = scaling.mscale_all_dim = real_in(fields, "rope.scaling.yarn_log_multiplier", {0, 1e6});
+  if (const auto mixture = fields.find_real("rope.scaling.yarn_ext_factor"))
+    USER_CHECK(*mixture == 1, "[{}] {} must be 1: others are not supported yet, but is {}", fields.where(),
+               fields.name("rope.scaling.yarn_ext_factor"), *mixture);
   return scaling;
+}
+
+// Files with these tensors name no type.
+RopeScaling longrope_from_gguf(const GgufFields& fields, std::int64_t context_length) {
+  RopeScaling scaling{.type = RopeScalingType::longrope};
+  scaling.original_context_length =
+      integer_in(fields, "rope.scaling.original_context_length", kContexts).value_or(context_length);
+  scaling.factor = static_cast<double>(context_length) / static_cast<double>(scaling.original_context_length);
+  scaling.attention_factor = real_in(fields, "rope.scaling.attn_factor", kPositive)
+                                 .value_or(longrope_magnitude(scaling.factor, scaling.original_context_length));
+  return scaling;
+}
+
+RopeConfig without_scaling(RopeConfig rope, std::optional<double> theta) {
+  rope.scaling = {};
+  rope.frequency_factors = "";
+  if (theta) rope.theta = *theta;
+  return rope;
 }
 
 }  // namespace
 
 void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config) {
-  config.rope.pairing = facts.pairing_in_folders;
-  auto theta = real_in(fields, "rope_theta", kThetas);
-  auto partial = real_in(fields, "partial_rotary_factor", {0, 1});
+  const auto length = integer_in(fields, "original_max_position_embeddings", kContexts);
+  Around around{real_in(fields, "rope_theta", kThetas), real_in(fields, "partial_rotary_factor", {0, 1}),
+                length.value_or(config.context_length)};
+  const bool has_sliding = facts.rotary.has_sliding_positions && config.sliding_window;
+  std::optional<RopeConfig> whole, sliding;
   for (const auto key : {"rope_parameters", "rope_scaling"}) {
     const auto inner = fields.find_object(key);
     if (!inner) continue;
-    for (const auto& [name, value] : fields.value(key)->items())
-      USER_CHECK(!value.is_object(), "[{}] {} is set per kind of layer, which is not supported", fields.where(),
-                 quote(inner->name(name)));
-    for (auto& key : unknown_keys(KeyTable::rope, *fields.value(key), fields.where(), inner->name("")))
-      config.unknown_keys.push_back(std::move(key));
-    if (const auto own = real_in(*inner, "rope_theta", kThetas)) theta = own;
-    if (const auto own = real_in(*inner, "partial_rotary_factor", {0, 1})) partial = own;
-    config.rope.scaling = scaling_from_json(*inner, config.context_length);
+    const auto read = [&](const JsonFields& object, const Json& json) {
+      for (auto& unknown : unknown_keys(KeyTable::rope, json, fields.where(), object.name(""), facts.keys))
+        config.unknown_keys.push_back(std::move(unknown));
+      return rope_from_json(object, around, config);
+    };
+    for (const auto& [name, value] : fields.value(key)->items()) {
+      if (!value.is_object()) continue;
+      USER_CHECK(facts.rotary.has_sliding_positions && (name == "full_attention" || name == "sliding_attention"),
+                 "[{}] {} is set per kind of layer, which is not supported", fields.where(), quote(inner->name(name)));
+      (name == "full_attention" ? whole : sliding) =
+          read(JsonFields(value, fields.where(), inner->name(name) + "."), value);
+    }
+    if (!whole && !sliding) whole = read(*inner, *fields.value(key));
     break;
   }
-  config.rope.theta = theta.value_or(config.rope.theta);
-  config.rope.rotary_dim = static_cast<std::int64_t>(static_cast<double>(config.head_dim) * partial.value_or(1));
-  check_rotary_dim(fields, config, partial ? "partial_rotary_factor" : "head_dim");
+  const Json none = Json::object();
+  config.rope = whole ? *whole : rope_from_json(JsonFields(none, fields.where()), around, config);
+  config.rope.pairing = facts.pairing_in_folders;
+  if (!has_sliding) return;
+  if (!sliding) sliding = without_scaling(config.rope, real_in(fields, "rope_local_base_freq", kThetas));
+  config.sliding_rope = std::move(sliding);
+  config.sliding_rope->pairing = config.rope.pairing;
 }
 
 void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFacts& facts, ModelConfig& config) {
   auto& rope = config.rope;
   rope.theta = real_in(fields, "rope.freq_base", kThetas).value_or(rope.theta);
   rope.rotary_dim = fields.find_integer("rope.dimension_count").value_or(config.head_dim);
-  check_rotary_dim(fields, config, "rope.dimension_count");
+  check_rotary_dim(fields, config, rope, "rope.dimension_count");
   rope.pairing = facts.pairing_in_gguf;
-  rope.scaling = scaling_from_gguf(fields, config.context_length);
+  const bool is_longrope = gguf.find_tensor(kLongFactors) != nullptr && gguf.find_tensor(kShortFactors) != nullptr;
+  rope.scaling = is_longrope ? longrope_from_gguf(fields, config.context_length)
+                             : scaling_from_gguf(fields, config.context_length);
+  if (const auto factor = fields.find_real("rope.scaling.attn_factor"); factor && !is_longrope)
+    USER_CHECK(*factor == 1, "[{}] {} must be 1 without {}, but is {}", fields.where(),
+               fields.name("rope.scaling.attn_factor"), kLongFactors, *factor);
   if (gguf.find_tensor(kFrequencyFactors) != nullptr) rope.frequency_factors = kFrequencyFactors;
+  rope.query_scale_beta = real_in(fields, "attention.temperature_scale", {0, 1e6}).value_or(0);
+  if (rope.scaling.original_context_length == 0) rope.scaling.original_context_length = config.context_length;
+  if (!facts.rotary.has_sliding_positions || !config.sliding_window) return;
+  const auto theta = real_in(fields, "rope.freq_base_swa", kThetas);
+  config.sliding_rope = without_scaling(rope, theta ? theta : facts.rotary.sliding_theta);
 }
 
 std::string_view rope_scaling_text(RopeScalingType type) {

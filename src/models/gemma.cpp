@@ -1,40 +1,30 @@
 // Gemma 1. It has Llama's layers with these differences: embeddings are scaled by the square root of their width, norms
 // multiply by 1 + w in f32, GELU gates the feed-forward, and the width of heads is configured separately.
 
-#include <cmath>
-
 #include "base/error.h"
 #include "base/text.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
+#include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
 #include "ops/gelu_and_mul.h"
 #include "ops/gelu_tanh_and_mul.h"
-#include "ops/mul_scalar.h"
-#include "tensor/convert.h"
 
 namespace weft {
 namespace {
 
 constexpr const char* kTanh = "gelu_pytorch_tanh";
 constexpr const char* kExact = "gelu";
-
-// The square root of the width, rounded to the dtype of the residual stream, because training used the rounded value.
-double embedding_scale(const ModelFacts& facts) {
-  std::byte rounded[sizeof(float)];
-  store_float(facts.dtype, rounded, 0, static_cast<float>(std::sqrt(static_cast<double>(facts.config.hidden_size))));
-  return load_float(facts.dtype, rounded, 0);
-}
+constexpr const char* kGemmaDefaults =
+    R"({"hidden_act": "gelu_pytorch_tanh", "tie_word_embeddings": true, "head_dim": 256})";
 
 Values gemma_forward(Builder& b) {
   nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) {
-    return nn::attend(b, step, nn::query_key_value(b, x, layer), layer);
-  };
+  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
   const auto gate = b.facts.config.hidden_activation == kExact ? gelu_and_mul : gelu_tanh_and_mul;
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, gate, layer); };
-  const Value x = mul_scalar(nn::embedded_tokens(b, step.ids), embedding_scale(b.facts));
+  const Value x = nn::times_root_of_width(b, nn::embedded_tokens(b, step.ids));
   return nn::pre_norm_layers(b, step, x, attention, feed_forward);
 }
 
@@ -54,10 +44,9 @@ void check_gemma(const ModelConfig& c) {
   }
 }
 
-std::vector<ModelWeight> gemma_weights() {
-  std::vector<ModelWeight> weights = nn::decoder_weights();
-  for (ModelWeight& weight : weights)
-    if (weight.name.ends_with("_norm")) weight.less_one_in = {CheckpointFormat::hugging_face};
+nn::WeightTable gemma_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::add_one_to_norms(weights);
   return weights;
 }
 
@@ -73,13 +62,12 @@ constexpr const char* kGemmaSample = R"({
 
 MODEL(gemma) {
   using namespace weft;
-  models.add(
-      {.architectures = {"gemma"},
-       .facts = {.hidden_act = kTanh, .tie_word_embeddings = true, .head_dim = 256, .keys = {"hidden_activation"}},
-       .weights = gemma_weights(),
-       .forward = gemma_forward,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-       .check = check_gemma,
-       .sample_config = kGemmaSample});
+  models.add({.architectures = {"gemma"},
+              .facts = {.defaults = kGemmaDefaults, .keys = {"hidden_activation"}},
+              .weights = gemma_weights(),
+              .forward = gemma_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = check_gemma,
+              .sample_config = kGemmaSample});
 }

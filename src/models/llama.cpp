@@ -1,33 +1,27 @@
-// Llama: Llama 2 and 3, SmolLM2 and TinyLlama; also Mistral, which adds a sliding window. The layers are pre-norm
-// decoder layers with grouped-query attention, rotary positions and a SiLU-gated feed-forward.
+// Llama: Llama 2 and 3, SmolLM2, TinyLlama and Falcon 3; also Mistral, which adds a sliding window. The layers are
+// pre-norm decoder layers with grouped-query attention, rotary positions and a SiLU-gated feed-forward.
 
 #include <utility>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
+#include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
-#include "ops/silu_and_mul.h"
 
 namespace weft {
 namespace {
 
 Values llama_forward(Builder& b) {
   nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) {
-    return nn::attend(b, step, nn::query_key_value(b, x, layer), layer);
-  };
-  const auto feed_forward = [&](const Value& x, int layer) {
-    return nn::gated_feed_forward(b, x, silu_and_mul, layer);
-  };
+  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
 }
 
 void check_llama(const ModelConfig& c) {
   nn::check_decoder(c);
-  USER_CHECK(c.hidden_act == "silu", "[{}] hidden_act must be silu, but is {}", c.architecture, quote(c.hidden_act));
+  nn::check_gated_activation(c);
 }
 
 constexpr const char* kLlamaSample = R"({
@@ -60,6 +54,13 @@ ModelDefinition llama_layers(const char* architecture, ArchitectureFacts facts, 
 
 MODEL(llama) {
   using namespace weft;
-  models.add(llama_layers("llama", {.pairing_in_gguf = RotaryPairing::neighbours}, kLlamaSample));
-  models.add(llama_layers("mistral", {.window = WindowFacts{.length = 4096}}, kMistralSample));
+  models.add(
+      llama_layers("llama",
+                   {.pairing_in_gguf = RotaryPairing::neighbours,
+                    .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                                 {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
+                                 {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
+                   kLlamaSample));
+  models.add(
+      llama_layers("mistral", {.defaults = R"({"sliding_window": 4096})", .window = WindowFacts{}}, kMistralSample));
 }

@@ -38,6 +38,12 @@ const ModelWeight& ModelDefinition::weight(const std::string& name) const {
   return *found;
 }
 
+bool ModelDefinition::has(const std::string& weight_name, const ModelConfig& config, int layer) const {
+  return std::any_of(weights.begin(), weights.end(), [&](const ModelWeight& weight) {
+    return weight.name == weight_name && !weight.shape(config, std::max(layer, 0)).empty();
+  });
+}
+
 std::string ModelDefinition::key(const std::string& weight_name, CheckpointFormat format, int layer) const {
   std::string key = weight(weight_name).name_in(format);
   if (const std::size_t at = key.find("{}"); at != std::string::npos) key.replace(at, 2, std::to_string(layer));
@@ -46,11 +52,11 @@ std::string ModelDefinition::key(const std::string& weight_name, CheckpointForma
 
 void ModelDefinition::visit_weights(const ModelConfig& config, const WeightVisitor& visit) const {
   for (const ModelWeight& weight : weights) {
-    const std::vector<std::int64_t> shape = weight.shape(config);
-    if (shape.empty()) continue;
     const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
-    for (std::int64_t layer = 0; layer < layers; ++layer)
-      visit(key(weight.name, config.format, static_cast<int>(layer)), shape);
+    for (int layer = 0; layer < layers; ++layer) {
+      const std::vector<std::int64_t> shape = weight.shape(config, layer);
+      if (!shape.empty()) visit(key(weight.name, config.format, layer), shape);
+    }
   }
 }
 
@@ -90,11 +96,13 @@ void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelCon
 void ModelRegistry::add(ModelDefinition definition) {
   for (const std::string& architecture : definition.architectures)
     CHECK(models_.emplace(architecture, definition).second, "architecture {} is already registered", architecture);
+  by_gguf_.emplace(definition.architecture_in_gguf(), definition.architectures[0]);
 }
 
 const ModelDefinition& ModelRegistry::find(const std::string& architecture, const std::string& where) const {
-  const std::vector<std::string> known = architectures();
-  check_architecture(architecture, known, where);
+  if (const auto known = models_.find(architecture); known != models_.end()) return known->second;
+  if (const auto known = by_gguf_.find(architecture); known != by_gguf_.end()) return models_.at(known->second);
+  check_architecture(architecture, architectures(), where);
   return models_.at(architecture);
 }
 

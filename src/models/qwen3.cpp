@@ -1,55 +1,32 @@
 // Qwen 3, dense. It has Llama's layers with two differences: each head of query and key is normalized before its
 // rotation, and the width of heads is configured separately.
 
-#include "base/error.h"
-#include "base/text.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
+#include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
-#include "ops/reshape.h"
-#include "ops/rms_norm.h"
-#include "ops/silu_and_mul.h"
 
 namespace weft {
 namespace {
 
-// Normalizes each head by its own root mean square: x [s0, heads * head_dim] -> the same shape.
-Value normalized_heads(Builder& b, const Value& x, const std::string& weight, int layer) {
-  const ModelConfig& c = b.facts.config;
-  const Dim rows = x.dim(0);
-  const std::int64_t width = x.dim(1).number();
-  const Value heads = reshape(x, {rows, width / c.head_dim, c.head_dim});
-  return reshape(rms_norm(heads, nn::norm_weight(b, weight, layer), c.rms_norm_eps), {rows, width});
-}
-
 Values qwen3_forward(Builder& b) {
   nn::DecoderStep step = nn::decoder_step(b);
   const auto attention = [&](const Value& x, int layer) {
-    nn::QueryKeyValue heads = nn::query_key_value(b, x, layer);
-    heads.query = normalized_heads(b, heads.query, "attn_q_norm", layer);
-    heads.key = normalized_heads(b, heads.key, "attn_k_norm", layer);
-    return nn::attend(b, step, heads, layer);
+    return nn::self_attention_with_head_norms(b, step, x, layer);
   };
-  const auto feed_forward = [&](const Value& x, int layer) {
-    return nn::gated_feed_forward(b, x, silu_and_mul, layer);
-  };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
 }
 
 void check_qwen3(const ModelConfig& c) {
   nn::check_decoder(c);
-  USER_CHECK(c.hidden_act == "silu", "[qwen3] hidden_act must be silu, but is {}", quote(c.hidden_act));
+  nn::check_gated_activation(c);
 }
 
-std::vector<std::int64_t> per_head_dim(const ModelConfig& c) { return {c.head_dim}; }
-
-std::vector<ModelWeight> qwen3_weights() {
-  std::vector<ModelWeight> weights = nn::decoder_weights();
-  weights.push_back(
-      {"attn_q_norm", "blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.q_norm.weight", per_head_dim});
-  weights.push_back(
-      {"attn_k_norm", "blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.k_norm.weight", per_head_dim});
+nn::WeightTable qwen3_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::add_head_norms(weights);
   return weights;
 }
 
@@ -66,12 +43,16 @@ constexpr const char* kQwen3Sample = R"({
 
 MODEL(qwen3) {
   using namespace weft;
-  models.add({.architectures = {"qwen3"},
-              .facts = {.head_dim = 128, .window = WindowFacts{.length = 4096, .first_layer = 28}},
-              .weights = qwen3_weights(),
-              .forward = qwen3_forward,
-              .head = nn::decoder_head,
-              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
-              .check = check_qwen3,
-              .sample_config = kQwen3Sample});
+  models.add(
+      {.architectures = {"qwen3"},
+       .facts = {.defaults = R"({"head_dim": 128, "sliding_window": 4096})",
+                 .window = WindowFacts{.first_layer = 28},
+                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}}},
+       .weights = qwen3_weights(),
+       .forward = qwen3_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
+       .check = check_qwen3,
+       .sample_config = kQwen3Sample});
 }

@@ -61,6 +61,7 @@ UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition
   const std::vector<std::string> names = model.tensor_names(config);
   std::set<std::string_view> read(names.begin(), names.end());
   read.insert(config.rope.frequency_factors);
+  if (config.rope.scaling.type == RopeScalingType::longrope) read.insert({kLongFactors, kShortFactors});
   std::map<const Harmless*, std::vector<std::string_view>> by_reason;
   for (const TensorEntry& entry : checkpoint.tensors()) {
     if (read.contains(entry.name)) continue;

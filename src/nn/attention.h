@@ -13,11 +13,24 @@ struct QueryKeyValue {
   Value query, key, value;
 };
 
-// Computes all three from x [s0, d] by one product.
+// Computes all three from x [s0, d] by one product. The model's table has one weight for it, attn_qkv, or three that
+// are merged, attn_q, attn_k and attn_v.
 QueryKeyValue query_key_value(Builder& builder, const Value& x, int layer);
 
-// Rotates query and key by position, writes key and value to the layer's pages, computes attention, and returns its
-// output projection [s0, d].
+// Rotates query and key by position, if the layer has positions.
+void rotate(Builder& builder, DecoderStep& step, QueryKeyValue& heads, int layer);
+
+// Writes key and value to the layer's pages, computes attention, and returns its output projection [s0, d].
+Value attend_rotated(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer);
+
+// Both.
 Value attend(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer);
+
+// Attention of a layer without more: query, key and value of x, rotated.
+Value self_attention(Builder& builder, DecoderStep& step, const Value& x, int layer);
+
+// The same with a norm of each head of query and key, by weights attn_q_norm and attn_k_norm [head_dim], before they
+// are rotated.
+Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
 }  // namespace weft::nn

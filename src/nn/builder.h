@@ -21,7 +21,24 @@ namespace weft {
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
 //   number      one number, which must be equal under all names, f32[1]
 //   reciprocal  the reciprocal of such a number, f32[1]
-enum class WeightRole : std::uint8_t { linear, vector, exact, one_plus, codes, scale, row_scale, number, reciprocal };
+// The last ones have no keys, as they are computed from the config:
+//   rotary          the table of rotary positions, f32[positions, rotary_dim]
+//   sliding_rotary  the same for layers with a window, of config.sliding_rope
+//   query_scale     a factor of queries by position, f32[positions, 1]
+enum class WeightRole : std::uint8_t {
+  linear,
+  vector,
+  exact,
+  one_plus,
+  codes,
+  scale,
+  row_scale,
+  number,
+  reciprocal,
+  rotary,
+  sliding_rotary,
+  query_scale
+};
 
 // The facts of one model in one configuration.
 struct ModelFacts {
@@ -44,7 +61,7 @@ class Builder {
   // An input that each step supplies. Dim 0 may be one of two governing symbols: tokens_symbol() or rows_symbol().
   virtual Value input(const std::string& name, const Meta& meta) = 0;
   virtual Value donated_input(const std::string& name, const Meta& meta) = 0;
-  // A weight by its names in the checkpoint. With several names, their rows are concatenated.
+  // A weight by its names in the checkpoint. With several names, their rows or elements are concatenated.
   virtual Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) = 0;
   // Whether the rows of these weights may be merged: all have the same type, and their inputs are quantized in the same
   // way.
@@ -54,17 +71,20 @@ class Builder {
   virtual const QuantizationConfig* quantization(const std::vector<std::string>& keys) const = 0;
   // Called for each linear layer, with the names of its weights and its input.
   virtual void linear_input(const std::vector<std::string>&, const Value&) {}
-  // The rotary table, f32[positions, rotary_dim].
-  virtual Value rotary_table() = 0;
   // The nodes made after this call belong to this layer; -1 for none.
   virtual void enter_layer(int layer) = 0;
 
   // The checkpoint's name of a weight.
   virtual std::string key(const std::string& weight_name, int layer = -1) const = 0;
+  // Whether the model's table has the weight and models of this config have it.
+  virtual bool has(const std::string& weight_name, int layer = -1) const = 0;
   // The role of a vector in the model's table: vector, exact or one_plus.
   virtual WeightRole vector_role(const std::string& weight_name) const = 0;
   bool has_separate_head = true;  // false: the head uses the embedding's weight
 };
+
+// What names of params end in: ".3" in layer 3, "" outside of layers.
+inline std::string layer_suffix(int layer) { return layer < 0 ? "" : "." + std::to_string(layer); }
 
 inline Dim tokens_symbol() { return Dim::symbol("s0"); }
 inline Dim rows_symbol() { return Dim::symbol("s1"); }

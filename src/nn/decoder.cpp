@@ -1,111 +1,153 @@
 #include "nn/decoder.h"
 
+#include <cmath>
 #include <tuple>
 
 #include "base/error.h"
 #include "nn/linear.h"
+#include "nn/norm.h"
+#include "ops/add.h"
+#include "ops/div_scalar.h"
 #include "ops/embedding.h"
 #include "ops/fused_add_rms_norm.h"
 #include "ops/index_select.h"
-#include "ops/rms_norm.h"
+#include "ops/mul_scalar.h"
+#include "ops/tanh.h"
+#include "tensor/convert.h"
 
 namespace weft::nn {
 namespace {
 
-using Extents = std::vector<std::int64_t>;
+Value scaled(const Value& x, double factor) { return factor == 1 ? x : mul_scalar(x, factor); }
 
-Extents per_hidden(const ModelConfig& c) { return {c.hidden_size}; }
-Extents vocabulary_rows(const ModelConfig& c) { return {c.vocab_size, c.hidden_size}; }
-Extents head_rows(const ModelConfig& c) { return c.tie_word_embeddings ? Extents{} : vocabulary_rows(c); }
-Extents query_rows(const ModelConfig& c) { return {c.head_count * c.head_dim, c.hidden_size}; }
-Extents key_value_rows(const ModelConfig& c) { return {c.kv_head_count * c.head_dim, c.hidden_size}; }
-Extents attention_output_rows(const ModelConfig& c) { return {c.hidden_size, c.head_count * c.head_dim}; }
-Extents feed_forward_rows(const ModelConfig& c) { return {c.intermediate_size, c.hidden_size}; }
-Extents feed_forward_output_rows(const ModelConfig& c) { return {c.hidden_size, c.intermediate_size}; }
+// The residual sum, kept as a separate value next to the output of the last half, as in vLLM.
+class Residual {
+ public:
+  Residual(Builder& builder, const Value& x) : builder_(builder), sum_(x) {}
 
-std::int64_t query_heads(const ModelConfig& c) { return c.head_count; }
-std::int64_t key_heads(const ModelConfig& c) { return c.kv_head_count; }
+  // Adds x to the sum, if there is one to add, and returns the norm of the sum.
+  Value add_and_norm(const Value& x, const std::string& name, int layer = -1) {
+    const ModelConfig& c = builder_.facts.config;
+    if (!x.present()) return norm(builder_, sum_, name, layer);
+    const Value branch = scaled(x, c.residual_scale);
+    if (c.norm != NormKind::rms) {
+      sum_ = add(sum_, branch);
+      return norm(builder_, sum_, name, layer);
+    }
+    Value normalized;
+    std::tie(normalized, sum_) =
+        fused_add_rms_norm(maybe_inplace, branch, sum_, norm_weight(builder_, name, layer), c.norm_eps);
+    return normalized;
+  }
+
+ private:
+  Builder& builder_;
+  Value sum_;
+};
 
 }  // namespace
 
 DecoderStep decoder_step(Builder& builder) {
+  const ModelConfig& c = builder.facts.config;
   const Meta per_token = Meta::tensor(DType::i64, {tokens_symbol()});
   DecoderStep step;
   step.ids = builder.input("ids", per_token);
   step.positions = builder.input("positions", per_token);
   step.slots = builder.input("slots", per_token);
   step.batch = builder.input("batch", Meta::batch());
-  for (std::int64_t i = 0; i < builder.facts.config.layer_count; ++i)
+  for (std::int64_t i = 0; i < c.layer_count; ++i)
     step.pages.push_back(builder.donated_input("kv." + std::to_string(i), Meta::pages(builder.facts.kv)));
-  step.rotary = builder.rotary_table();
+  bool has_positions = false, has_sliding_positions = false;
+  for (int layer = 0; layer < c.layer_count; ++layer) {
+    const RopeConfig* rope = c.rope_of(layer);
+    has_positions |= rope == &c.rope;
+    has_sliding_positions |= rope != nullptr && rope != &c.rope;
+  }
+  if (has_positions) step.rotary = builder.weight("cos_sin_cache", {}, WeightRole::rotary);
+  if (has_sliding_positions)
+    step.sliding_rotary = builder.weight("sliding_cos_sin_cache", {}, WeightRole::sliding_rotary);
   return step;
 }
 
 Value embedded_tokens(Builder& builder, const Value& ids) {
-  return embedding(ids, builder.weight("token_embd", {builder.key("token_embd")}, WeightRole::linear),
-                   builder.facts.dtype);
+  const Value x = embedding(ids, builder.weight("token_embd", {builder.key("token_embd")}, WeightRole::linear),
+                            builder.facts.dtype);
+  return scaled(x, builder.facts.config.embedding_scale);
 }
 
-Value norm_weight(Builder& builder, const std::string& name, int layer) {
-  const std::string suffix = layer < 0 ? "" : "." + std::to_string(layer);
-  return builder.weight(name + suffix, {builder.key(name, layer)}, builder.vector_role(name));
+Value times_root_of_width(Builder& builder, const Value& x) {
+  std::byte rounded[sizeof(float)];
+  const DType dtype = builder.facts.dtype;
+  store_float(dtype, rounded, 0, static_cast<float>(std::sqrt(static_cast<double>(x.dim(-1).number()))));
+  return mul_scalar(x, load_float(dtype, rounded, 0));
 }
 
-Values pre_norm_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
-                       const LayerHalf& feed_forward) {
-  const double epsilon = builder.facts.config.rms_norm_eps;
-  Value residual;
-  const auto normalize = [&](const Value& weight) {
-    std::tie(x, residual) = fused_add_rms_norm(maybe_inplace, x, residual, weight, epsilon);
-  };
-  for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
-    builder.enter_layer(layer);
-    const Value before_attention = norm_weight(builder, "attn_norm", layer);
-    if (layer == 0) {
-      residual = x;
-      x = rms_norm(x, before_attention, epsilon);
-    } else {
-      normalize(before_attention);
-    }
-    x = attention(x, layer);
-    normalize(norm_weight(builder, "ffn_norm", layer));
-    x = feed_forward(x, layer);
-  }
-  builder.enter_layer(-1);
-  normalize(norm_weight(builder, "output_norm"));
-  Values results{x};
+Values decoder_results(DecoderStep& step, const Value& hidden) {
+  Values results{hidden};
   results.insert(results.end(), step.pages.begin(), step.pages.end());
   return results;
 }
 
-Values decoder_head(Builder& builder) {
-  const ModelFacts& facts = builder.facts;
-  const Value hidden = builder.input("hidden", Meta::tensor(facts.dtype, {tokens_symbol(), facts.config.hidden_size}));
-  const Value rows = builder.input("rows", Meta::tensor(DType::i64, {rows_symbol()}));
-  const std::string weight = builder.has_separate_head ? "output" : "token_embd";
-  return {linear(builder, index_select(hidden, rows), weight, {builder.key(weight)})};
+Values pre_norm_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
+                       const LayerHalf& feed_forward) {
+  Residual residual(builder, x);
+  x = Value();
+  for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
+    builder.enter_layer(layer);
+    x = attention(residual.add_and_norm(x, "attn_norm", layer), layer);
+    x = feed_forward(residual.add_and_norm(x, "ffn_norm", layer), layer);
+  }
+  builder.enter_layer(-1);
+  return decoder_results(step, residual.add_and_norm(x, "output_norm"));
 }
 
-std::vector<ModelWeight> decoder_weights() {
-  return {
-      {"token_embd", "token_embd.weight", "model.embed_tokens.weight", vocabulary_rows},
-      {"attn_norm", "blk.{}.attn_norm.weight", "model.layers.{}.input_layernorm.weight", per_hidden},
-      {"attn_q", "blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight", query_rows, query_heads},
-      {"attn_k", "blk.{}.attn_k.weight", "model.layers.{}.self_attn.k_proj.weight", key_value_rows, key_heads},
-      {"attn_v", "blk.{}.attn_v.weight", "model.layers.{}.self_attn.v_proj.weight", key_value_rows},
-      {"attn_output", "blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight", attention_output_rows},
-      {"ffn_norm", "blk.{}.ffn_norm.weight", "model.layers.{}.post_attention_layernorm.weight", per_hidden},
-      {"ffn_gate", "blk.{}.ffn_gate.weight", "model.layers.{}.mlp.gate_proj.weight", feed_forward_rows},
-      {"ffn_up", "blk.{}.ffn_up.weight", "model.layers.{}.mlp.up_proj.weight", feed_forward_rows},
-      {"ffn_down", "blk.{}.ffn_down.weight", "model.layers.{}.mlp.down_proj.weight", feed_forward_output_rows},
-      {"output_norm", "output_norm.weight", "model.norm.weight", per_hidden},
-      {"output", "output.weight", "lm_head.weight", head_rows},
+Values sandwich_layers(Builder& builder, DecoderStep& step, const Value& x, const LayerHalf& attention,
+                       const LayerHalf& feed_forward) {
+  const auto normalized = [&](const LayerHalf& half, const char* name) {
+    return [&builder, &half, name](const Value& input, int layer) {
+      return norm(builder, half(input, layer), name, layer);
+    };
   };
+  return pre_norm_layers(builder, step, x, normalized(attention, "post_attention_norm"),
+                         normalized(feed_forward, "post_ffw_norm"));
+}
+
+Values post_norm_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
+                        const LayerHalf& feed_forward) {
+  const double scale = builder.facts.config.residual_scale;
+  for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
+    builder.enter_layer(layer);
+    x = add(x, scaled(norm(builder, attention(x, layer), "post_attention_norm", layer), scale));
+    x = add(x, scaled(norm(builder, feed_forward(x, layer), "post_ffw_norm", layer), scale));
+  }
+  builder.enter_layer(-1);
+  return decoder_results(step, norm(builder, x, "output_norm"));
+}
+
+Values parallel_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
+                       const LayerHalf& feed_forward) {
+  Residual residual(builder, x);
+  x = Value();
+  for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
+    builder.enter_layer(layer);
+    const Value normalized = residual.add_and_norm(x, "attn_norm", layer);
+    x = add(attention(normalized, layer), feed_forward(normalized, layer));
+  }
+  builder.enter_layer(-1);
+  return decoder_results(step, residual.add_and_norm(x, "output_norm"));
+}
+
+Values decoder_head(Builder& builder) {
+  const ModelConfig& c = builder.facts.config;
+  const Value hidden = builder.input("hidden", Meta::tensor(builder.facts.dtype, {tokens_symbol(), c.hidden_size}));
+  const Value rows = builder.input("rows", Meta::tensor(DType::i64, {rows_symbol()}));
+  const std::string weight = builder.has_separate_head ? "output" : "token_embd";
+  const Value logits = scaled(linear(builder, index_select(hidden, rows), weight), c.logit_scale / c.logit_divisor);
+  const double cap = c.logit_softcap;
+  return {cap == 0 ? logits : mul_scalar(tanh(div_scalar(logits, cap)), cap)};
 }
 
 void check_decoder(const ModelConfig& c) {
-  USER_CHECK(!c.attention_bias && !c.mlp_bias, "[{}] biases of linear layers are not supported by this architecture",
-             c.architecture);
   USER_CHECK(c.expert_count == 0, "[{}] mixtures of experts are not supported, but the model has {} experts",
              c.architecture, c.expert_count);
 }

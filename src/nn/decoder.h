@@ -1,14 +1,11 @@
 #pragma once
 
-// The parts that decoders share: the inputs of a step, the layers, the head, and the names and shapes of the weights.
-// Attention and feed-forward each take the normalized residual sum: the embeddings plus all outputs added before. The
-// residual sum is a separate value next to the hidden state, as in vLLM.
+// The parts that decoders share: the inputs of a step, the layers and the head.
 
 #include <functional>
 #include <vector>
 
 #include "nn/builder.h"
-#include "nn/model_weight.h"
 
 namespace weft::nn {
 
@@ -18,31 +15,45 @@ struct DecoderStep {
   Value positions;  // i64[s0]
   Value slots;      // i64[s0]
   Value batch;
-  Values pages;  // the donated KV pages of each layer; the updated pages after the layer
-  Value rotary;  // f32[positions, rotary_dim]
+  Values pages;          // the donated KV pages of each layer; the updated pages after the layer
+  Value rotary;          // f32[positions, rotary_dim]; absent if no layer uses it
+  Value sliding_rotary;  // the same for layers with a window, if they have other positions
 };
 DecoderStep decoder_step(Builder& builder);
 
-// The embeddings of the tokens: [s0, d], in the dtype of the residual stream.
+// The embeddings of the tokens: [s0, d], in the dtype of the residual stream, times config.embedding_scale.
 Value embedded_tokens(Builder& builder, const Value& ids);
 
-// The weight of a normalization, found by its name in the model's table.
-Value norm_weight(Builder& builder, const std::string& name, int layer = -1);
+// x times the square root of its width, as Gemma's embeddings. The root is rounded to the dtype of the residual stream,
+// because training used the rounded value.
+Value times_root_of_width(Builder& builder, const Value& x);
 
-// One of the two halves of a layer: takes the normalized x [s0, d] and returns the value to add to the residual sum.
+// One of the two halves of a layer: attention or feed-forward, [s0, d] -> [s0, d].
 using LayerHalf = std::function<Value(const Value& x, int layer)>;
 
-// Applies all layers and the last norm to x [s0, d], and returns the results of a model's forward graph.
+// Each of these applies all layers and the last norm to x [s0, d], and returns the results of a model's forward graph.
+// A half's result is multiplied by config.residual_scale and added to the residual sum.
+//   pre_norm_layers   a half takes the norm of the residual sum: attn_norm, ffn_norm
+//   sandwich_layers   the same, and its result is normalized before it is added: post_attention_norm, post_ffw_norm
+//   post_norm_layers  a half takes the residual sum itself, and its result is normalized as above
+//   parallel_layers   both halves take the same norm of the residual sum, attn_norm
 Values pre_norm_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
                        const LayerHalf& feed_forward);
+Values sandwich_layers(Builder& builder, DecoderStep& step, const Value& x, const LayerHalf& attention,
+                       const LayerHalf& feed_forward);
+Values post_norm_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
+                        const LayerHalf& feed_forward);
+Values parallel_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
+                       const LayerHalf& feed_forward);
 
-// A model's head graph: the logits of selected rows. It uses a separate head weight, or the embedding's weight.
+// The results of a model's forward graph: the hidden state and the pages.
+Values decoder_results(DecoderStep& step, const Value& hidden);
+
+// A model's head graph: the logits of selected rows. It uses a separate head weight, or the embedding's weight. The
+// logits are multiplied by config.logit_scale, divided by config.logit_divisor and bounded by config.logit_softcap.
 Values decoder_head(Builder& builder);
 
-// The weights of a decoder with a gated feed-forward and no biases, as in Llama's checkpoints.
-std::vector<ModelWeight> decoder_weights();
-
-// UserError when the config asks for biases or a mixture of experts.
+// UserError when the config asks for a mixture of experts.
 void check_decoder(const ModelConfig& config);
 
 }  // namespace weft::nn

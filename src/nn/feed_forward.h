@@ -4,9 +4,20 @@
 
 namespace weft::nn {
 
-// The feed-forward of a layer, [s0, d] -> [s0, d]. One product computes gate and up, `gate` combines them, and a second
-// product computes down.
+// The feed-forward of a layer, [s0, d] -> [s0, d]. One product computes gate and up, by one weight ffn_gate_up of the
+// model's table or by two that are merged. `gate` combines them, and a second product computes down.
 //   gate: silu_and_mul, gelu_tanh_and_mul, ...; [s0, 2 n] -> [s0, n]
 Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, int layer);
+
+// The same with the config's activation.
+Value gated_feed_forward(Builder& builder, const Value& x, int layer);
+
+// The feed-forward without a gate: up, the config's activation, down.
+Value plain_feed_forward(Builder& builder, const Value& x, int layer);
+
+// UserError, `[architecture] ...`, unless the config's activation is one that the feed-forward knows: with a gate silu,
+// gelu_pytorch_tanh, gelu_new or gelu; without one gelu_pytorch_tanh, gelu_new, gelu, relu2 or silu.
+void check_gated_activation(const ModelConfig& config);
+void check_plain_activation(const ModelConfig& config);
 
 }  // namespace weft::nn

@@ -2,6 +2,8 @@
 
 #include <tuple>
 
+#include "base/error.h"
+#include "ops/add.h"
 #include "ops/concat.h"
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/dynamic_per_token_scaled_int8_quant.h"
@@ -56,6 +58,35 @@ Value scaled_linear(const Value& x, const QuantizedParams& params, const Quantiz
   return linear_scaled(codes, scale, params.codes(), params.scale(WeightRole::row_scale), {}, x.dtype());
 }
 
+Value product_of_keys(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys,
+                      const Value& bias) {
+  if (const QuantizationConfig* config = builder.quantization(keys)) {
+    const Value y = linear_over_codes(
+        x, keys, *config, builder.facts.scales_by_group,
+        [&](const char* suffix, const auto& of, WeightRole role) { return builder.weight(name + suffix, of, role); });
+    return bias.present() ? add(y, bias) : y;
+  }
+  const Value weight = builder.weight(name, keys, WeightRole::linear);
+  if (!is_block(weight.dtype()) || !builder.facts.fast) return weft::linear(x, weight, bias);
+  const auto [codes, scale] = per_token_group_quant_int8(x, kGroup);
+  const Value y = linear_int8(codes, scale, weight, x.dtype());
+  return bias.present() ? add(y, bias) : y;
+}
+
+// x times the merged rows of the weights, plus their biases.
+Value product(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
+              int layer) {
+  std::vector<std::string> keys, biases;
+  for (const std::string& weight : weights) {
+    keys.push_back(builder.key(weight, layer));
+    if (builder.has(weight + ".bias", layer)) biases.push_back(builder.key(weight + ".bias", layer));
+  }
+  CHECK(biases.empty() || biases.size() == weights.size(), "only some of the merged weights {} have a bias", name);
+  builder.linear_input(keys, x);
+  const Value bias = biases.empty() ? Value() : builder.weight(name + ".bias", biases, WeightRole::vector);
+  return product_of_keys(builder, x, name, keys, bias);
+}
+
 }  // namespace
 
 Value linear_over_codes(const Value& x, const std::vector<std::string>& keys, const QuantizationConfig& config,
@@ -78,32 +109,28 @@ Value linear_over_codes(const Value& x, const std::vector<std::string>& keys, co
   return scaled_linear(x, params, config);
 }
 
-Value linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys) {
-  builder.linear_input(keys, x);
-  if (const QuantizationConfig* config = builder.quantization(keys))
-    return linear_over_codes(
-        x, keys, *config, builder.facts.scales_by_group,
-        [&](const char* suffix, const auto& of, WeightRole role) { return builder.weight(name + suffix, of, role); });
-  const Value weight = builder.weight(name, keys, WeightRole::linear);
-  if (!is_block(weight.dtype()) || !builder.facts.fast) return weft::linear(x, weight);
-  const auto [codes, scale] = per_token_group_quant_int8(x, kGroup);
-  return linear_int8(codes, scale, weight, x.dtype());
-}
-
-Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys) {
-  if (builder.can_merge(keys)) return linear(builder, x, name, keys);
+Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
+                    int layer) {
+  std::vector<std::string> keys;
+  for (const std::string& weight : weights) keys.push_back(builder.key(weight, layer));
+  const std::string full = name + layer_suffix(layer);
+  if (builder.can_merge(keys)) return product(builder, x, full, weights, layer);
   Values parts;
   std::size_t first = 0;
   // Files of mixed block types often have one for query and key, and another for value.
   for (std::size_t count = keys.size() - 1; count > 1 && first == 0 && !builder.facts.config.quantization; --count) {
-    const std::vector<std::string> some(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count));
-    if (!builder.can_merge(some)) continue;
-    parts.push_back(linear(builder, x, name + ".0", some));
+    if (!builder.can_merge({keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count)})) continue;
+    const std::vector<std::string> some(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(count));
+    parts.push_back(product(builder, x, full + ".0", some, layer));
     first = count;
   }
-  for (std::size_t i = first; i < keys.size(); ++i)
-    parts.push_back(linear(builder, x, name + "." + std::to_string(i), {keys[i]}));
+  for (std::size_t i = first; i < weights.size(); ++i)
+    parts.push_back(product(builder, x, full + "." + std::to_string(i), {weights[i]}, layer));
   return concat(parts, -1);
+}
+
+Value linear(Builder& builder, const Value& x, const std::string& weight, int layer) {
+  return product(builder, x, weight + layer_suffix(layer), {weight}, layer);
 }
 
 }  // namespace weft::nn

@@ -18,13 +18,15 @@
 
 namespace weft::nn {
 
-// x [.., K] times the transpose of the weight named `name` (rows of `keys` merged) -> [.., N].
-Value linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys);
+// x [.., K] times the transpose of the model's weight, plus its bias if the model has one -> [.., N]. `layer` is -1 for
+// a weight that belongs to no layer.
+Value linear(Builder& builder, const Value& x, const std::string& weight, int layer = -1);
 
 // The same for several weights and one input; the results are concatenated along the last dim. When the weights can be
 // merged (Builder::can_merge), their rows are merged and one product computes all; if only the first ones can, one
-// product computes those.
-Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys);
+// product computes those. `name` is the merged weight's name.
+Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
+                    int layer = -1);
 
 // The ops of `linear` for a weight that is stored as codes. `weight` returns the layer's weights by the suffix of their
 // name: "" for the codes, ".scale", ".input_scale", ".global_scale".

@@ -12,13 +12,14 @@
 
 namespace weft {
 
-// A weight: its name in the model, its names in checkpoints with `{}` for the layer, and its shape for a config. A
-// shape without dims means that models of this config do not have the weight.
+// A weight: its name in the model, its names in checkpoints with `{}` for the layer, and its shape in a layer of a
+// config. A shape without dims means that the layer, or models of this config, do not have the weight. The bias of the
+// linear layer or norm X is named "X.bias".
 struct ModelWeight {
   std::string name;
   std::string gguf;
   std::string hugging_face;
-  std::vector<std::int64_t> (*shape)(const ModelConfig& config);
+  std::vector<std::int64_t> (*shape)(const ModelConfig& config, int layer);
   // For a weight whose rows belong to heads with rotary positions: the number of heads. The order of the rows in a head
   // differs between file formats.
   std::int64_t (*rotated_heads)(const ModelConfig& config) = nullptr;

@@ -90,12 +90,16 @@ std::vector<float> inverse_frequencies(const RopeConfig& rope, std::int64_t max_
     for (float& frequency : frequencies) frequency = static_cast<float>(frequency / scaling.factor);
   if (scaling.type == RopeScalingType::llama3) scale_llama3(frequencies, scaling);
   if (scaling.type == RopeScalingType::yarn) scale_yarn(frequencies, rope);
+  if (scaling.type == RopeScalingType::proportional) {
+    const double rotated = scaling.rotated_part * static_cast<double>(frequencies.size());
+    std::fill(frequencies.begin() + static_cast<std::ptrdiff_t>(rotated), frequencies.end(), 0.0f);
+  }
   return frequencies;
 }
 
 float rotary_magnitude(const RopeConfig& rope) {
   const RopeScaling& scaling = rope.scaling;
-  if (scaling.type != RopeScalingType::yarn) return 1;
+  if (scaling.type != RopeScalingType::yarn && scaling.type != RopeScalingType::longrope) return 1;
   if (scaling.attention_factor) return static_cast<float>(*scaling.attention_factor);
   if (scaling.mscale && scaling.mscale_all_dim)
     return static_cast<float>(yarn_mscale(scaling.factor, *scaling.mscale) /
@@ -113,6 +117,13 @@ void fill_rotary_rows(std::span<const float> frequencies, float magnitude, std::
       rows[half + i] = static_cast<float>(std::sin(angle)) * magnitude;
     }
   }
+}
+
+void fill_query_scales(const RopeConfig& rope, std::int64_t positions, float* scales) {
+  const std::int64_t trained = rope.scaling.original_context_length;
+  for (std::int64_t position = 0; position < positions; ++position)
+    scales[position] =
+        static_cast<float>(1 + rope.query_scale_beta * std::log1p(static_cast<double>(position / trained)));
 }
 
 }  // namespace weft::nn

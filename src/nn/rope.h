@@ -15,11 +15,14 @@ namespace weft::nn {
 std::vector<float> inverse_frequencies(const RopeConfig& rope, std::int64_t max_position,
                                        std::span<const float> factors = {});
 
-// The factor of all cosines and sines: 1 except for yarn.
+// The factor of all cosines and sines: 1 except for yarn and longrope.
 float rotary_magnitude(const RopeConfig& rope);
 
 // Writes positions [begin, end) of the table to `rows`. Each row has rotary_dim / 2 cosines, then rotary_dim / 2 sines.
 void fill_rotary_rows(std::span<const float> inverse_frequencies, float magnitude, std::int64_t begin, std::int64_t end,
                       float* rows);
+
+// Writes the factor of queries at each position: 1 + beta ln(1 + floor(position / original_context_length)).
+void fill_query_scales(const RopeConfig& rope, std::int64_t positions, float* scales);
 
 }  // namespace weft::nn

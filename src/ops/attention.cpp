@@ -6,9 +6,10 @@
 
 namespace weft {
 
-Value attention(const Value& query, const Value& kv, const Value& batch, Scalar scale,
-                std::optional<std::int64_t> window, CallSite site) {
-  return call(site, "attention", {query, kv, batch}, {{"scale", scale.value}, {"window", window}})[0];
+Value attention(const Value& query, const Value& kv, const Value& batch, const Value& sinks, Scalar scale,
+                std::optional<std::int64_t> window, Scalar softcap, CallSite site) {
+  return call(site, "attention", {query, kv, batch, sinks},
+              {{"scale", scale.value}, {"window", window}, {"softcap", softcap.value}})[0];
 }
 
 void check_attention_window(const Attributes& attributes, const char* op) {
@@ -20,7 +21,10 @@ void check_attention_window(const Attributes& attributes, const char* op) {
 }  // namespace weft
 
 OP(attention) {
-  op.schema("attention(Tensor query, Tensor kv, Tensor batch, float scale, int? window=None) -> Tensor")
+  constexpr std::size_t kSinks = 3;
+  op.schema(
+        "attention(Tensor query, Tensor kv, Tensor batch, Tensor? sinks, float scale, int? window=None, "
+        "float softcap=0.0) -> Tensor")
       .function(&weft::attention);
   op.gives([](const OpRequest& request) {
     const Meta& query = request.operand(0);
@@ -33,7 +37,15 @@ OP(attention) {
                    query.shape[1].number() % kv.kv.heads == 0,
                "[attention] query must be [tokens, a multiple of {} heads, {}] to match {}, but is {}", kv.kv.heads,
                kv.kv.head_dim, kv.text(), query.text());
+    if (request.has(kSinks)) {
+      const Meta& sinks = request.operand(kSinks);
+      USER_CHECK(sinks.is_tensor() && is_floating(sinks.dtype) && sinks.shape == Shape{query.shape[1]},
+                 "[attention] sinks must be float[{}] to match query: {}, but is {}", query.shape[1].text(),
+                 query.text(), sinks.text());
+    }
     check_attention_window(request.attributes, "attention");
+    const double softcap = request.attributes.at("softcap").real();
+    USER_CHECK(softcap >= 0, "[attention] softcap must be a bound of the scores or 0, but is {}", softcap);
     return std::vector<Meta>{Meta::tensor(query.dtype, query.shape)};
   });
   for (DType pages : {DType::f32, DType::f16})
@@ -60,6 +72,19 @@ OP(attention) {
              SampleTensor::pages("kv", {.dtype = DType::f16, .block = 16, .heads = 2, .head_dim = 64}, 9),
              SampleTensor::batch("batch", {{26, 40}, {1, 20}, {1, 7}}, 16)},
             {{"scale", 0.125}, {"window", 11}});
+  // Sinks, a bound of the scores, and both, with a window and heads of other sizes.
+  for (const bool windowed : {false, true})
+    for (const bool has_sinks : {false, true})
+      for (const std::int64_t width : {24, 80}) {
+        std::vector<SampleTensor> tensors{
+            {"query", {9, 4, width}},
+            SampleTensor::pages("kv", {.dtype = DType::f16, .block = 16, .heads = 2, .head_dim = width}, 15),
+            SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, 16)};
+        if (has_sinks) tensors.push_back({"sinks", {4}, DType::f32});
+        NamedAttributes attributes{{"scale", 0.25}, {"softcap", has_sinks && windowed ? 0.0 : 1.5}};
+        if (windowed) attributes.emplace_back("window", 11);
+        op.sample(std::move(tensors), std::move(attributes));
+      }
   // Softmax over up to 70 tokens; the order of the sums is free.
   op.tolerance(DType::f32, {.absolute = 2e-5, .relative = 2e-5});
   op.tolerance(DType::f16, {.absolute = 2e-3, .relative = 2e-3});

@@ -18,12 +18,14 @@ void check_utf8(const std::string& text, const char* what) {
 }
 
 Json rope_scaling_json(const Checkpoint& checkpoint, const RopeConfig& rope) {
+  const RopeScaling& scaling = rope.scaling;
+  const bool is_longrope = scaling.type == RopeScalingType::longrope;
+  const std::string tensor = is_longrope ? kLongFactors : rope.frequency_factors;
   USER_CHECK(
-      rope.frequency_factors.empty(),
+      tensor.empty(),
       "[{}] holds rotary frequencies as a tensor, {}, which config.json cannot express; wanted the folder it was made "
       "from",
-      checkpoint.path(), rope.frequency_factors);
-  const RopeScaling& scaling = rope.scaling;
+      checkpoint.path(), tensor);
   if (scaling.type == RopeScalingType::none) return nullptr;
   Json json{{"rope_type", rope_scaling_text(scaling.type)}, {"factor", scaling.factor}};
   if (scaling.type != RopeScalingType::linear)
@@ -31,7 +33,11 @@ Json rope_scaling_json(const Checkpoint& checkpoint, const RopeConfig& rope) {
   if (scaling.type == RopeScalingType::yarn) {
     json["beta_fast"] = scaling.beta_fast;
     json["beta_slow"] = scaling.beta_slow;
+    if (scaling.attention_factor) json["attention_factor"] = *scaling.attention_factor;
+    if (scaling.mscale) json["mscale"] = *scaling.mscale;
+    if (scaling.mscale_all_dim) json["mscale_all_dim"] = *scaling.mscale_all_dim;
   }
+  if (rope.query_scale_beta != 0) json["llama_4_scaling_beta"] = rope.query_scale_beta;
   return json;
 }
 
@@ -40,9 +46,32 @@ Json ids_json(const std::vector<std::int64_t>& ids) {
   return ids.size() == 1 ? Json(ids[0]) : Json(ids);
 }
 
-Json config_of_gguf(const Checkpoint& checkpoint, const ModelConfig& c, const Json& classes) {
-  Json json{{"architectures", classes},
-            {"model_type", c.architecture},
+// The layers that have a window or rotary positions, and what only some architectures have.
+void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& facts) {
+  if (c.rope.rotary_dim != c.head_dim || parse_json(facts.defaults).contains("partial_rotary_factor"))
+    json["partial_rotary_factor"] = static_cast<double>(c.rope.rotary_dim) / static_cast<double>(c.head_dim);
+  if (c.sliding_rope && c.sliding_rope->theta != c.rope.theta) json["rope_local_base_freq"] = c.sliding_rope->theta;
+  if (facts.window) json["sliding_window"] = nullptr;
+  if (c.sliding_window) {
+    json["sliding_window"] = *c.sliding_window;
+    json["layer_types"] = Json::array();
+    for (int layer = 0; layer < c.layer_count; ++layer)
+      json["layer_types"].push_back(c.window_of(layer) ? "sliding_attention" : "full_attention");
+    json["use_sliding_window"] = true;
+  }
+  if (facts.rotary.unrotated_period) {
+    json["no_rope_layers"] = Json::array();
+    for (int layer = 0; layer < c.layer_count; ++layer)
+      json["no_rope_layers"].push_back(c.rope_of(layer) == nullptr ? 0 : 1);
+  }
+  for (const NumberKey& number : facts.numbers) json[number.folder] = c.*number.field;
+  for (const SwitchKey& one : facts.switches) json[one.folder] = c.*one.field;
+}
+
+Json config_of_gguf(const Checkpoint& checkpoint, const ModelConfig& c, const ArchitectureFacts& facts,
+                    const Json& sample) {
+  Json json{{"architectures", sample.at("architectures")},
+            {"model_type", sample.at("model_type")},
             {"hidden_act", c.hidden_act},
             {"hidden_size", c.hidden_size},
             {"intermediate_size", c.intermediate_size},
@@ -52,24 +81,14 @@ Json config_of_gguf(const Checkpoint& checkpoint, const ModelConfig& c, const Js
             {"head_dim", c.head_dim},
             {"vocab_size", c.vocab_size},
             {"max_position_embeddings", c.context_length},
-            {"rms_norm_eps", c.rms_norm_eps},
+            {facts.norm.epsilon, c.norm_eps},
             {"rope_theta", c.rope.theta},
             {"rope_scaling", rope_scaling_json(checkpoint, c.rope)},
             {"tie_word_embeddings", c.tie_word_embeddings},
-            {"attention_bias", c.attention_bias},
-            {"mlp_bias", c.mlp_bias},
             {"bos_token_id", c.bos_token_id ? Json(*c.bos_token_id) : Json()},
             {"eos_token_id", ids_json(c.eos_token_ids)},
             {"pad_token_id", c.pad_token_id ? Json(*c.pad_token_id) : Json()}};
-  if (c.rope.rotary_dim != c.head_dim)
-    json["partial_rotary_factor"] = static_cast<double>(c.rope.rotary_dim) / static_cast<double>(c.head_dim);
-  if (c.sliding_window) {
-    json["sliding_window"] = *c.sliding_window;
-    json["layer_types"] = Json::array();
-    for (int layer = 0; layer < c.layer_count; ++layer)
-      json["layer_types"].push_back(c.window_of(layer) ? "sliding_attention" : "full_attention");
-    json["use_sliding_window"] = true;
-  }
+  add_own_keys(json, c, facts);
   return json;
 }
 
@@ -207,9 +226,9 @@ std::string tokenizer_json(const Vocabulary& vocabulary) {
                    kIndent);
 }
 
-std::string config_json(const Checkpoint& checkpoint, const ModelConfig& config, const Json& classes,
-                        const Json& quantization) {
-  Json json = checkpoint.is_gguf() ? config_of_gguf(checkpoint, config, classes)
+std::string config_json(const Checkpoint& checkpoint, const ModelConfig& config, const ArchitectureFacts& facts,
+                        const Json& sample, const Json& quantization) {
+  Json json = checkpoint.is_gguf() ? config_of_gguf(checkpoint, config, facts, sample)
                                    : parse_json(checkpoint.folder_file("config.json").value());
   json.erase("quantization_config");
   json.erase("dtype");

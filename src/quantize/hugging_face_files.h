@@ -11,10 +11,11 @@
 namespace weft {
 
 // config.json for bf16 weights with this quantization_config (null: none). A folder's own keys are kept. For a GGUF
-// file the keys are made from its metadata, and `classes` is the value of `architectures`. UserError for a GGUF file
-// whose rotary scaling config.json cannot express.
-std::string config_json(const Checkpoint& checkpoint, const ModelConfig& config, const Json& classes,
-                        const Json& quantization);
+// file the keys are made from its metadata, with the architecture's names of keys, and `sample`, a config.json of the
+// architecture, has `architectures` and `model_type`. UserError for a GGUF file whose rotary scaling config.json cannot
+// express.
+std::string config_json(const Checkpoint& checkpoint, const ModelConfig& config, const ArchitectureFacts& facts,
+                        const Json& sample, const Json& quantization);
 
 // Tokenizer, chat template and generation config, by file name. A folder's files are copied unchanged; those of a GGUF
 // file are made from its metadata.

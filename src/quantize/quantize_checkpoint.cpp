@@ -38,10 +38,10 @@ struct Source {
 std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& config) {
   std::vector<Source> sources;
   for (const ModelWeight& weight : model.weights) {
-    const std::vector<std::int64_t> shape = weight.shape(config);
-    if (shape.empty()) continue;
     const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
     for (int layer = 0; layer < layers; ++layer) {
+      const std::vector<std::int64_t> shape = weight.shape(config, layer);
+      if (shape.empty()) continue;
       Source source;
       source.key = model.key(weight.name, config.format, layer);
       source.name = model.key(weight.name, CheckpointFormat::hugging_face, layer);
@@ -70,7 +70,8 @@ Tensor converted(const Tensor& tensor, DType dtype) {
 // Reorders the rows of heads whose rotation pairs adjacent rows, so that it pairs the halves of the rotated part.
 Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int64_t rotary_dim) {
   Tensor result = Tensor::empty(tensor.meta);
-  const std::int64_t width = tensor.meta.shape[1].number(), dims = tensor.meta.shape[0].number() / heads;
+  const std::int64_t width = tensor.meta.rank() == 2 ? tensor.meta.shape[1].number() : 1;  // 1 in a bias
+  const std::int64_t dims = tensor.meta.shape[0].number() / heads;
   for (std::int64_t head = 0; head < heads; ++head)
     for (std::int64_t i = 0; i < dims; ++i) {
       const std::int64_t from = i >= rotary_dim ? i : i % (rotary_dim / 2) * 2 + i / (rotary_dim / 2);
@@ -255,10 +256,10 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   for (std::size_t i = 0; i < files.size(); ++i) names.insert(file_name(i, files.size()));
   if (files.size() > 1) names.insert(kIndex);
   check_folder(checkpoint, folder, names);
-  const Json classes = parse_json(model.sample_config).at("architectures");
+  const Json sample = parse_json(model.sample_config);
   const Json quantization = quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {"lm_head"});
   // These calls may throw, so they run before anything is written: on an error, no partial output is left.
-  const std::string json = config_json(checkpoint, config, classes, quantization);
+  const std::string json = config_json(checkpoint, config, model.facts, sample, quantization);
   const std::map<std::string, std::string> texts = text_files(checkpoint, config);
 
   Quantizer quantizer(checkpoint, config, recipe, threads);

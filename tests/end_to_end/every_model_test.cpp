@@ -67,6 +67,7 @@ class EveryModel : public ::testing::Test {
     int models = 0;
     for (const std::string& architecture : models_.architectures())
       for (const bool tied : {false, true}) {
+        if (tied && architecture != "llama") continue;  // the head is the same code for all
         SCOPED_TRACE(architecture + (tied ? ", the head tied to the embedding" : ""));
         const nlohmann::json changes{{"model_type", architecture}, {"tie_word_embeddings", tied}};
         body(SampleCheckpoint(models_.find(architecture, "test"), changes, 7));

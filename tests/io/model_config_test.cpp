@@ -28,7 +28,7 @@ TEST(ModelConfig, ReadsAHuggingFaceLlama) {
   EXPECT_EQ(config.head_dim, 16);
   EXPECT_EQ(config.vocab_size, 48);
   EXPECT_EQ(config.context_length, 128);
-  EXPECT_EQ(config.rms_norm_eps, 1e-5);
+  EXPECT_EQ(config.norm_eps, 1e-5);
   EXPECT_EQ(config.rope.theta, 500000);
   EXPECT_EQ(config.rope.rotary_dim, 16);
   EXPECT_EQ(config.rope.pairing, RotaryPairing::halves);
@@ -278,7 +278,7 @@ TEST(ModelConfig, ReadsAGgufLlama) {
   EXPECT_EQ(config.head_dim, 16);
   EXPECT_EQ(config.vocab_size, 48);
   EXPECT_EQ(config.context_length, 128);
-  EXPECT_EQ(config.rms_norm_eps, 1e-5);
+  EXPECT_EQ(config.norm_eps, 1e-5);
   EXPECT_EQ(config.rope.theta, 10000);
   EXPECT_EQ(config.rope.rotary_dim, 16);
   EXPECT_EQ(config.rope.pairing, RotaryPairing::neighbours);

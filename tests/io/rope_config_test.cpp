@@ -1,5 +1,6 @@
 #include "io/rope_config.h"
 
+#include <cmath>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -60,9 +61,9 @@ TEST(RopeConfig, ReadsEveryRopeScaling) {
 }
 
 TEST(RopeConfig, RefusesBrokenRopeScalings) {
-  EXPECT_EQ(
-      rope_refusal({{"rope_type", "su"}, {"factor", 2}}),
-      "[config.json] rope_scaling.rope_type must be one of default, linear, dynamic, llama3, yarn, but is \"su\"");
+  EXPECT_EQ(rope_refusal({{"rope_type", "ntk"}, {"factor", 2}}),
+            "[config.json] rope_scaling.rope_type must be one of default, linear, dynamic, llama3, yarn, longrope, "
+            "proportional, but is \"ntk\"");
   EXPECT_EQ(rope_refusal({{"rope_type", "linear"}}),
             "[config.json] wanted rope_scaling.factor, a number of 1 to 1000000, but there is none");
   EXPECT_EQ(rope_refusal({{"factor", 4.0}}),
@@ -82,6 +83,22 @@ TEST(RopeConfig, RefusesBrokenRopeScalings) {
   EXPECT_NE(rope_refusal({{"full_attention", {{"rope_type", "default"}}}}).find("per kind of layer"),
             std::string::npos);
   EXPECT_NE(rope_refusal(7), "");
+}
+
+TEST(RopeConfig, ReadsLongropeByTheTrainedContext) {
+  auto config = tiny_json();
+  config["original_max_position_embeddings"] = 32;
+  const json factors = json(8, 1.5);
+  for (const char* type : {"longrope", "su"}) {
+    config["rope_scaling"] = {{"type", type}, {"short_factor", json(8, 1.0)}, {"long_factor", factors}};
+    const RopeScaling scaling = read(config).rope.scaling;
+    EXPECT_EQ(scaling.type, RopeScalingType::longrope);
+    EXPECT_EQ(scaling.original_context_length, 32);
+    EXPECT_EQ(scaling.long_factors, std::vector<double>(8, 1.5));
+    EXPECT_NEAR(scaling.attention_factor.value(), std::sqrt(1 + std::log(4.0) / std::log(32.0)), 1e-12);
+  }
+  config["rope_scaling"].erase("long_factor");
+  EXPECT_NE(message_of([&] { read(config); }).find("long_factor must be a list of numbers"), std::string::npos);
 }
 
 TEST(RopeConfig, ReadsTheRopeScalingsOfGguf) {

@@ -120,8 +120,9 @@ class Session {
                                     {view(key, heads.kv), view(value, heads.kv), cache_.tensor(), indices_of(slots)},
                                     {}, {cache_.tensor().meta})[0];
     const Meta result = Meta::tensor(dtype, {tokens, heads.query, heads.dim});
-    operands_ = {view(query, heads.query), cache_.tensor(), make_batch(starts, lengths, table)};
-    attended_ = kernels_.call("attention", operands_, {{"scale", scale()}, {"window", window_}}, {result})[0];
+    operands_ = {view(query, heads.query), cache_.tensor(), make_batch(starts, lengths, table), std::nullopt};
+    attended_ =
+        kernels_.call("attention", operands_, {{"scale", scale()}, {"window", window_}, {"softcap", 0.0}}, {result})[0];
     const std::vector<float> output = values_of(attended_);
     const std::int64_t width = heads.query * heads.dim;
     for (std::size_t i = 0; i < sequences_.size(); ++i) {
@@ -143,7 +144,7 @@ class Session {
     both.emplace_back("window", window_);
     const std::string fused = "attention_" + tail;
     std::vector<std::optional<Tensor>> operands = operands_;
-    operands.push_back(given);
+    operands.back() = given;  // in place of sinks
     const std::vector<Tensor> wanted = kernels_.call(tail, {rows, given}, alone, results);
     const std::vector<Tensor> came =
         kernels_.call(fused, operands, complete_attributes(ops.at(fused).schema, both), results);
@@ -427,7 +428,8 @@ TEST(CpuAttention, RefusesWithAReason) {
     const Tensor query = Tensor::empty(Meta::tensor(DType::f32, {1, query_heads, layout.head_dim}));
     const Tensor kv = Tensor::empty(Meta::pages(layout), 1);
     return kernels
-        .supports("attention", {query, kv, make_batch({{1, 1}}, 16)}, {{"scale", 1.0}, {"window", {}}}, {query.meta})
+        .supports("attention", {query, kv, make_batch({{1, 1}}, 16), std::nullopt},
+                  {{"scale", 1.0}, {"window", {}}, {"softcap", 0.0}}, {query.meta})
         .reason();
   };
   EXPECT_EQ(reason(2, {.dtype = DType::f16, .block = 16, .heads = 1, .head_dim = 20}),

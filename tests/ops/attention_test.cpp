@@ -56,7 +56,7 @@ TEST(Attention, SeesItsOwnTokenAndThoseBeforeItInTheWindow) {
       const SampleCall call = make_sample_call(context->ops.at("attention"), sample, DType::f32);
       Interpreter interpreter(*context);
       const Values v = values_of(interpreter, call.operands);
-      const Tensor came = attention(v[0], v[1], v[2], 0.25, window).tensor();
+      const Tensor came = attention(v[0], v[1], v[2], {}, 0.25, window).tensor();
       const std::vector<double> wanted = masked_softmax(call.operands, rows, length, window, 0.25);
       for (std::size_t i = 0; i < wanted.size(); ++i)
         ASSERT_NEAR(came.as<float>()[i], wanted[i], 1e-5 * (1 + std::abs(wanted[i]))) << call.text << " at " << i;

@@ -58,12 +58,12 @@ TEST(HuggingFaceFiles, AFoldersOwnKeysStay) {
   std::ofstream(path + "/model.safetensors")
       << std::string(reinterpret_cast<const char*>(&length), sizeof(length)) << weights;
   const Checkpoint checkpoint = Checkpoint::open(path);
-  const auto written = nlohmann::json::parse(config_json(checkpoint, {}, {}, {{"quant_method", "fp8"}}));
+  const auto written = nlohmann::json::parse(config_json(checkpoint, {}, {}, {}, {{"quant_method", "fp8"}}));
   EXPECT_EQ(written, nlohmann::json({{"model_type", "llama"},
                                      {"mine", 5},
                                      {"torch_dtype", "bfloat16"},
                                      {"quantization_config", {{"quant_method", "fp8"}}}}));
-  EXPECT_FALSE(nlohmann::json::parse(config_json(checkpoint, {}, {}, nullptr)).contains("quantization_config"));
+  EXPECT_FALSE(nlohmann::json::parse(config_json(checkpoint, {}, {}, {}, nullptr)).contains("quantization_config"));
   const std::map<std::string, std::string> files{{"tokenizer.json", "{}"}};
   EXPECT_EQ(text_files(checkpoint, {}), files);
 }

@@ -27,7 +27,9 @@
 namespace weft::cpu {
 namespace {
 
-enum Operand : std::size_t { kQuery, kKv, kBatch, kOfEpilogue };
+enum Operand : std::size_t { kQuery, kKv, kBatch, kSinks };
+// attention_<quantizing op> has no sinks, and its next operand belongs to the quantization.
+constexpr std::size_t kOfEpilogue = kSinks;
 
 // Rows (query head and token) of one block: several tiles, few enough to share a short prompt among the threads.
 constexpr std::int64_t kBlockRows = 8 * kAttentionRows;
@@ -54,6 +56,15 @@ Verdict supports(const KernelRequest& request) {
     return Verdict::no("heads of query are not side by side");
   }
   return Verdict::yes();
+}
+
+Verdict supports_attention(const KernelRequest& request) {
+  const std::optional<Meta>& sinks = request.operands[kSinks];
+  if (sinks) {
+    if (Verdict verdict = float_rows(sinks, "sinks"); !verdict) return verdict;
+    if (!sinks->is_contiguous()) return Verdict::no("sinks are not contiguous");
+  }
+  return supports(request);
 }
 
 // The scratch of one thread: room for attention and then, if a quantization follows, the results of a block. These
@@ -142,6 +153,11 @@ class Attention {
     shared_.output_token_stride = quantized == nullptr ? output_.stride[0] : group_ * kv_.head_dim;
     shared_.scale = static_cast<float>(call.attributes.at("scale").real());
     shared_.window = attention_window(call.attributes);
+    if (quantized == nullptr) {
+      shared_.softcap = static_cast<float>(call.attributes.at("softcap").real());
+      sinks_ = call.operands[kSinks].data;
+      if (sinks_ != nullptr) shared_.sink_element = element_of(call.operands[kSinks].dtype);
+    }
     shared_.pages = call.operands[kKv].data;
     shared_.page_elements = kv_page_elements(kv_);
     shared_.block = kv_.block;
@@ -229,6 +245,7 @@ class Attention {
     task.last_row = std::min(first_row + kBlockRows, sequence.rows) - tokens_before * group_;
     task.first_length = batch_.lengths[sequence.index] - sequence.rows / group_ + 1 + tokens_before;
     task.key_offset = kv_key_offset(kv_, 0, kv_head);
+    if (sinks_ != nullptr) task.sinks = sinks_ + bytes_of_sinks(kv_head * group_);
     task.block_table = batch_.block_table + static_cast<std::int64_t>(sequence.index) * batch_.max_blocks;
     std::byte* scratch = scratch_ + thread * thread_.bytes;
     task.scratch = scratch;
@@ -255,6 +272,10 @@ class Attention {
     }
   }
 
+  std::int64_t bytes_of_sinks(std::int64_t count) const {
+    return count * (shared_.sink_element == Element::f32 ? sizeof(float) : sizeof(std::uint16_t));
+  }
+
   // Quantizes the heads of each token that are in the block; they are adjacent.
   void quantize(const AttentionTask& task, const std::byte* waiting, std::int64_t token,
                 std::int64_t head_offset) const {
@@ -272,6 +293,7 @@ class Attention {
   const QuantizedHeads* quantized_;
   const KvLayout& kv_;
   const Batch& batch_;
+  const std::byte* sinks_ = nullptr;
   std::byte* scratch_;
   int threads_;
   void (*attend_)(const AttentionTask&);
@@ -338,7 +360,7 @@ KERNELS(cpu, attention) {
   registry.add(
       {.op = "attention",
        .provider = "cpu",
-       .supports = supports,
+       .supports = supports_attention,
        .prepare = prepare,
        .note = "sequences, KV heads, blocks of rows and segments of tokens in parallel; baseline, AVX2, AVX-512"});
   for (const QuantizingEpilogue& epilogue : quantizing_epilogues())

@@ -17,7 +17,7 @@
 namespace weft::cuda {
 namespace {
 
-enum Operand : std::size_t { kQuery, kKv, kBatch };
+enum Operand : std::size_t { kQuery, kKv, kBatch, kSinks };
 
 // The scratch memory for partial results of blocks that share sequences has room for this number of segments for each
 // row (131072 tokens), but at most kMostPartialBytes. One decoded token of SmolLM2 takes 2.4 kB a segment.
@@ -29,6 +29,9 @@ Verdict supports(const KernelRequest& request) {
   if (!query->is_tensor() || (query->dtype != DType::bf16 && query->dtype != DType::f16 && query->dtype != DType::f32))
     return Verdict::no(fmt::format("query is {}; bf16, f16 and f32 are supported", query->text()));
   if (Verdict verdict = supports_pages(kv); !verdict) return verdict;
+  if (request.operands[kSinks]) return Verdict::no("sinks are not supported");
+  if (const double softcap = request.attributes.at("softcap").real(); softcap != 0)
+    return Verdict::no(fmt::format("softcap is {}; scores without a bound are supported", softcap));
   const std::int64_t most = kv.dtype == DType::f32 ? 128 : 256;
   if (kv.head_dim > most)
     return Verdict::no(

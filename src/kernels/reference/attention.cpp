@@ -1,6 +1,7 @@
 // attention and kv_cache_update over paged caches, row by row.
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -13,9 +14,21 @@
 namespace weft {
 namespace {
 
+// How scores of a query head are made from its products with keys.
+struct Scores {
+  float scale = 1;
+  float softcap = 0;
+  std::optional<float> sink;
+
+  float of(float product) const {
+    const float score = product * scale;
+    return softcap == 0 ? score : softcap * house_tanh(score / softcap);
+  }
+};
+
 // One query head against the tokens [first, visible) of a sequence whose pages are `table`.
 std::vector<float> attend(const std::vector<float>& query, const TensorView& pages, const std::int32_t* table,
-                          std::int64_t head, std::int64_t first, std::int64_t visible, float scale) {
+                          std::int64_t head, std::int64_t first, std::int64_t visible, const Scores& scores) {
   const KvLayout& kv = pages.meta->kv;
   std::vector<float> weights(static_cast<std::size_t>(visible - first));
   float largest = -INFINITY, sum = 0;
@@ -24,8 +37,13 @@ std::vector<float> attend(const std::vector<float>& query, const TensorView& pag
     float score = 0;
     for (std::int64_t i = 0; i < kv.head_dim; ++i)
       score += query[static_cast<std::size_t>(i)] * load_float(kv.dtype, pages.data, key + i * kv.block);
-    weights[static_cast<std::size_t>(t - first)] = score * scale;
-    largest = std::fmax(largest, score * scale);
+    score = scores.of(score);
+    weights[static_cast<std::size_t>(t - first)] = score;
+    largest = std::fmax(largest, score);
+  }
+  if (scores.sink) {
+    largest = std::fmax(largest, *scores.sink);
+    sum = house_exp(*scores.sink - largest);
   }
   for (float& weight : weights) sum += weight = house_exp(weight - largest);
   std::vector<float> output(static_cast<std::size_t>(kv.head_dim));
@@ -45,7 +63,9 @@ void attention(const KernelCall& call) {
   const Batch& batch = *call.operands[2].as<Batch>();
   const TensorView& y = call.results[0];
   check_batch(batch, query.size[0], pages.meta->kv.block, pages.size[0]);
-  const auto scale = static_cast<float>(call.attributes.at("scale").real());
+  const TensorView& sinks = call.operands[3];
+  Scores scores{.scale = static_cast<float>(call.attributes.at("scale").real()),
+                .softcap = static_cast<float>(call.attributes.at("softcap").real())};
   const std::int64_t window = attention_window(call.attributes);
   const std::int64_t heads = query.size[1], width = query.size[2], shared = heads / pages.meta->kv.heads;
   for (std::int32_t sequence = 0; sequence < batch.sequences; ++sequence) {
@@ -58,7 +78,8 @@ void attention(const KernelCall& call) {
         for (std::int64_t i = 0; i < width; ++i)
           q.push_back(load_float(query.dtype, query.data,
                                  row * query.stride[0] + head * query.stride[1] + i * query.stride[2]));
-        const std::vector<float> output = attend(q, pages, table, head / shared, first, visible, scale);
+        if (sinks.present()) scores.sink = load_float(sinks.dtype, sinks.data, head * sinks.stride[0]);
+        const std::vector<float> output = attend(q, pages, table, head / shared, first, visible, scores);
         for (std::int64_t i = 0; i < width; ++i)
           store_float(y.dtype, y.data, row * y.stride[0] + head * y.stride[1] + i, output[static_cast<std::size_t>(i)]);
       }

@@ -35,6 +35,9 @@ struct AttentionTask {
   std::int64_t window = kNoWindow;
   std::int64_t head_dim = 0;  // a multiple of 8
   float scale = 1;
+  float softcap = 0;            // 0, or a bound of the scores: softcap tanh(score / softcap)
+  const void* sinks = nullptr;  // null, or one more score for each of the `group` query heads
+  Element sink_element = Element::f32;
   const void* pages = nullptr;
   std::int64_t page_elements = 0;
   std::int64_t key_offset = 0;  // of this KV head inside a page, in elements; V follows K

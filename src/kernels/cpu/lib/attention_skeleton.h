@@ -44,6 +44,14 @@ inline Floats exp_nonpositive(Floats x) {
   return x < -87.3f ? Floats{} : value;
 }
 
+// tanh(x), to about 1e-7 of absolute error; NaN for NaN.
+inline Floats tanh_of(Floats x) {
+  const Floats size = absolute(x);
+  const Floats e = exp_nonpositive(size * -2.0f);
+  const Floats y = (1.0f - e) / (1.0f + e);
+  return x < 0.0f ? -y : y;
+}
+
 // A step's K and V: `keys[c]` is K [head_dim] at `key_stride` of chunk c's 16 tokens, `values[c]` is V [16][head_dim].
 template <class Page>
 struct Step {
@@ -287,6 +295,16 @@ inline void score_step(const Step<Page>& step, const float* query, std::int64_t 
   for (; token < padded; token += kLanes) score_tile<rows, 1>(step, query, head_dim, stride, token, scores);
 }
 
+// Bounds the scores of a step.
+template <int rows>
+inline void cap_scores(float* scores, int padded, float softcap) {
+  const Floats cap = fill(softcap);
+  for (int r = 0; r < rows; ++r) {
+    float* row = scores + r * kAttentionStep;
+    for (int t = 0; t < padded; t += kLanes) store(row + t, tanh_of(load(row + t) / cap) * cap);
+  }
+}
+
 template <class T>
 void load_query(const T* from, std::int64_t head_dim, float scale, float* to) {
   for_each_vector(head_dim, [&](std::int64_t d, auto lanes) { store(to + d, load(from + d, lanes) * scale, lanes); });
@@ -328,8 +346,23 @@ inline void clear_sums(float* sums, std::int64_t width) {
   for (std::int64_t d = 0; d < width; d += kLanes) store(sums + d, Floats{});
 }
 
+inline float sink_of(const AttentionTask& task, std::int64_t row) {
+  const std::int64_t head = row % task.group;
+  if (task.sink_element == Element::f16) return load(static_cast<const Half*>(task.sinks) + head, FirstLanes{1})[0];
+  if (task.sink_element == Element::bf16) return load(static_cast<const Brain*>(task.sinks) + head, FirstLanes{1})[0];
+  return static_cast<const float*>(task.sinks)[head];
+}
+
+// What the row's sums are multiplied by: the reciprocal of all probabilities, to which a sink adds its own.
+inline Floats output_factor(const AttentionTask& task, std::int64_t row, Partial all) {
+  if (task.sinks == nullptr) return fill(1.0f / all.total);
+  const Floats sink = fill(sink_of(task, row)), maximum = fill(all.maximum), highest = larger(sink, maximum);
+  const Floats own = exp_nonpositive(maximum - highest);
+  return own / multiply_add(fill(all.total), own, exp_nonpositive(sink - highest));
+}
+
 inline void write_output(const AttentionTask& task, std::int64_t row, Partial all, const float* sums) {
-  const Floats factor = fill(1.0f / all.total);
+  const Floats factor = output_factor(task, row, all);
   const std::int64_t to = query_offset(task, row, task.output_token_stride);
   const std::int64_t head_dim = task.head_dim;
   if (task.element == Element::f32) store_output(sums, head_dim, factor, static_cast<float*>(task.output) + to);
@@ -385,6 +418,7 @@ inline void attend_segment(const AttentionTask& task, const Scratch<Page>& scrat
     Step<Page> step;
     find_step(task, start, count, scratch.gathered, step);
     score_step<rows>(step, scratch.query, head_dim, width, padded, scratch.scores);
+    if (task.softcap != 0) cap_scores<rows>(scratch.scores, padded, task.softcap);
     Floats factors[rows];
     Seen<rows> seen;
     for (int r = 0; r < rows; ++r) {

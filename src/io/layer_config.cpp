@@ -1,0 +1,139 @@
+#include "io/layer_config.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace weft {
+namespace {
+
+bool is_last_of_period(std::int64_t layer, std::int64_t period) { return (layer + 1) % period == 0; }
+
+// For each layer, whether it is not the last one of a period.
+std::vector<bool> all_but_every(std::int64_t period, std::int64_t layers) {
+  std::vector<bool> result;
+  for (std::int64_t layer = 0; layer < layers; ++layer) result.push_back(!is_last_of_period(layer, period));
+  return result;
+}
+
+// Reads from layer_types, for each layer, whether it has a window. Empty if the key is absent.
+std::vector<bool> layers_with_window(const JsonFields& fields, const ModelConfig& config) {
+  std::vector<bool> layers;
+  const Json* types = fields.value("layer_types");
+  if (types == nullptr) return layers;
+  USER_CHECK(types->is_array() && static_cast<std::int64_t>(types->size()) == config.layer_count,
+             "[{}] layer_types must be a list of num_hidden_layers {} words, but is {}", fields.where(),
+             config.layer_count, json_text(*types));
+  for (const Json& type : *types) {
+    USER_CHECK(type == "full_attention" || type == "sliding_attention",
+               "[{}] layer_types must be full_attention or sliding_attention, but has {}", fields.where(),
+               json_text(type));
+    layers.push_back(type == "sliding_attention");
+  }
+  return layers;
+}
+
+// The period of layers without a window: a number, or as in EXAONE's files a word like LLLG (local and global layers).
+std::int64_t window_period(const JsonFields& fields, std::int64_t otherwise) {
+  constexpr const char* kPattern = "sliding_window_pattern";
+  const Json* value = fields.value(kPattern);
+  if (value == nullptr || !value->is_string())
+    return integer_in(fields, kPattern, {1, kLayers.greatest}).value_or(otherwise);
+  const std::string word = fields.find_text(kPattern).value();
+  const bool is_period = !word.empty() && word == std::string(word.size() - 1, 'L') + "G";
+  USER_CHECK(is_period, "[{}] {} must be a number or a word like LLLG, but is {}", fields.where(), kPattern,
+             quote(word));
+  return static_cast<std::int64_t>(word.size());
+}
+
+// Checks the config of an architecture without a window. For these, transformers computes all layers without one and
+// ignores the key, but other programs apply it. So a window that would change the result is an error.
+void check_has_no_window(const JsonFields& fields, const ModelConfig& config) {
+  const auto length = integer_in(fields, "sliding_window", kContexts);
+  USER_CHECK(!length || *length >= config.context_length || !fields.find_boolean("use_sliding_window").value_or(true),
+             "[{}] sliding_window must be null: the layers of {} have no window, but is {}", fields.where(),
+             config.architecture, *length);
+}
+
+void set_windows(std::vector<bool> layers, ModelConfig& config) {
+  const auto count = std::count(layers.begin(), layers.end(), true);
+  if (!layers.empty() && count == 0) config.sliding_window.reset();
+  if (count > 0 && count < config.layer_count) config.has_window = std::move(layers);
+}
+
+}  // namespace
+
+// The rules are those of transformers.
+void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& window, ModelConfig& config) {
+  const bool is_asked_for = fields.find_boolean("use_sliding_window").value_or(!window || !window->first_layer);
+  if (!window) {
+    check_has_no_window(fields, config);
+  } else if (is_asked_for) {
+    config.sliding_window = integer_in(fields, "sliding_window", kContexts);
+  }
+  std::vector<bool> layers = layers_with_window(fields, config);
+  if (!config.sliding_window) {
+    USER_CHECK(std::count(layers.begin(), layers.end(), true) == 0,
+               "[{}] layer_types has sliding_attention, which wants a sliding_window, but {}", fields.where(),
+               is_asked_for ? "there is none" : "use_sliding_window is off");
+    return;
+  }
+  USER_CHECK(!layers.empty() || window->period || !fields.has("sliding_window_pattern"),
+             "[{}] sliding_window_pattern is not supported without layer_types", fields.where());
+  if (layers.empty() && window->period) {
+    layers = all_but_every(window_period(fields, *window->period), config.layer_count);
+  } else if (layers.empty() && window->first_layer) {
+    const auto first = integer_in(fields, "max_window_layers", {0, kLayers.greatest});
+    for (std::int64_t layer = 0; layer < config.layer_count; ++layer)
+      layers.push_back(layer >= first.value_or(*window->first_layer));
+  }
+  set_windows(std::move(layers), config);
+}
+
+// The pattern is a list with an element for each layer, or a period.
+void read_windows(const GgufFields& fields, const Gguf& gguf, const std::optional<WindowFacts>& window,
+                  ModelConfig& config) {
+  constexpr const char* kPattern = "attention.sliding_window_pattern";
+  const auto length = integer_in(fields, "attention.sliding_window", {0, kContexts.greatest});
+  if (length && *length > 0) config.sliding_window = length;
+  const GgufValue* pattern = gguf.find(fields.name(kPattern));
+  const bool has_period = window && window->period;
+  USER_CHECK(pattern == nullptr || has_period, "[{}] {} is not supported: all layers or none have a window",
+             fields.where(), fields.name(kPattern));
+  if (!config.sliding_window || !has_period) return;
+  if (pattern == nullptr || !pattern->is_array) {
+    const auto period = integer_in(fields, kPattern, {1, kLayers.greatest});
+    set_windows(all_but_every(period.value_or(*window->period), config.layer_count), config);
+    return;
+  }
+  USER_CHECK(pattern->type == GgufType::boolean && static_cast<std::int64_t>(pattern->count) == config.layer_count,
+             "[{}] {} must be an array of {} booleans, but is {}", fields.where(), fields.name(kPattern),
+             config.layer_count, pattern->type_name());
+  std::vector<bool> layers;
+  for (const std::byte value : pattern->data) layers.push_back(value != std::byte{0});
+  set_windows(std::move(layers), config);
+}
+
+void read_rotated_layers(const RotaryFacts& rotary, ModelConfig& config) {
+  if (rotary.unrotated_period) config.is_rotated = all_but_every(*rotary.unrotated_period, config.layer_count);
+  if (rotary.only_rotates_windows && config.sliding_window)
+    for (int layer = 0; layer < config.layer_count; ++layer) config.is_rotated.push_back(config.slides(layer));
+}
+
+void read_rotated_layers(const JsonFields& fields, const RotaryFacts& rotary, ModelConfig& config) {
+  read_rotated_layers(rotary, config);
+  if (!rotary.unrotated_period) return;
+  const auto period = integer_in(fields, "no_rope_layer_interval", {1, kLayers.greatest});
+  if (period) config.is_rotated = all_but_every(*period, config.layer_count);
+  const std::vector<std::int64_t> listed = fields.find_integers("no_rope_layers");
+  if (listed.empty()) return;
+  USER_CHECK(static_cast<std::int64_t>(listed.size()) == config.layer_count,
+             "[{}] no_rope_layers must be a list of num_hidden_layers {} numbers, but has {}", fields.where(),
+             config.layer_count, listed.size());
+  config.is_rotated.clear();
+  for (const std::int64_t is_rotated : listed) config.is_rotated.push_back(is_rotated != 0);
+}
+
+}  // namespace weft

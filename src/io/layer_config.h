@@ -1,0 +1,23 @@
+#pragma once
+
+// Reads which layers of a model have a window and which have rotary positions; a part of model_config.cpp.
+
+#include "io/config_fields.h"
+#include "io/model_config.h"
+
+namespace weft {
+
+constexpr Range<std::int64_t> kContexts = {1, 1 << 24};  // positions are exact in f32 up to here
+constexpr Range<std::int64_t> kLayers = {1, 4096};
+
+// Read config.json and the metadata of a GGUF file. `config` must already have the number of layers and the context
+// length. UserErrors as in model_config.h.
+void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& window, ModelConfig& config);
+void read_windows(const GgufFields& fields, const Gguf& gguf, const std::optional<WindowFacts>& window,
+                  ModelConfig& config);
+
+// `config` must already have the windows.
+void read_rotated_layers(const JsonFields& fields, const RotaryFacts& rotary, ModelConfig& config);
+void read_rotated_layers(const RotaryFacts& rotary, ModelConfig& config);
+
+}  // namespace weft

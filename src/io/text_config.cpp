@@ -1,0 +1,41 @@
+#include "io/text_config.h"
+
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+#include "io/config_fields.h"
+
+namespace weft {
+namespace {
+
+// Keys that are stated once for the whole checkpoint, next to text_config or in it.
+constexpr const char* kShared[] = {"architectures",       "bos_token_id", "dtype",
+                                   "eos_token_id",        "pad_token_id", "quantization_config",
+                                   "tie_word_embeddings", "torch_dtype"};
+
+// The module around the language model in older and in newer folders, and the language model's own module.
+constexpr std::array kModules = {std::pair{"language_model.model.", "model."},
+                                 std::pair{"model.language_model.", "model."},
+                                 std::pair{"language_model.lm_head.", "lm_head."}};
+
+}  // namespace
+
+Json text_config(Json config, const std::string& where) {
+  const JsonFields fields(config, where);
+  if (!fields.has("text_config")) return config;
+  const JsonFields text = fields.find_object("text_config").value();
+  Json inner = *fields.value("text_config");
+  for (const char* key : kShared)
+    if (!text.has(key) && fields.has(key)) inner[key] = config[key];
+  if (!text.has("model_type") && fields.has("model_type")) inner["model_type"] = config["model_type"];
+  return inner;
+}
+
+std::string name_in_language_model(std::string_view name) {
+  for (const auto& [outer, own] : kModules)
+    if (name.starts_with(outer)) return own + std::string(name.substr(std::string_view(outer).size()));
+  return std::string(name);
+}
+
+}  // namespace weft

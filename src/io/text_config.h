@@ -1,0 +1,21 @@
+#pragma once
+
+// The config.json of a model that takes images or sound, too, has the language model's keys in an object of its own,
+// and its weights have names of their own.
+
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+
+namespace weft {
+
+// The config of the language model: `text_config` with the keys about the whole checkpoint (its tokens, its dtype, its
+// quantization), or the config itself if it has no such object. UserError, `[where] ...`, if it is no object.
+Json text_config(Json config, const std::string& where);
+
+// The name of a weight as folders of the language model alone have it: without the name of the module around the
+// language model. Other names stay.
+std::string name_in_language_model(std::string_view name);
+
+}  // namespace weft

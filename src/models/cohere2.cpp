@@ -1,0 +1,66 @@
+// Cohere 2 (Command R7B): both halves of a layer take the same norm, which subtracts the mean and has no bias. Three of
+// four layers have a window and rotary positions; the others have neither.
+
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+
+namespace weft {
+namespace {
+
+Values cohere2_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  return nn::parallel_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+}
+
+void check_cohere2(const ModelConfig& c) {
+  nn::check_decoder(c);
+  nn::check_gated_activation(c);
+}
+
+constexpr const char* kCohere2Defaults = R"({
+  "tie_word_embeddings": true, "head_dim": 128, "layer_norm_eps": 1e-5, "logit_scale": 0.0625, "sliding_window": 4096
+})";
+
+nn::WeightTable cohere2_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::erase(weights, {"ffn_norm"});
+  return weights;
+}
+
+constexpr const char* kCohere2Sample = R"({
+  "architectures": ["Cohere2ForCausalLM"], "model_type": "cohere2", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "max_position_embeddings": 128, "layer_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "head_dim": 32, "sliding_window": 9, "sliding_window_pattern": 4, "logit_scale": 0.25, "vocab_size": 257,
+  "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(cohere2) {
+  using namespace weft;
+  models.add(
+      {.architectures = {"cohere2"},
+       .facts = {.defaults = kCohere2Defaults,
+                 .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps"},
+                 .window = WindowFacts{.period = 4},
+                 .pairing_in_folders = RotaryPairing::neighbours,
+                 .pairing_in_gguf = RotaryPairing::neighbours,
+                 .rotary = {.only_rotates_windows = true},
+                 .numbers = {{&ModelConfig::logit_scale, "logit_scale", "logit_scale"}},
+                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
+                 .keys = {"position_embedding_type"}},
+       .weights = cohere2_weights(),
+       .forward = cohere2_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+       .check = check_cohere2,
+       .sample_config = kCohere2Sample});
+}

@@ -1,0 +1,55 @@
+// Granite 3: Llama's layers with factors of the embeddings, of attention's scores, of what each half of a layer adds,
+// and a divisor of the logits.
+
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+
+namespace weft {
+namespace {
+
+Values granite_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+}
+
+void check_granite(const ModelConfig& c) {
+  nn::check_decoder(c);
+  nn::check_gated_activation(c);
+}
+
+constexpr const char* kGraniteSample = R"({
+  "architectures": ["GraniteForCausalLM"], "model_type": "granite", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "embedding_multiplier": 12.0, "attention_multiplier": 0.25, "residual_multiplier": 0.25, "logits_scaling": 8.0,
+  "vocab_size": 257, "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(granite) {
+  using namespace weft;
+  models.add(
+      {.architectures = {"granite"},
+       .facts = {.defaults = R"({"attention_multiplier": 1.0})",
+                 .pairing_in_gguf = RotaryPairing::neighbours,
+                 .numbers = {{&ModelConfig::embedding_scale, "embedding_multiplier", "embedding_scale"},
+                             {&ModelConfig::attention_scale, "attention_multiplier", "attention.scale"},
+                             {&ModelConfig::residual_scale, "residual_multiplier", "residual_scale"},
+                             {&ModelConfig::logit_divisor, "logits_scaling", "logit_scale"}},
+                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
+                              {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
+       .weights = nn::decoder_weights(),
+       .forward = granite_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+       .check = check_granite,
+       .sample_config = kGraniteSample});
+}

@@ -1,0 +1,64 @@
+// Hunyuan, dense: Llama's layers, where heads of queries and keys are normalized after they are rotated.
+
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+#include "nn/norm.h"
+
+namespace weft {
+namespace {
+
+Values hunyuan_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) {
+    nn::QueryKeyValue heads = nn::query_key_value(b, x, layer);
+    nn::rotate(b, step, heads, layer);
+    heads.query = nn::norm_heads(b, heads.query, "attn_q_norm", layer);
+    heads.key = nn::norm_heads(b, heads.key, "attn_k_norm", layer);
+    return nn::attend_rotated(b, step, heads, layer);
+  };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+}
+
+void check_hunyuan(const ModelConfig& c) {
+  nn::check_decoder(c);
+  nn::check_gated_activation(c);
+}
+
+nn::WeightTable hunyuan_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::add_head_norms(weights);
+  nn::rename(weights, {{"attn_q_norm", "", "model.layers.{}.self_attn.query_layernorm"},
+                       {"attn_k_norm", "", "model.layers.{}.self_attn.key_layernorm"}});
+  return weights;
+}
+
+constexpr const char* kHunyuanSample = R"({
+  "architectures": ["HunYuanDenseV1ForCausalLM"], "model_type": "hunyuan_v1_dense", "hidden_act": "silu",
+  "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+  "num_key_value_heads": 2, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+  "tie_word_embeddings": false, "head_dim": 32, "use_qk_norm": true, "vocab_size": 257, "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(hunyuan) {
+  using namespace weft;
+  models.add(
+      {.architectures = {"hunyuan_v1_dense"},
+       .gguf_architecture = "hunyuan-dense",
+       .facts = {.switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
+                              {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}},
+                 .keys = {"use_qk_norm"}},
+       .weights = hunyuan_weights(),
+       .forward = hunyuan_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}},
+       .check = check_hunyuan,
+       .sample_config = kHunyuanSample});
+}

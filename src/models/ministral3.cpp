@@ -1,0 +1,50 @@
+// Ministral 3: Llama's layers, where queries are multiplied by a factor that grows with their position.
+
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+
+namespace weft {
+namespace {
+
+Values ministral3_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+}
+
+void check_ministral3(const ModelConfig& c) {
+  nn::check_decoder(c);
+  nn::check_gated_activation(c);
+}
+
+constexpr const char* kMinistral3Sample = R"({
+  "architectures": ["Ministral3ForCausalLM"], "model_type": "ministral3", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "head_dim": 32,
+  "sliding_window": null,
+  "rope_parameters": {"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 4.0, "original_max_position_embeddings": 8, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1},
+  "vocab_size": 257, "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(ministral3) {
+  using namespace weft;
+  models.add({.architectures = {"ministral3"},
+              .gguf_architecture = "mistral3",
+              .facts = {.defaults = R"({"head_dim": 128})",
+                        .window = WindowFacts{},
+                        .pairing_in_gguf = RotaryPairing::neighbours,
+                        .keys = {"llama_4_scaling_beta", "attention.temperature_scale"}},
+              .weights = nn::decoder_weights(),
+              .forward = ministral3_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = check_ministral3,
+              .sample_config = kMinistral3Sample});
+}

@@ -1,0 +1,50 @@
+// Qwen 2 and 2.5, QwQ, and models distilled into them: Llama's layers with biases of queries, keys and values. A window
+// must be asked for, and then only the later layers have it.
+
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+
+namespace weft {
+namespace {
+
+Values qwen2_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+}
+
+void check_qwen2(const ModelConfig& c) {
+  nn::check_decoder(c);
+  nn::check_gated_activation(c);
+}
+
+// No key of the files states the biases.
+void complete_qwen2(ModelConfig& c) { c.attention_bias = true; }
+
+constexpr const char* kQwen2Sample = R"({
+  "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "rope_theta": 1000000.0, "tie_word_embeddings": false,
+  "use_sliding_window": false, "sliding_window": 32768, "max_window_layers": 2, "vocab_size": 257, "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(qwen2) {
+  using namespace weft;
+  models.add({.architectures = {"qwen2"},
+              .facts = {.defaults = R"({"sliding_window": 4096})",
+                        .window = WindowFacts{.first_layer = 28},
+                        .complete = complete_qwen2},
+              .weights = nn::decoder_weights(),
+              .forward = qwen2_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = check_qwen2,
+              .sample_config = kQwen2Sample});
+}

@@ -1,0 +1,50 @@
+// StableLM 2: Llama's layers with norms that subtract the mean. A part of each head is rotated. In the larger model
+// both halves of a layer take the same norm.
+
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+
+namespace weft {
+namespace {
+
+Values stablelm_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  const auto layers = b.facts.config.is_parallel ? nn::parallel_layers : nn::pre_norm_layers;
+  return layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+}
+
+void check_stablelm(const ModelConfig& c) {
+  nn::check_decoder(c);
+  nn::check_gated_activation(c);
+}
+
+constexpr const char* kStableLmSample = R"({
+  "architectures": ["StableLmForCausalLM"], "model_type": "stablelm", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "max_position_embeddings": 128, "layer_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "use_qkv_bias": true, "use_parallel_residual": false, "partial_rotary_factor": 0.25, "vocab_size": 257,
+  "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(stablelm) {
+  using namespace weft;
+  models.add({.architectures = {"stablelm"},
+              .facts = {.defaults = R"({"layer_norm_eps": 1e-5, "partial_rotary_factor": 0.25})",
+                        .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps", .has_bias = true},
+                        .switches = {{&ModelConfig::attention_bias, "use_qkv_bias", "", "blk.0.attn_q.bias"},
+                                     {&ModelConfig::is_parallel, "use_parallel_residual", "use_parallel_residual"}}},
+              .weights = nn::decoder_weights(),
+              .forward = stablelm_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = check_stablelm,
+              .sample_config = kStableLmSample});
+}

@@ -1,0 +1,140 @@
+#include "nn/decoder_weights.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace weft::nn {
+namespace {
+
+using Extents = std::vector<std::int64_t>;
+
+Extents if_so(bool has, Extents extents) { return has ? std::move(extents) : Extents(); }
+
+Extents per_hidden(const ModelConfig& c, int) { return {c.hidden_size}; }
+Extents per_hidden_in_norm(const ModelConfig& c, int) { return if_so(c.norm_has_bias, {c.hidden_size}); }
+// Parallel layers have one norm for both halves.
+Extents per_hidden_of_second(const ModelConfig& c, int) { return if_so(!c.is_parallel, {c.hidden_size}); }
+Extents per_hidden_in_second(const ModelConfig& c, int) {
+  return if_so(c.norm_has_bias && !c.is_parallel, {c.hidden_size});
+}
+Extents per_head_dim(const ModelConfig& c, int) { return {c.head_dim}; }
+Extents vocabulary_rows(const ModelConfig& c, int) { return {c.vocab_size, c.hidden_size}; }
+Extents head_rows(const ModelConfig& c, int) { return if_so(!c.tie_word_embeddings, {c.vocab_size, c.hidden_size}); }
+Extents per_token_of_head(const ModelConfig& c, int) {
+  return if_so(c.head_bias && !c.tie_word_embeddings, {c.vocab_size});
+}
+
+Extents query_rows(const ModelConfig& c, int) { return {c.head_count * c.head_dim, c.hidden_size}; }
+Extents key_value_rows(const ModelConfig& c, int) { return {c.kv_head_count * c.head_dim, c.hidden_size}; }
+Extents query_key_value_rows(const ModelConfig& c, int) {
+  return {(c.head_count + 2 * c.kv_head_count) * c.head_dim, c.hidden_size};
+}
+Extents per_query_row(const ModelConfig& c, int) { return if_so(c.attention_bias, {c.head_count * c.head_dim}); }
+Extents per_key_value_row(const ModelConfig& c, int) { return if_so(c.attention_bias, {c.kv_head_count * c.head_dim}); }
+Extents per_query_key_value_row(const ModelConfig& c, int) {
+  return if_so(c.attention_bias, {(c.head_count + 2 * c.kv_head_count) * c.head_dim});
+}
+Extents attention_output_rows(const ModelConfig& c, int) { return {c.hidden_size, c.head_count * c.head_dim}; }
+Extents per_attention_output_row(const ModelConfig& c, int) { return if_so(c.attention_output_bias, {c.hidden_size}); }
+
+Extents feed_forward_rows(const ModelConfig& c, int) { return {c.intermediate_size, c.hidden_size}; }
+Extents gate_up_rows(const ModelConfig& c, int) { return {2 * c.intermediate_size, c.hidden_size}; }
+Extents per_feed_forward_row(const ModelConfig& c, int) { return if_so(c.mlp_bias, {c.intermediate_size}); }
+Extents per_gate_up_row(const ModelConfig& c, int) { return if_so(c.mlp_bias, {2 * c.intermediate_size}); }
+Extents feed_forward_output_rows(const ModelConfig& c, int) { return {c.hidden_size, c.intermediate_size}; }
+Extents per_feed_forward_output_row(const ModelConfig& c, int) { return if_so(c.mlp_bias, {c.hidden_size}); }
+
+std::int64_t query_heads(const ModelConfig& c) { return c.head_count; }
+std::int64_t key_heads(const ModelConfig& c) { return c.kv_head_count; }
+
+using ShapeRule = Extents (*)(const ModelConfig& config, int layer);
+using HeadRule = std::int64_t (*)(const ModelConfig& config);
+
+// A weight and its bias, by their names without ".weight".
+void add(WeightTable& weights, const std::string& name, const std::string& gguf, const std::string& hugging_face,
+         ShapeRule shape, ShapeRule bias = nullptr, HeadRule rotated_heads = nullptr) {
+  weights.push_back({name, gguf + ".weight", hugging_face + ".weight", shape, rotated_heads});
+  if (bias != nullptr) weights.push_back({name + ".bias", gguf + ".bias", hugging_face + ".bias", bias, rotated_heads});
+}
+
+WeightTable::iterator find(WeightTable& weights, std::string_view name) {
+  const auto found =
+      std::find_if(weights.begin(), weights.end(), [&](const ModelWeight& weight) { return weight.name == name; });
+  CHECK(found != weights.end(), "the table has no weight named {}", name);
+  return found;
+}
+
+bool is_bias_of(const ModelWeight& weight, std::string_view name) { return weight.name == std::string(name) + ".bias"; }
+
+}  // namespace
+
+WeightTable decoder_weights() {
+  WeightTable weights;
+  const std::string gguf = "blk.{}.", folder = "model.layers.{}.", attention = folder + "self_attn.",
+                    mlp = folder + "mlp.";
+  add(weights, "token_embd", "token_embd", "model.embed_tokens", vocabulary_rows);
+  add(weights, "attn_norm", gguf + "attn_norm", folder + "input_layernorm", per_hidden, per_hidden_in_norm);
+  add(weights, "attn_q", gguf + "attn_q", attention + "q_proj", query_rows, per_query_row, query_heads);
+  add(weights, "attn_k", gguf + "attn_k", attention + "k_proj", key_value_rows, per_key_value_row, key_heads);
+  add(weights, "attn_v", gguf + "attn_v", attention + "v_proj", key_value_rows, per_key_value_row);
+  add(weights, "attn_output", gguf + "attn_output", attention + "o_proj", attention_output_rows,
+      per_attention_output_row);
+  add(weights, "ffn_norm", gguf + "ffn_norm", folder + "post_attention_layernorm", per_hidden_of_second,
+      per_hidden_in_second);
+  add(weights, "ffn_gate", gguf + "ffn_gate", mlp + "gate_proj", feed_forward_rows, per_feed_forward_row);
+  add(weights, "ffn_up", gguf + "ffn_up", mlp + "up_proj", feed_forward_rows, per_feed_forward_row);
+  add(weights, "ffn_down", gguf + "ffn_down", mlp + "down_proj", feed_forward_output_rows, per_feed_forward_output_row);
+  add(weights, "output_norm", "output_norm", "model.norm", per_hidden, per_hidden_in_norm);
+  add(weights, "output", "output", "lm_head", head_rows, per_token_of_head);
+  return weights;
+}
+
+void erase(WeightTable& weights, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    weights.erase(find(weights, name));
+    std::erase_if(weights, [&](const ModelWeight& weight) { return is_bias_of(weight, name); });
+  }
+}
+
+void rename(WeightTable& weights, std::initializer_list<Renaming> names) {
+  for (const auto& [name, gguf, hugging_face] : names) {
+    find(weights, name);
+    for (ModelWeight& weight : weights) {
+      const bool is_bias = is_bias_of(weight, name);
+      if (weight.name != name && !is_bias) continue;
+      const char* suffix = is_bias ? ".bias" : ".weight";
+      if (!gguf.empty()) weight.gguf = std::string(gguf) + suffix;
+      if (!hugging_face.empty()) weight.hugging_face = std::string(hugging_face) + suffix;
+    }
+  }
+}
+
+void merge_query_key_value(WeightTable& weights) {
+  erase(weights, {"attn_q", "attn_k", "attn_v"});
+  add(weights, "attn_qkv", "blk.{}.attn_qkv", "model.layers.{}.self_attn.qkv_proj", query_key_value_rows,
+      per_query_key_value_row);
+}
+
+void merge_gate_and_up(WeightTable& weights) {
+  erase(weights, {"ffn_gate", "ffn_up"});
+  add(weights, "ffn_gate_up", "blk.{}.ffn_up", "model.layers.{}.mlp.gate_up_proj", gate_up_rows, per_gate_up_row);
+}
+
+void add_head_norms(WeightTable& weights) {
+  add(weights, "attn_q_norm", "blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_norm", per_head_dim);
+  add(weights, "attn_k_norm", "blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm", per_head_dim);
+}
+
+void add_post_norms(WeightTable& weights) {
+  add(weights, "post_attention_norm", "blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm",
+      per_hidden);
+  add(weights, "post_ffw_norm", "blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm", per_hidden);
+}
+
+void add_one_to_norms(WeightTable& weights) {
+  for (ModelWeight& weight : weights)
+    if (weight.name.ends_with("_norm")) weight.less_one_in = {CheckpointFormat::hugging_face};
+}
+
+}  // namespace weft::nn

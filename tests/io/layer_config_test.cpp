@@ -1,0 +1,94 @@
+// Which layers have a window and which have rotary positions, by config.json and by GGUF metadata.
+
+#include "io/layer_config.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/io/tiny_config.h"
+
+namespace weft::layer_config_test {
+
+using namespace tiny_config;
+
+// A letter for each layer: s for a window, f for none; capital if the layer has no rotary positions.
+std::string layers_of(const ModelConfig& config) {
+  std::string text;
+  for (int layer = 0; layer < config.layer_count; ++layer) {
+    const bool slides = config.slides(layer);
+    text += config.rope_of(layer) == nullptr ? (slides ? 'S' : 'F') : (slides ? 's' : 'f');
+  }
+  return text;
+}
+
+std::string layers_of(const std::string& architecture, const json& changes) {
+  json config = tiny_json();
+  config["model_type"] = architecture;
+  config["num_hidden_layers"] = 8;
+  config["layer_norm_eps"] = 1e-5;
+  config.update(changes);
+  return layers_of(read(config));
+}
+
+TEST(LayerConfig, TakesTheFamilysPeriodOfLayersWithoutAWindow) {
+  EXPECT_EQ(layers_of("gemma2", {{"sliding_window", 9}}), "sfsfsfsf");
+  EXPECT_EQ(layers_of("gemma3_text", {{"sliding_window", 9}}), "sssssfss");
+  EXPECT_EQ(layers_of("gemma3_text", {{"sliding_window", 9}, {"sliding_window_pattern", 3}}), "ssfssfss");
+  EXPECT_EQ(layers_of("olmo3", {}), "sssfsssf") << "without a key: the default length";
+  EXPECT_EQ(layers_of("olmo3", {{"sliding_window", nullptr}}), "ffffffff");
+  EXPECT_EQ(layers_of("gemma2", {{"layer_types", json(8, "full_attention")}}), "ffffffff");
+}
+
+TEST(LayerConfig, LeavesLayersWithoutPositions) {
+  EXPECT_EQ(layers_of("smollm3", {}), "fffFfffF");
+  EXPECT_EQ(layers_of("smollm3", {{"no_rope_layer_interval", 2}}), "fFfFfFfF");
+  EXPECT_EQ(layers_of("smollm3", {{"no_rope_layers", {1, 0, 1, 1, 1, 1, 1, 0}}}), "fFfffffF");
+  EXPECT_EQ(layers_of("cohere2", {}), "sssFsssF");
+  EXPECT_EQ(layers_of("exaone4", {{"sliding_window_pattern", "LLG"}}), "ssFssFss");
+  EXPECT_EQ(layers_of("exaone4", {{"sliding_window", nullptr}}), "ffffffff");
+}
+
+TEST(LayerConfig, RefusesListsOfAnotherLengthAndOtherPatterns) {
+  const auto refusal_of = [](const std::string& architecture, const json& changes) {
+    return message_of([&] { layers_of(architecture, changes); });
+  };
+  EXPECT_NE(refusal_of("smollm3", {{"no_rope_layers", {1, 0}}}).find("no_rope_layers must be a list of"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("exaone4", {{"sliding_window_pattern", "LGL"}}).find("sliding_window_pattern must be a number"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("llama", {{"no_rope_layers", {1, 0}}}).find("no_rope_layers asks for layers without"),
+            std::string::npos);
+}
+
+TEST(LayerConfig, ReadsTheWindowsOfGgufFiles) {
+  const auto gguf = [](const char* architecture, const std::function<void(GgufBytes&)>& add) {
+    const std::string prefix = architecture;
+    GgufBytes file = without(prefix + ".block_count", architecture);
+    file.u32(prefix + ".block_count", 8);
+    file.u32(prefix + ".attention.sliding_window", 9);
+    add(file);
+    return layers_of(read(file));
+  };
+  EXPECT_EQ(gguf("gemma2", [](GgufBytes&) {}), "sfsfsfsf");
+  EXPECT_EQ(gguf("gemma3", [](GgufBytes&) {}), "sssssfss");
+  EXPECT_EQ(gguf("olmo2", [](GgufBytes& file) { file.u32("olmo2.attention.sliding_window_pattern", 2); }), "sfsfsfsf");
+}
+
+TEST(LayerConfig, GivesLayersWithAWindowPositionsOfTheirOwn) {
+  json config = tiny_json();
+  config.update({{"model_type", "gemma3_text"}, {"num_hidden_layers", 6}, {"sliding_window", 9}});
+  config["rope_theta"] = 1e6;
+  config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 8.0}};
+  const ModelConfig old = read(config);
+  config.erase("rope_theta");
+  config.erase("rope_scaling");
+  config["rope_parameters"] = {{"full_attention", {{"rope_type", "linear"}, {"factor", 8.0}, {"rope_theta", 1e6}}},
+                               {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 10000.0}}}};
+  for (const ModelConfig& read_config : {old, read(config)}) {
+    EXPECT_EQ(read_config.rope_of(5)->theta, 1e6);
+    EXPECT_EQ(read_config.rope_of(5)->scaling.type, RopeScalingType::linear);
+    EXPECT_EQ(read_config.rope_of(0)->theta, 10000);
+    EXPECT_EQ(read_config.rope_of(0)->scaling.type, RopeScalingType::none);
+  }
+}
+
+}  // namespace weft::layer_config_test

@@ -1,0 +1,34 @@
+#include "io/text_config.h"
+
+#include <gtest/gtest.h>
+
+#include "io/model_config.h"
+#include "tests/io/tiny_config.h"
+
+namespace weft::text_config_test {
+
+using namespace tiny_config;
+
+TEST(TextConfig, HasTheKeysAboutTheWholeCheckpoint) {
+  const Json outer = parse_json(R"({"model_type": "gemma3", "torch_dtype": "bfloat16", "eos_token_id": [1, 106],
+    "vision_config": {}, "text_config": {"model_type": "gemma3_text", "hidden_size": 64, "eos_token_id": 5}})");
+  const Json inner = text_config(outer, "config.json");
+  EXPECT_EQ(inner.at("model_type"), "gemma3_text");
+  EXPECT_EQ(inner.at("torch_dtype"), "bfloat16");
+  EXPECT_EQ(inner.at("eos_token_id"), 5);
+  EXPECT_FALSE(inner.contains("vision_config"));
+  EXPECT_EQ(architecture_from_json(outer.dump(), "config.json"), "gemma3_text");
+  const Json alone = parse_json(R"({"model_type": "llama"})");
+  EXPECT_EQ(text_config(alone, "config.json"), alone);
+}
+
+TEST(TextConfig, NamesWeightsAsInFoldersOfTheLanguageModel) {
+  EXPECT_EQ(name_in_language_model("language_model.model.norm.weight"), "model.norm.weight");
+  EXPECT_EQ(name_in_language_model("language_model.lm_head.weight"), "lm_head.weight");
+  EXPECT_EQ(name_in_language_model("model.language_model.layers.0.mlp.up_proj.weight"),
+            "model.layers.0.mlp.up_proj.weight");
+  for (const char* other : {"model.norm.weight", "vision_tower.patch.weight", "model.vision_tower.patch.weight"})
+    EXPECT_EQ(name_in_language_model(other), other);
+}
+
+}  // namespace weft::text_config_test
