@@ -128,16 +128,19 @@ TEST(TokenizerJson, NamesWhatItDoesNotSupport) {
   const auto names = [](const std::string& message, const std::string& part) {
     return message.find(part) != std::string::npos ? "" : message;
   };
-  EXPECT_EQ(names(error_with("/model/type", "Unigram"), "model.type \"Unigram\" is not supported"), "");
-  EXPECT_EQ(names(error_with("/model/byte_fallback", true), "model.byte_fallback true is not supported"), "");
+  EXPECT_EQ(names(error_with("/model/type", "WordLevel"), "model.type \"WordLevel\" is not supported"), "");
+  EXPECT_EQ(names(error_with("/model/type", "Unigram"), "Unigram model must have no ByteLevel"), "");
   EXPECT_EQ(names(error_with("/model/dropout", 0.1), "model.dropout 0.1 is not supported"), "");
   EXPECT_EQ(names(error_with("/model/end_of_word_suffix", "</w>"), "model.end_of_word_suffix \"</w>\" is not"), "");
-  EXPECT_EQ(names(error_with("/normalizer", {{"type", "NFKC"}}), "normalizer.type \"NFKC\" is not supported"), "");
-  EXPECT_EQ(names(error_with("/pre_tokenizer", {{"type", "Metaspace"}}), "\"Metaspace\" is not supported"), "");
-  EXPECT_EQ(names(error_with("/pre_tokenizer", nullptr), "must end with ByteLevel"), "");
-  EXPECT_EQ(names(error_with("/post_processor", {{"type", "BertProcessing"}}), "\"BertProcessing\" is not"), "");
+  EXPECT_EQ(names(error_with("/normalizer", {{"type", "Nmt"}}), "normalizer.type \"Nmt\" is not supported"), "");
+  EXPECT_EQ(names(error_with("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "?"}}), "base64"), "");
+  EXPECT_EQ(names(error_with("/pre_tokenizer", {{"type", "UnicodeScripts"}}), "\"UnicodeScripts\" is not"), "");
+  EXPECT_EQ(names(error_with("/pre_tokenizer", nullptr), "decoder ByteLevel needs a pre-tokenizer"), "");
+  EXPECT_EQ(names(error_with("/post_processor", {{"type", "Other"}}), "\"Other\" is not"), "");
+  EXPECT_EQ(names(error_with("/post_processor", {{"type", "BertProcessing"}, {"cls", json::array({"x"})}}), "cls must"),
+            "");
   EXPECT_EQ(names(error_with("/decoder", {{"type", "WordPiece"}}), "decoder.type \"WordPiece\" is not supported"), "");
-  EXPECT_EQ(names(error_with("/decoder", nullptr), "decoder must be ByteLevel"), "");
+  EXPECT_EQ(names(error_with("/decoder", nullptr), "decoder must be given"), "");
 }
 
 TEST(TokenizerJson, SaysWhichMemberIsMissingOrMistyped) {
