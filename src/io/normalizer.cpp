@@ -68,13 +68,20 @@ std::string replace(std::string_view text, const Regex& pattern, std::string_vie
   Regex::Scratch scratch;
   std::string result;
   size_t done = 0;
+  bool has_matched = false;
   for (size_t from = 0; from <= text.size();) {
     const std::optional<RegexMatch> match = pattern.find(text, from, scratch);
     if (!match) break;
-    result += text.substr(done, match->begin - done);
-    result += replacement;
-    done = from = match->end;
-    if (match->begin != match->end) continue;
+    const bool is_empty = match->begin == match->end;
+    // An empty match directly after another one does not count.
+    if (!is_empty || !has_matched || match->begin != done) {
+      result += text.substr(done, match->begin - done);
+      result += replacement;
+      done = match->end;
+      has_matched = true;
+    }
+    from = match->end;
+    if (!is_empty) continue;
     if (from >= text.size()) break;
     from += utf8_step(text, from).length;
   }

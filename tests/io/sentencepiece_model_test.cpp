@@ -59,7 +59,7 @@ TEST(SentencePieceModel, FrontRules) {
 TEST(SentencePieceModel, UserDefinedPiecesMatchSpaces) { EXPECT_EQ(encode(model(2), "a  a"), (Ids{1, 5, 6, 5})); }
 
 TEST(SentencePieceModel, UnigramEndsWithTheEnd) {
-  EXPECT_EQ(encode(model(1, ""), "  a   "), (Ids{6, 5, 2}));  // the user-defined piece comes first
+  EXPECT_EQ(encode(model(1, ""), "  a "), (Ids{6, 5, 2}));  // the user-defined piece comes first
   EXPECT_EQ(encode(model(1, ""), "a a x"), (Ids{5, 5, 3, 0, 2}));
 }
 
