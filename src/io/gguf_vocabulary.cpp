@@ -96,6 +96,17 @@ constexpr std::string_view kEnds[] = {
     "<|file_sep|>",
 };
 
+// The marks of gpt-oss's messages, which its files give as control tokens. A reader of the output needs their text.
+constexpr std::string_view kMessageMarks[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
+
+void show_message_marks(Vocabulary& vocabulary) {
+  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    const bool is_mark =
+        std::find(std::begin(kMessageMarks), std::end(kMessageMarks), vocabulary.tokens[id]) != std::end(kMessageMarks);
+    if (is_mark && vocabulary.kinds[id] == TokenKind::control) vocabulary.kinds[id] = TokenKind::user_defined;
+  }
+}
+
 // A token with such a text becomes a control token, even if the file gives it another type.
 void add_ends_by_text(Vocabulary& vocabulary) {
   std::vector<int> found;
@@ -110,7 +121,10 @@ void add_ends_by_text(Vocabulary& vocabulary) {
     found.push_back(static_cast<int>(id));
   }
   // If <|return|> and <|call|> end a turn, <|end|> only ends a message, and more messages of the same turn may follow.
-  if (returns && calls) std::erase(found, plain_end);
+  if (returns && calls) {
+    std::erase(found, plain_end);
+    show_message_marks(vocabulary);
+  }
   for (const int id : found) {
     TokenKind& kind = vocabulary.kinds[static_cast<size_t>(id)];
     if (kind == TokenKind::normal || kind == TokenKind::unused) vocabulary.added_tokens.push_back({.id = id});

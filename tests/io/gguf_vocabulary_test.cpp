@@ -81,6 +81,18 @@ TEST(GgufVocabulary, TextsOfTokensSayThatTheyEndGeneration) {
   EXPECT_EQ(ends({"<|im_start|>"}, 3).end_of_generation, (Ids{258}));
 }
 
+TEST(GgufVocabulary, TheMarksOfGptOssAreShown) {
+  GgufTokenizerFields fields = small_fields();
+  for (const char* text : {"<|channel|>", "<|return|>", "<|call|>"}) {
+    fields.tokens.push_back(text);
+    fields.token_type.push_back(3);
+  }
+  const std::vector<int> ids = {259, 'a', 260};
+  EXPECT_EQ(Tokenizer(vocabulary_from_gguf_fields(fields)).decode(ids, {.skip_special = true}), "<|channel|>a");
+  fields.tokens[261] = "<|other|>";
+  EXPECT_EQ(Tokenizer(vocabulary_from_gguf_fields(fields)).decode(ids, {.skip_special = true}), "a");
+}
+
 TEST(GgufVocabulary, AnEndThatIsNoTokenIsLeftOut) {
   GgufTokenizerFields fields = small_fields();
   fields.eos_token_id = 1000;
