@@ -42,7 +42,7 @@ constexpr Part kHeads[] = {
     {"fused_add_rms_norm", "%x: {1}[s0, {0}], %r: {1}[s0, {0}], %w: {1}[{0}]", "%x, %r, %w", ", epsilon=1e-05", 1},
 };
 
-constexpr Part kTails[] = {
+constexpr Part kEpilogues[] = {
     {"", "", "", "", 1},
     {"per_token_group_quant_int8", "", "", ", group_size=32", 2},
     {"per_token_group_quant_fp8", "", "", ", group_size=64", 2},
@@ -88,18 +88,18 @@ BenchedOp rotation(const char* name, bool has_norms, bool puts_into_pages) {
   return op;
 }
 
-BenchedOp op_of(const Part& head, const Part& tail) {
-  const char* between = *head.name != 0 && *tail.name != 0 ? "_" : "";
-  return {std::string(head.name) + between + tail.name, std::string(head.operands) + tail.operands,
-          std::string(head.arguments) + tail.arguments + head.attributes + tail.attributes,
-          head.results + tail.results};
+BenchedOp op_of(const Part& head, const Part& epilogue) {
+  const char* between = *head.name != 0 && *epilogue.name != 0 ? "_" : "";
+  return {std::string(head.name) + between + epilogue.name, std::string(head.operands) + epilogue.operands,
+          std::string(head.arguments) + epilogue.arguments + head.attributes + epilogue.attributes,
+          head.results + epilogue.results};
 }
 
 std::vector<BenchedOp> benched_ops() {
   std::vector<BenchedOp> ops;
   for (const Part& head : kHeads)
-    for (const Part& tail : kTails)
-      if (BenchedOp op = op_of(head, tail); !op.name.empty()) ops.push_back(std::move(op));
+    for (const Part& epilogue : kEpilogues)
+      if (BenchedOp op = op_of(head, epilogue); !op.name.empty()) ops.push_back(std::move(op));
   ops.push_back({"rms_norm", "%x: {1}[s0, 64, 64], %w: {1}[64]", "%x, %w, epsilon=1e-05", 1, true});
   ops.push_back(rotation("rotary_embedding", false, false));
   ops.push_back(rotation("fused_rope_kv_cache_update", false, true));

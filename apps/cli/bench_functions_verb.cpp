@@ -38,7 +38,7 @@ class FunctionsBench {
       : arguments_(arguments), options_(options), context_(std::move(context)), report_(report) {}
 
   void of_model(VerbCall& call) {
-    const ModelCompiler model(context_, arguments_.model.open(call), make_model_registry());
+    const ModelCompilation model(context_, arguments_.model.open(call), make_model_registry());
     for (const auto& traced : {model.forward().traced, model.head().traced}) {
       const auto graph = traced->clone();
       const std::shared_ptr<const Plan> plan = compile_graph(*graph, *context_);

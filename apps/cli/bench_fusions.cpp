@@ -104,19 +104,19 @@ class FusionBench {
     row.fused = contender_of(*fused_, pages);
     const CopiedBytes copied = copied_bytes(pages);
     row.copy = {.kernels = "copy", .bytes = copied.bytes()};
-    row.turns = row.copy.bytes < kOwnCaches ? 1 : kBeyondSharedCaches / row.copy.bytes + 1;
-    std::vector<Turn> turns;
-    for (std::int64_t turn = 0; turn < row.turns; ++turn)
-      turns.push_back({PartsTimer(context_, fused_, duplicates(call_.operands)),
-                       PartsTimer(context_, parts_, duplicates(call_.operands)),
-                       PlainCopy(*context_.threads, copied.read, copied.over, copied.written)});
-    time(turns, row);
+    row.iterations = row.copy.bytes < kOwnCaches ? 1 : kBeyondSharedCaches / row.copy.bytes + 1;
+    std::vector<Iteration> iterations;
+    for (std::int64_t iteration = 0; iteration < row.iterations; ++iteration)
+      iterations.push_back({PartsTimer(context_, fused_, duplicates(call_.operands)),
+                            PartsTimer(context_, parts_, duplicates(call_.operands)),
+                            PlainCopy(*context_.threads, copied.read, copied.over, copied.written)});
+    time(iterations, row);
     return row;
   }
 
  private:
   // Memory of its own for each of the ways.
-  struct Turn {
+  struct Iteration {
     PartsTimer fused, parts;
     PlainCopy copy;
   };
@@ -147,21 +147,23 @@ class FusionBench {
     return copied;
   }
 
-  void time(std::vector<Turn>& turns, FusionBenchRow& row) const {
+  void time(std::vector<Iteration>& iterations, FusionBenchRow& row) const {
     const std::function<double()> still = [] { return 0.0; };
-    const std::array<std::function<void(Turn&)>, 3> ways = {[&](Turn& turn) { turn.parts.seconds(still); },
-                                                            [&](Turn& turn) { turn.fused.seconds(still); },
-                                                            [](Turn& turn) { turn.copy.run(); }};
+    const std::array<std::function<void(Iteration&)>, 3> ways = {
+        [&](Iteration& iteration) { iteration.parts.seconds(still); },
+        [&](Iteration& iteration) { iteration.fused.seconds(still); },
+        [](Iteration& iteration) { iteration.copy.run(); }};
     const std::array<FusionContender*, 3> contenders = {&row.unfused, &row.fused, &row.copy};
     std::array<std::size_t, 3> next{};
     std::array<int, 3> repeats{1, 1, 1};
     const auto seconds = [&](std::size_t way) {
       const double start = options_.clock();
-      for (int i = 0; i < repeats[way]; ++i) ways[way](turns[next[way]++ % turns.size()]);
+      for (int i = 0; i < repeats[way]; ++i) ways[way](iterations[next[way]++ % iterations.size()]);
       return (options_.clock() - start) / repeats[way];
     };
     for (std::size_t way = 0; way < ways.size(); ++way) {
-      for (std::size_t turn = 0; turn < turns.size(); ++turn) ways[way](turns[turn]);  // pages come to be
+      for (std::size_t iteration = 0; iteration < iterations.size(); ++iteration)
+        ways[way](iterations[iteration]);  // pages come to be
       repeats[way] =
           static_cast<int>(std::clamp(kTimingBatchSeconds / std::max(seconds(way), 1e-9), 1.0, kMostRepeatsInPlace));
     }

@@ -41,7 +41,7 @@ struct FusionBenchRow {
   std::string call;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::int64_t turns = 1;  // number of buffers that the runs cycle through
+  std::int64_t iterations = 1;  // number of buffers that the runs cycle through
   FusionContender unfused, fused, copy;
 
   double ratio() const { return unfused.best() / fused.best(); }

@@ -10,7 +10,7 @@ Json fields_of(const FusionBenchRow& row) {
           {"call", row.call},
           {"rows", row.rows},
           {"columns", row.columns},
-          {"turns", row.turns},
+          {"turns", row.iterations},
           {"unfused", row.unfused.kernels},
           {"unfused_bytes", row.unfused.bytes},
           {"unfused_us", row.unfused.best() * 1e6},

@@ -50,8 +50,8 @@ void silu_and_mul(Launcher& launch, const std::string& kernel, const TimedBuffer
   const LaunchShape shape = plan_silu_and_mul(kernel, DType::bf16, false, arguments);
   launch(kernel, shape, arguments);
 }
-TimedLaunch plain_silu(const char* tail, Mathematics mathematics = Mathematics::device) {
-  return [kernel = fmt::format("silu_and_mul_bf16_{}_{}", tail, ending_of(mathematics))](
+TimedLaunch plain_silu(const char* epilogue, Mathematics mathematics = Mathematics::device) {
+  return [kernel = fmt::format("silu_and_mul_bf16_{}_{}", epilogue, ending_of(mathematics))](
              Launcher& launch, const TimedBuffers& buffers, TimedSize size) {
     silu_and_mul(launch, kernel, buffers, buffers.output, size);
   };
@@ -76,9 +76,9 @@ void token_quant(Launcher& launch, const TimedBuffers& buffers, TimedSize size) 
                                        .columns = size.columns});
 }
 
-TimedLaunch norm(bool adds, const char* tail, Mathematics mathematics = Mathematics::device) {
+TimedLaunch norm(bool adds, const char* epilogue, Mathematics mathematics = Mathematics::device) {
   const std::string kernel =
-      fmt::format("{}rms_norm_bf16_{}_{}", adds ? "fused_add_" : "", tail, ending_of(mathematics));
+      fmt::format("{}rms_norm_bf16_{}_{}", adds ? "fused_add_" : "", epilogue, ending_of(mathematics));
   return [kernel, adds](Launcher& launch, const TimedBuffers& buffers, TimedSize size) {
     const bool is_of_token = kernel.find("token") != std::string::npos;
     const ScalePlaces of_token{static_cast<float*>(buffers.scales), 1, 1};

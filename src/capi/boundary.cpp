@@ -62,16 +62,16 @@ char* text_for_caller(const std::string& text) {
   return copy;
 }
 
-Turns::Turn::Turn(Turns& turns, std::string_view function) : turns_(turns) {
-  USER_CHECK(turns.user_.load() != std::this_thread::get_id(),
+HandleMutex::Lock::Lock(HandleMutex& mutex, std::string_view function) : handle_(mutex) {
+  USER_CHECK(mutex.user_.load() != std::this_thread::get_id(),
              "[{}] must not be called from the callback of the same handle", function);
-  turns.mutex_.lock();
-  turns.user_.store(std::this_thread::get_id());
+  mutex.mutex_.lock();
+  mutex.user_.store(std::this_thread::get_id());
 }
 
-Turns::Turn::~Turn() {
-  turns_.user_.store(std::thread::id());
-  turns_.mutex_.unlock();
+HandleMutex::Lock::~Lock() {
+  handle_.user_.store(std::thread::id());
+  handle_.mutex_.unlock();
 }
 
 }  // namespace weft

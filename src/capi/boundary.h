@@ -48,19 +48,19 @@ std::vector<std::string> given_texts(const char* const* texts, std::size_t count
 char* text_for_caller(const std::string& text);
 
 // The lock of a handle: one thread uses the handle at a time.
-class Turns {
+class HandleMutex {
  public:
   // Waits until no other thread uses the handle. UserError, naming `[function]`, if this thread uses it: the call comes
   // from its own callback.
-  class Turn {
+  class Lock {
    public:
-    Turn(Turns& turns, std::string_view function);
-    ~Turn();
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    Lock(HandleMutex& mutex, std::string_view function);
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
 
    private:
-    Turns& turns_;
+    HandleMutex& handle_;
   };
 
  private:

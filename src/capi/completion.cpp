@@ -106,7 +106,7 @@ int weft_model_sampling(weft_model* model, weft_sampling* sampling, weft_error* 
     const char* name = "weft_model_sampling";
     weft::given(model, name, "model");
     weft::check_size(weft::given(sampling, name, "sampling"), name, "weft_sampling");
-    const weft::Turns::Turn turn(model->turns, name);
+    const weft::HandleMutex::Lock lock(model->mutex, name);
     *sampling = weft::sampling_for_caller(weft::sampling_of_model(*model->engine));
   });
 }
@@ -120,7 +120,7 @@ int weft_model_complete(weft_model* model, const char* prompt, const weft_sampli
     USER_CHECK(on_token != nullptr, "[{}] on_token must be given, but is null", name);
     if (sampling != nullptr) weft::check_size(*sampling, name, "weft_sampling");
     if (completion != nullptr) weft::check_size(*completion, name, "weft_completion");
-    const weft::Turns::Turn turn(model->turns, name);
+    const weft::HandleMutex::Lock lock(model->mutex, name);
     const weft_completion done = weft::complete(
         *model->engine, text,
         sampling == nullptr ? weft::sampling_of_model(*model->engine) : weft::sampling_from_caller(*sampling), on_token,

@@ -66,7 +66,7 @@ int weft_graph_compile(weft_context* context, const char* text, weft_graph** gra
 int weft_graph_close(weft_graph* graph, weft_error* error) {
   return weft::at_boundary(error, [&] {
     if (graph == nullptr) return;
-    { const weft::Turns::Turn last(graph->turns, "weft_graph_close"); }
+    { const weft::HandleMutex::Lock last(graph->mutex, "weft_graph_close"); }
     delete graph;
   });
 }
@@ -94,7 +94,7 @@ int weft_graph_run(weft_graph* graph, const weft_tensor_view* inputs, size_t inp
                run_graph.name, run_graph.results().size(), result_count);
     if (input_count > 0) weft::given(inputs, name, "inputs");
     if (result_count > 0) weft::given(results, name, "results");
-    const weft::Turns::Turn turn(graph->turns, name);
+    const weft::HandleMutex::Lock lock(graph->mutex, name);
     weft::run(*graph, inputs, results);
   });
 }

@@ -21,12 +21,12 @@ struct weft_context {
 };
 
 struct weft_model {
-  weft::Turns turns;
+  weft::HandleMutex mutex;
   std::unique_ptr<weft::Engine> engine;
 };
 
 struct weft_graph {
-  weft::Turns turns;
+  weft::HandleMutex mutex;
   std::shared_ptr<weft::Context> context;
   std::shared_ptr<const weft::Graph> graph;  // as given by the caller
   std::unique_ptr<weft::GraphProgram> program;

@@ -24,7 +24,7 @@ int weft_model_open(weft_context* context, const char* path_or_name, weft_model*
 int weft_model_close(weft_model* model, weft_error* error) {
   return weft::at_boundary(error, [&] {
     if (model == nullptr) return;
-    { const weft::Turns::Turn last(model->turns, "weft_model_close"); }
+    { const weft::HandleMutex::Lock last(model->mutex, "weft_model_close"); }
     delete model;
   });
 }
@@ -33,7 +33,7 @@ int weft_model_selected_impls(weft_model* model, char** json, weft_error* error)
   return weft::at_boundary(error, [&] {
     weft::given(json, "weft_model_selected_impls", "json") = nullptr;
     weft::given(model, "weft_model_selected_impls", "model");
-    const weft::Turns::Turn turn(model->turns, "weft_model_selected_impls");
+    const weft::HandleMutex::Lock lock(model->mutex, "weft_model_selected_impls");
     std::vector<const weft::CompileRecord*> records;
     for (const weft::CompileRecord& record : model->engine->runner().records()) records.push_back(&record);
     *json = weft::text_for_caller(weft::selected_impls_json(records));

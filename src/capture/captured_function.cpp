@@ -67,14 +67,14 @@ CapturedFunction::CapturedFunction(std::shared_ptr<const Context> context, Compi
   USER_CHECK(check_retrace_ >= 0, "[{}] check_retrace must not be negative, but is {}", name_, check_retrace_);
 }
 
-CapturedFunction::Turn::Turn(CapturedFunction& function) : function_(function) {
+CapturedFunction::CallLock::CallLock(CapturedFunction& function) : function_(function) {
   USER_CHECK(function.owner_.load(std::memory_order_relaxed) != std::this_thread::get_id(),
              "[{}] is called from within itself: what is compiled calls the plain function instead", function.name_);
   function.mutex_.lock();
   function.owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
 }
 
-CapturedFunction::Turn::~Turn() {
+CapturedFunction::CallLock::~CallLock() {
   function_.owner_.store(std::thread::id(), std::memory_order_relaxed);
   function_.mutex_.unlock();
 }

@@ -71,12 +71,12 @@ class CapturedFunction {
 
   // Lock for one call; one thread at a time has it. UserError where this thread already has it: the function calls
   // itself.
-  class Turn {
+  class CallLock {
    public:
-    explicit Turn(CapturedFunction& function);
-    ~Turn();
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    explicit CallLock(CapturedFunction& function);
+    ~CallLock();
+    CallLock(const CallLock&) = delete;
+    CallLock& operator=(const CallLock&) = delete;
 
    private:
     CapturedFunction& function_;

@@ -48,7 +48,7 @@ class CompiledFunction {
   // Traces and compiles for arguments like these in advance. A function that reads what Values hold is run in full.
   void prepare(const std::decay_t<Arguments>&... examples, CallSite site = CallSite::current()) {
     placed_at(site, [&] {
-      const CapturedFunction::Turn turn(captured_);
+      const CapturedFunction::CallLock lock(captured_);
       Run run(*this, examples...);
       captured_.prepare(run.leaves, run);
     });
@@ -78,7 +78,7 @@ class CompiledFunction {
   using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, std::decay_t<Result>>;
 
   Result call(const std::decay_t<Arguments>&... arguments) {
-    const CapturedFunction::Turn turn(captured_);
+    const CapturedFunction::CallLock lock(captured_);
     Run run(*this, arguments...);
     if (run.is_traced()) return function_(arguments...);
     const CapturedFunction::Outcome outcome = captured_.call(run.leaves, run);

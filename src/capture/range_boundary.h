@@ -1,6 +1,6 @@
 #pragma once
 
-// Turns branches on sizes into bounds of ranges.
+// HandleMutex branches on sizes into bounds of ranges.
 
 #include <optional>
 #include <string>

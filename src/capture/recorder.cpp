@@ -201,7 +201,7 @@ bool Recorder::ends_a_graph(const Op& op) const {
   const std::vector<std::string> providers = context_.kernels.providers(op.name);
   return !providers.empty() && std::all_of(providers.begin(), providers.end(), [&](const std::string& provider) {
     const Kernel* kernel = context_.kernels.find(op.name, provider);
-    return kernel == nullptr || kernel->capture == CaptureClass::never;
+    return kernel == nullptr || kernel->launch_graph == LaunchGraphClass::never;
   });
 }
 

@@ -205,7 +205,7 @@ static inline std::uint8_t encode_plain_f4e2m1(float a) { return static_cast<std
 // The low 16 bits are the code of a number in [0, 464), of 480 that of NaN. The sum with 1.5 * 2^20 times the power of
 // two below it, or with 1.5 * 2^14 below 2^-6, has the multiple of the code's last place in its low bits, and beside it
 // -968, as the biases of both exponents want it modulo 2^16; the exponent comes from the power. The kernels' way is
-// like it (kernels/cpu/lib/fp8_tail.h).
+// like it (kernels/cpu/lib/quantize_fp8.h).
 constexpr float kPlacesOfF8e4m3 = 0x1.7ff87p+20f;
 static inline std::uint32_t power_of_f8e4m3(float magnitude) {
   constexpr std::uint32_t kLeast = 0x3c800000u;  // 2^-6

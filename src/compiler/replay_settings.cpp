@@ -10,11 +10,12 @@
 namespace weft {
 
 ReplaySettings replay_settings(const Context& context) {
-  return {.check = context.options.check_replay,
-          .first_time_work = context.first_time_work.get(),
-          .device = context.stream_device.get(),
-          .timeline = context.timeline.get(),
-          .on_capture = [&log = context.log](const std::string& line) { log.say("replay", Log::Detail::some, line); }};
+  return {
+      .check = context.options.check_replay,
+      .first_time_work = context.first_time_work.get(),
+      .device = context.stream_device.get(),
+      .timeline = context.timeline.get(),
+      .on_launch_graph = [&log = context.log](const std::string& line) { log.say("replay", Log::Detail::some, line); }};
 }
 
 void check_host_reads(const Context& context, const std::string& who, const std::string& remedy) {
@@ -24,11 +25,11 @@ void check_host_reads(const Context& context, const std::string& who, const std:
              device_text(context.device.id), remedy);
 }
 
-CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens, bool is_padded) {
+LaunchGraphSettings launch_graph_settings(const Options& options, std::int64_t max_tokens, bool is_padded) {
   const Options settled = effective_options(options).options;
-  CaptureSettings settings{.mode = parse_replay_mode(settled.cudagraph_mode),
-                           .sizes = settled.cudagraph_capture_sizes,
-                           .max_num_seqs = settled.max_num_seqs};
+  LaunchGraphSettings settings{.mode = parse_replay_mode(settled.cudagraph_mode),
+                               .sizes = settled.cudagraph_capture_sizes,
+                               .max_num_seqs = settled.max_num_seqs};
   const bool is_asked = options.requested.contains("cc.cudagraph_capture_sizes") ||
                         options.requested.contains("cc.max_cudagraph_capture_size");
   if (!is_asked && !is_padded) settings.sizes.push_back(max_tokens);

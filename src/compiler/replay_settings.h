@@ -3,7 +3,7 @@
 // The settings of replays that follow from a Context's options.
 
 #include "compiler/context.h"
-#include "runtime/capture_dispatcher.h"
+#include "runtime/launch_graph_dispatcher.h"
 #include "runtime/replay.h"
 
 namespace weft {
@@ -20,7 +20,7 @@ void check_host_reads(const Context& context, const std::string& who,
 // sizes were given, steps up to max_tokens are captured. With `is_padded` each size has its own capture, and a step of
 // a size between two is padded to the larger one; a size that is compiled exactly must then be a captured size
 // (UserError).
-CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens, bool is_padded = false);
+LaunchGraphSettings launch_graph_settings(const Options& options, std::int64_t max_tokens, bool is_padded = false);
 
 // The mode of a run that has no requests, such as that of a hand-written graph: the mode of mixed batches.
 ReplayMode replay_mode(const Options& options);

@@ -78,7 +78,7 @@ Member graph_member(const Graph& graph, TokenRange range) {
 
 // The passes run here only to get the graphs: Plans that were found in the compile cache have none, and each artifact
 // must have the same members.
-std::vector<Member> members_of(const ModelCompiler& model, std::vector<StoredPlans>& graphs) {
+std::vector<Member> members_of(const ModelCompilation& model, std::vector<StoredPlans>& graphs) {
   std::vector<Member> members;
   for (const ModelGraph* graph : {&model.forward(), &model.head()})
     for (const TokenRange& range : graph->ranges)
@@ -210,7 +210,7 @@ bool is_artifact(const std::string& path) {
   return file.read(beginning.data(), static_cast<std::streamsize>(beginning.size())) && beginning == kZip;
 }
 
-ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompiler& model) {
+ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompilation& model) {
   const Context& context = model.context();
   const Checkpoint& checkpoint = model.checkpoint();
   USER_CHECK(checkpoint.is_gguf() || !checkpoint.is_dummy() || !settings.with_weights,

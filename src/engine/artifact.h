@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/environment.h"
-#include "engine/model_compiler.h"
+#include "engine/model_compilation.h"
 
 namespace weft {
 
@@ -62,7 +62,7 @@ struct ArtifactSettings {
 
 // Writes the compiled model and returns the manifest that was written. Equal models, options and programs give equal
 // bytes. UserError where there is nothing to write, or where the path cannot be written.
-ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompiler& model);
+ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompilation& model);
 
 class Artifact {
  public:

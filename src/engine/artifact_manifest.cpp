@@ -10,11 +10,11 @@ constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 constexpr int kDeepest = 8;
 
 // A value of the manifest, and its location for messages.
-class Place {
+class ManifestValue {
  public:
-  Place(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
+  ManifestValue(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
 
-  Place at(const std::string& key) const {
+  ManifestValue at(const std::string& key) const {
     USER_CHECK(json_.is_object() && json_.contains(key), "[{}] wanted {}, but there is none", where_, key);
     return {json_[key], where_ + " " + key};
   }
@@ -36,19 +36,19 @@ class Place {
   }
   std::vector<std::string> texts() const {
     std::vector<std::string> texts;
-    each([&](const Place& item) { texts.push_back(item.text()); });
+    each([&](const ManifestValue& item) { texts.push_back(item.text()); });
     return texts;
   }
   template <class Visit>
   void each(const Visit& visit) const {
     USER_CHECK(json_.is_array(), "[{}] must be a list, but is {}", where_, quote(json_text(json_)));
-    for (const Json& item : json_) visit(Place(item, where_));
+    for (const Json& item : json_) visit(ManifestValue(item, where_));
   }
   // Visits the pairs of an object whose values are texts.
   template <class Visit>
   void each_pair(const Visit& visit) const {
     USER_CHECK(json_.is_object(), "[{}] must be an object, but is {}", where_, quote(json_text(json_)));
-    for (const auto& [key, value] : json_.items()) visit(key, Place(value, where_ + " " + key).text());
+    for (const auto& [key, value] : json_.items()) visit(key, ManifestValue(value, where_ + " " + key).text());
   }
 
  private:
@@ -65,9 +65,9 @@ Json files_json(const std::vector<Named>& files) {
 }
 
 template <class Named>
-std::vector<Named> files_at(const Place& place) {
+std::vector<Named> files_at(const ManifestValue& list) {
   std::vector<Named> files;
-  place.each([&](const Place& item) {
+  list.each([&](const ManifestValue& item) {
     files.push_back({item.at("name").text(), item.at("bytes").number(), item.at("xxh3_128").hash()});
   });
   return files;
@@ -102,7 +102,7 @@ Json manifest_json(const ArtifactManifest& manifest) {
 
 ArtifactManifest parse_manifest(std::string_view text, const std::string& where) {
   const Json json = parse_json(text, where, {.most_bytes = kMostBytes, .deepest = kDeepest, .keys_once = true});
-  const Place top(json, where);
+  const ManifestValue top(json, where);
   const std::int64_t format = top.at("format").number();
   USER_CHECK(format == kArtifactFormat, "[{}] wanted an artifact of format {}, but it is of format {}", where,
              kArtifactFormat, format);
@@ -111,7 +111,7 @@ ArtifactManifest parse_manifest(std::string_view text, const std::string& where)
   manifest.build = top.at("build").text();
   manifest.emitter = top.at("emitter").text();
   manifest.llvm = top.at("llvm").text();
-  const Place device = top.at("device");
+  const ManifestValue device = top.at("device");
   manifest.features = device.at("features").text();
   manifest.threads = device.at("threads").number();
   manifest.fp8 = device.at("fp8").text();
@@ -122,7 +122,7 @@ ArtifactManifest parse_manifest(std::string_view text, const std::string& where)
   manifest.model = top.at("model").text();
   manifest.checkpoint = top.at("checkpoint").text();
   manifest.files = files_at<CheckpointFile>(top.at("files"));
-  top.at("graphs").each([&](const Place& item) {
+  top.at("graphs").each([&](const ManifestValue& item) {
     StoredPlans graph{.graph = item.at("name").text(), .made_from = {}, .functions = {}, .bytes = {}};
     item.at("made_from").each_pair([&](const std::string& name, const std::string& value) {
       graph.made_from.push_back({name, value});

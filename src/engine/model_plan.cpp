@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-StepWork work_of(ModelCompiler& model, const ModelGraph& graph, const StepSizes& sizes, std::int64_t row_count) {
+StepWork work_of(ModelCompilation& model, const ModelGraph& graph, const StepSizes& sizes, std::int64_t row_count) {
   std::map<std::string, const TracedParam*> params;
   for (const TracedParam& param : graph.params) params[param.name] = &param;
   const auto bytes_of_param = [&](const GraphValue& value) {
@@ -27,7 +27,7 @@ StepWork work_of(ModelCompiler& model, const ModelGraph& graph, const StepSizes&
 
 }  // namespace
 
-PlannedMemory planned_memory(const ModelCompiler& model) {
+PlannedMemory planned_memory(const ModelCompilation& model) {
   PlannedMemory memory{.kv_per_token = model.kv_bytes_per_page() / model.facts().kv.block,
                        .kv_cache = model.kv_bytes_of_longest_sequence(),
                        .activations = model.arena_bytes()};
@@ -39,7 +39,7 @@ PlannedMemory planned_memory(const ModelCompiler& model) {
   return memory;
 }
 
-PlannedStep planned_step(ModelCompiler& model, std::int64_t rows, std::int64_t cached) {
+PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached) {
   const std::int64_t context = model.facts().config.context_length;
   CHECK(rows >= 1 && rows <= model.max_tokens() && cached >= 0 && cached <= context - rows,
         "a step has 1 to {} rows in a context of {}, but {} after {} were planned", model.max_tokens(), context, rows,

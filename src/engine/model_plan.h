@@ -4,7 +4,7 @@
 // traffic and operations of its steps.
 
 #include "compiler/step_work.h"
-#include "engine/model_compiler.h"
+#include "engine/model_compilation.h"
 
 namespace weft {
 
@@ -17,7 +17,7 @@ struct PlannedMemory {
   std::int64_t total() const { return weights + kv_cache + activations; }
 };
 
-PlannedMemory planned_memory(const ModelCompiler& model);
+PlannedMemory planned_memory(const ModelCompilation& model);
 
 // A step of one sequence that computes the logits of its last row.
 struct PlannedStep {
@@ -27,6 +27,6 @@ struct PlannedStep {
 };
 
 // The step must fit into a step of the engine, and the sequence into the context.
-PlannedStep planned_step(ModelCompiler& model, std::int64_t rows, std::int64_t cached);
+PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached);
 
 }  // namespace weft

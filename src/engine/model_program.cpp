@@ -81,7 +81,7 @@ const Tensor& ModelProgram::result(std::size_t index) const {
   return replay != nullptr ? replay->result(index) : results[index];
 }
 
-void CompiledModel::capture(ReplayMode mode, std::int64_t rows) {
+void RangePrograms::capture(ReplayMode mode, std::int64_t rows) {
   for (std::size_t i = 0; i < by_range.size(); ++i)
     if (ranges.all()[i].lo <= rows && by_range[i]->replay != nullptr) by_range[i]->replay->capture(mode);
 }

@@ -64,7 +64,7 @@ struct ModelProgram {
 };
 
 // The programs of one graph for all its ranges.
-struct CompiledModel {
+struct RangePrograms {
   RangeTable ranges = {};
   std::vector<ModelProgram*> by_range = {};  // ranges that share a Plan share a program
   std::vector<std::unique_ptr<ModelProgram>> programs = {};

@@ -38,7 +38,7 @@ TimelineEvent step_event(const StepInput& input) {
 ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
                          Stopwatch* watch)
     : context_(std::move(context)),
-      model_(std::make_unique<ModelCompiler>(context_, std::move(checkpoint), models)),
+      model_(std::make_unique<ModelCompilation>(context_, std::move(checkpoint), models)),
       device_(context_->stream_device.get()),
       opening_(device_ == nullptr ? 0 : device_->openings()) {
   const Options& options = context_->options;
@@ -59,7 +59,7 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   load_programs();
   if (options.check_replay && device_ == nullptr && forward_plan() != nullptr) check_against_graphs();
   laps.lap("weights");
-  dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens(), pads_steps()));
+  dispatcher_ = LaunchGraphDispatcher(launch_graph_settings(options, max_tokens(), pads_steps()));
   if (pads_steps()) padding_ = StepBuffer(padded_limits());
   if (captures_before_ready(options) && device_ == nullptr) capture_programs();
   laps.lap("capture");
@@ -84,29 +84,29 @@ void ModelRunner::load_programs() {
   logits_ = {.meta = logits, .storage = Storage::allocate(logits.bytes().range(head->bounds).hi)};
 }
 
-std::unique_ptr<CompiledModel> ModelRunner::load(const ModelGraph& graph) {
-  auto model = std::make_unique<CompiledModel>();
-  model->ranges = RangeTable(graph.ranges);
+std::unique_ptr<RangePrograms> ModelRunner::load(const ModelGraph& graph) {
+  auto loaded = std::make_unique<RangePrograms>();
+  loaded->ranges = RangeTable(graph.ranges);
   std::map<const void*, ModelProgram*> known;  // by Plan, or by graph if there are no Plans
   const bool has_plans = !graph.plans.empty();
-  if (device_ != nullptr && has_plans) model->arena = make_arena(graph);
+  if (device_ != nullptr && has_plans) loaded->arena = make_arena(graph);
   for (std::size_t i = 0; i < graph.ranges.size(); ++i) {
     const std::size_t number = graph.first_record + i;
     ModelProgram*& program =
         known[has_plans ? static_cast<const void*>(graph.plans[i].get()) : model_->records()[number].split.get()];
     if (program == nullptr) {
-      model->programs.push_back(has_plans ? std::make_unique<ModelProgram>(graph.plans[i], *context_, model->arena)
-                                          : std::make_unique<ModelProgram>(model_->records()[number], *context_));
-      program = model->programs.back().get();
+      loaded->programs.push_back(has_plans ? std::make_unique<ModelProgram>(graph.plans[i], *context_, loaded->arena)
+                                           : std::make_unique<ModelProgram>(model_->records()[number], *context_));
+      program = loaded->programs.back().get();
       program->record = number;
       if (has_plans && (context_->options.cudagraph_copy_inputs || device_ != nullptr))
         program->stable = make_stable_inputs(*graph.plans[i]);
       for (const TracedParam& param : graph.params)
         program->bind(param.name, device_weights_.tensor(has_plans ? device_ : nullptr, weights(), param));
     }
-    model->by_range.push_back(program);
+    loaded->by_range.push_back(program);
   }
-  return model;
+  return loaded;
 }
 
 std::shared_ptr<Storage> ModelRunner::make_arena(const ModelGraph& graph) const {
@@ -139,7 +139,7 @@ std::unique_ptr<StableInputs> ModelRunner::make_stable_inputs(const Plan& plan) 
 }
 
 void ModelRunner::capture_programs() {
-  for (const CaptureDispatcher::Dispatch& capture : dispatcher_.captures()) {
+  for (const LaunchGraphDispatcher::Dispatch& capture : dispatcher_.captures()) {
     forward_->capture(capture.mode, capture.descriptor.num_tokens);
     head_->capture(capture.mode, max_logit_rows());
   }
@@ -149,7 +149,7 @@ void ModelRunner::capture_programs() {
 void ModelRunner::capture_sizes() {
   StepBuffer nothing(StepLimits{});
   nothing.begin(0);
-  for (const CaptureDispatcher::Dispatch& capture : dispatcher_.captures()) {
+  for (const LaunchGraphDispatcher::Dispatch& capture : dispatcher_.captures()) {
     const StepInput& step = padded(nothing.input(), capture);
     ModelProgram& forward = forward_->program_for(step.rows());
     bind_step(forward, step);
@@ -173,9 +173,9 @@ ReplayReport ModelRunner::replay_report() const {
                       .sizes = dispatcher_.sizes(),
                       .is_lazy = !captures_before_ready(context_->options),
                       .padded_rows = padded_rows_};
-  for (const CompiledModel* model : {forward_.get(), head_.get()})
-    for (std::size_t i = 0; model != nullptr && i < model->programs.size(); ++i)
-      if (const Replay* replay = model->programs[i]->replay.get(); replay != nullptr) report.add(*replay);
+  for (const RangePrograms* graph : {forward_.get(), head_.get()})
+    for (std::size_t i = 0; graph != nullptr && i < graph->programs.size(); ++i)
+      if (const Replay* replay = graph->programs[i]->replay.get(); replay != nullptr) report.add(*replay);
   for (std::size_t i = 0; i < kFirstTimeKinds; ++i)
     report.first_time[i] = context_->first_time_work->counts(static_cast<FirstTime>(i));
   return report;
@@ -186,9 +186,9 @@ MemoryUse ModelRunner::memory_use() const {
                 .weights_of_device = device_weights_.bytes(),
                 .activations_planned = model_->arena_bytes(),
                 .kv_of_longest_sequence = model_->kv_bytes_of_longest_sequence()};
-  for (const CompiledModel* model : {forward_.get(), head_.get()}) {
-    for (std::size_t i = 0; model != nullptr && i < model->programs.size(); ++i) {
-      const Replay* replay = model->programs[i]->replay.get();
+  for (const RangePrograms* graph : {forward_.get(), head_.get()}) {
+    for (std::size_t i = 0; graph != nullptr && i < graph->programs.size(); ++i) {
+      const Replay* replay = graph->programs[i]->replay.get();
       if (const auto taken = replay == nullptr ? std::nullopt : replay->arena_bytes_taken())
         use.activations_measured = use.activations_measured.value_or(0) + *taken;
     }
@@ -249,7 +249,7 @@ void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<
               reinterpret_cast<std::byte*>(into.data()), width);
 }
 
-const StepInput& ModelRunner::padded(const StepInput& input, const CaptureDispatcher::Dispatch& to) {
+const StepInput& ModelRunner::padded(const StepInput& input, const LaunchGraphDispatcher::Dispatch& to) {
   if (!pads_steps() || to.mode == ReplayMode::none) return input;
   const std::int64_t rows = to.descriptor.num_tokens;
   return to.descriptor.uniform ? padded_decode_step(input, rows, padded_limits().blocks, padding_)
@@ -259,7 +259,7 @@ const StepInput& ModelRunner::padded(const StepInput& input, const CaptureDispat
 const Tensor& ModelRunner::run_step(const StepInput& input) {
   // Without Plans each op allocates its tensors in each step, so that work is not counted.
   const FirstTimeScope counts(forward_plan() == nullptr ? nullptr : context_->first_time_work.get());
-  const CaptureDispatcher::Dispatch found =
+  const LaunchGraphDispatcher::Dispatch found =
       dispatcher_.dispatch({.num_tokens = input.rows(), .uniform_decode = is_decode_step(input)});
   const StepInput& step = padded(input, found);
   padded_rows_ += step.rows() - input.rows();
@@ -342,8 +342,8 @@ void ModelRunner::set_linear_observer(LinearObserver observer) {
 
 void ModelRunner::verify_pieces(PieceVerification& verification) {
   USER_CHECK(forward_plan() != nullptr, "[verify] there is nothing compiled to verify with these options");
-  for (CompiledModel* model : {forward_.get(), head_.get()})
-    for (auto& program : model->programs) verification.watch(*program->replay, records()[program->record]);
+  for (RangePrograms* graph : {forward_.get(), head_.get()})
+    for (auto& program : graph->programs) verification.watch(*program->replay, records()[program->record]);
 }
 
 // Replay compares a capture with its Plan. This compares the Plan with the graph that was compiled.
@@ -355,14 +355,14 @@ void ModelRunner::check_against_graphs() {
 
 void ModelRunner::set_launch_times(LaunchTimes* times) {
   CHECK(forward_plan() != nullptr, "there are no Plans whose launches could be timed");
-  for (CompiledModel* model : {forward_.get(), head_.get()})
-    for (auto& program : model->programs) program->replay->launch_times = times;
+  for (RangePrograms* graph : {forward_.get(), head_.get()})
+    for (auto& program : graph->programs) program->replay->launch_times = times;
 }
 
 void ModelRunner::set_observer(std::function<void(const PlanStep&)> observer) {
-  for (CompiledModel* model : {forward_.get(), head_.get()}) {
-    if (model == nullptr) continue;
-    for (auto& program : model->programs) {
+  for (RangePrograms* graph : {forward_.get(), head_.get()}) {
+    if (graph == nullptr) continue;
+    for (auto& program : graph->programs) {
       Replay* replay = program->replay.get();
       if (replay == nullptr) continue;
       replay->observer = {};

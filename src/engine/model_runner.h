@@ -11,10 +11,10 @@
 
 #include "base/stopwatch.h"
 #include "compiler/check/verify_pieces.h"
-#include "engine/model_compiler.h"
+#include "engine/model_compilation.h"
 #include "engine/model_program.h"
 #include "engine/step_buffer.h"
-#include "runtime/capture_dispatcher.h"
+#include "runtime/launch_graph_dispatcher.h"
 #include "runtime/replay_report.h"
 
 namespace weft {
@@ -86,8 +86,8 @@ class ModelRunner {
   std::string describe_overflow(std::span<const std::int32_t> blocks, std::int64_t begin, std::int64_t end) const;
 
   // The model's graphs and the compiler's records of them.
-  ModelCompiler& model() { return *model_; }
-  const ModelCompiler& model() const { return *model_; }
+  ModelCompilation& model() { return *model_; }
+  const ModelCompilation& model() const { return *model_; }
   const std::vector<CompileRecord>& records() { return model_->records(); }
   // Null in eager mode and with --compile-to.
   const Plan* forward_plan() const;
@@ -115,14 +115,14 @@ class ModelRunner {
   void prepare_eager();
   void check_against_graphs();
   void load_programs();
-  std::unique_ptr<CompiledModel> load(const ModelGraph& graph);
+  std::unique_ptr<RangePrograms> load(const ModelGraph& graph);
   std::shared_ptr<Storage> make_arena(const ModelGraph& graph) const;
   bool pads_steps() const;
   StepLimits padded_limits() const;
   std::unique_ptr<StableInputs> make_stable_inputs(const Plan& plan) const;
   void capture_programs();
   void capture_sizes();
-  const StepInput& padded(const StepInput& input, const CaptureDispatcher::Dispatch& to);
+  const StepInput& padded(const StepInput& input, const LaunchGraphDispatcher::Dispatch& to);
   void bind_step(ModelProgram& forward, const StepInput& input) const;
   void bind_head(ModelProgram& head, const ModelProgram& forward, const StepInput& input) const;
   const Tensor& run_step(const StepInput& input);
@@ -132,7 +132,7 @@ class ModelRunner {
   std::optional<BadPages> find_bad_pages_of_device(std::span<const std::int32_t> blocks, std::int64_t tokens);
 
   std::shared_ptr<Context> context_;
-  std::unique_ptr<ModelCompiler> model_;
+  std::unique_ptr<ModelCompilation> model_;
   std::vector<std::string> notes_;
   cuda::StreamDevice* device_;  // null: the host's processor
   DeviceWeights device_weights_;
@@ -144,8 +144,8 @@ class ModelRunner {
   const ModelProgram* last_forward_ = nullptr;  // of the last step; has its hidden state; null in eager mode
   Tensor hidden_;                               // in eager mode
   Tensor logits_, no_logits_;  // for steps whose logits are no program's result; for steps without logits
-  std::unique_ptr<CompiledModel> forward_, head_;  // null in eager mode
-  CaptureDispatcher dispatcher_;                   // for the forward's steps; the head's runs follow them
+  std::unique_ptr<RangePrograms> forward_, head_;  // null in eager mode
+  LaunchGraphDispatcher dispatcher_;               // for the forward's steps; the head's runs follow them
   std::int64_t padded_rows_ = 0;
   std::unique_ptr<PieceVerification> verification_;  // with --check-replay on the host
   LinearObserver linear_observer_;

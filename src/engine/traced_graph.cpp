@@ -2,25 +2,25 @@
 
 namespace weft {
 
-TracedGraph trace_graph(const TracedModel& model, const char* name, const std::function<Values(Builder&)>& function,
+TracedGraph trace_graph(const TraceInputs& inputs, const char* name, const std::function<Values(Builder&)>& function,
                         const Bindings& sizes) {
   TracedGraph traced{.graph = std::make_shared<Graph>(name, Stage::traced)};
-  Trace trace(model.ops, *traced.graph);
-  TraceBuilder builder(model.facts, model.definition, model.weights, model.is_gguf, trace, sizes);
+  Trace trace(inputs.ops, *traced.graph);
+  TraceBuilder builder(inputs.facts, inputs.definition, inputs.weights, inputs.is_gguf, trace, sizes);
   trace.finish(function(builder));
   traced.params = builder.params();
   traced.branches = trace.branches();
   for (const auto& input : traced.graph->inputs())
     if (!input->param && input->meta.is_tensor() && !input->meta.shape.empty())
       if (const std::string symbol = input->meta.shape[0].symbol_name(); !symbol.empty())
-        traced.graph->bounds[symbol] = {1, model.max_tokens};
+        traced.graph->bounds[symbol] = {1, inputs.max_tokens};
   return traced;
 }
 
-GuardEvaluation evaluate_guards(const TracedModel& model, const TracedGraph& traced,
+GuardEvaluation evaluate_guards(const TraceInputs& inputs, const TracedGraph& traced,
                                 const std::function<Values(Builder&)>& function) {
-  return {traced.graph, traced.branches, [model, function, name = traced.graph->name](const Bindings& sizes) {
-            return trace_graph(model, name.c_str(), function, sizes).graph;
+  return {traced.graph, traced.branches, [inputs, function, name = traced.graph->name](const Bindings& sizes) {
+            return trace_graph(inputs, name.c_str(), function, sizes).graph;
           }};
 }
 

@@ -14,7 +14,7 @@ struct TracedGraph {
 };
 
 // The inputs of tracing. Everything that they refer to must outlive the functions that trace with them.
-struct TracedModel {
+struct TraceInputs {
   const OpTable& ops;
   const ModelFacts& facts;
   const ModelDefinition& definition;
@@ -24,11 +24,11 @@ struct TracedModel {
 };
 
 // `function` is the definition's forward or head; `sizes` are numbers that replace symbols.
-TracedGraph trace_graph(const TracedModel& model, const char* name, const std::function<Values(Builder&)>& function,
+TracedGraph trace_graph(const TraceInputs& inputs, const char* name, const std::function<Values(Builder&)>& function,
                         const Bindings& sizes = {});
 
 // Evaluates the guards of a graph that trace_graph made without `sizes`.
-GuardEvaluation evaluate_guards(const TracedModel& model, const TracedGraph& traced,
+GuardEvaluation evaluate_guards(const TraceInputs& inputs, const TracedGraph& traced,
                                 const std::function<Values(Builder&)>& function);
 
 }  // namespace weft

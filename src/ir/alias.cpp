@@ -24,9 +24,13 @@ Dim storage_offset(const GraphValue* value) {
   return offset;
 }
 
-Place place_of(const GraphValue* value) { return {storage_root(value), footprint(value->meta, storage_offset(value))}; }
+MemoryLocation location_of(const GraphValue* value) {
+  return {storage_root(value), footprint(value->meta, storage_offset(value))};
+}
 
-bool may_overlap(const Place& a, const Place& b) { return a.root == b.root && may_overlap(a.part, b.part); }
+bool may_overlap(const MemoryLocation& a, const MemoryLocation& b) {
+  return a.root == b.root && may_overlap(a.part, b.part);
+}
 
 std::vector<GraphValue*> aliases(GraphValue* root) {
   std::vector<GraphValue*> found{root};

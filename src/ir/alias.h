@@ -9,7 +9,7 @@
 namespace weft {
 
 // The part of its root's storage that a value occupies. Views are followed to the root.
-struct Place {
+struct MemoryLocation {
   const GraphValue* root = nullptr;
   Footprint part;
 };
@@ -19,10 +19,10 @@ const GraphValue* storage_root(const GraphValue* value);
 GraphValue* storage_root(GraphValue* value);
 // The value's offset in the root's storage, in elements.
 Dim storage_offset(const GraphValue* value);
-Place place_of(const GraphValue* value);
+MemoryLocation location_of(const GraphValue* value);
 
 // Whether two values may share a byte.
-bool may_overlap(const Place& a, const Place& b);
+bool may_overlap(const MemoryLocation& a, const MemoryLocation& b);
 
 // The root and all values that are views of it, in order of definition.
 std::vector<GraphValue*> aliases(GraphValue* root);

@@ -24,10 +24,10 @@ bool is_unread_view(const Node& node) { return node.op != nullptr && node.op->is
 // there is none. Sets `used` to the value that this use reads.
 const Use* first_use_again(const Node& node, int argument, const Positions& positions, const GraphValue*& used) {
   GraphValue* donated = node.operands[static_cast<std::size_t>(argument)];
-  const Place given = place_of(donated);
+  const MemoryLocation given = location_of(donated);
   const Use* first = nullptr;
   for (const GraphValue* alias : aliases(storage_root(donated))) {
-    if (!may_overlap(given, place_of(alias))) continue;
+    if (!may_overlap(given, location_of(alias))) continue;
     for (const Use& use : alias->uses) {
       const bool is_the_gift = use.node == &node && use.operand == argument;
       if (is_the_gift || positions.at(use.node) < positions.at(&node) || is_unread_view(*use.node)) continue;

@@ -77,20 +77,20 @@ using CallSite = std::source_location;
 // only during the call.
 class Operands {
  public:
-  struct Place {
+  struct OperandRef {
     const Value* value;
-    Place(const Value& standing) : value(&standing) {}  // NOLINT: implicit, as only the address is kept
+    OperandRef(const Value& standing) : value(&standing) {}  // NOLINT: implicit, as only the address is kept
   };
 
-  Operands(std::initializer_list<Place> places) : places_(places.begin(), places.size()) {}
+  Operands(std::initializer_list<OperandRef> refs) : refs_(refs.begin(), refs.size()) {}
   Operands(const Values& values) : values_(values) {}  // NOLINT: implicit, as Values are operands
 
-  std::size_t size() const { return places_.size() + values_.size(); }
-  const Value& operator[](std::size_t index) const { return places_.empty() ? values_[index] : *places_[index].value; }
+  std::size_t size() const { return refs_.size() + values_.size(); }
+  const Value& operator[](std::size_t index) const { return refs_.empty() ? values_[index] : *refs_[index].value; }
   Values copies() const;  // which outlive the call
 
  private:
-  std::span<const Place> places_;  // empty when the operands are a vector, values_
+  std::span<const OperandRef> refs_;  // empty when the operands are a vector, values_
   std::span<const Value> values_;
 };
 class GivenAttributes : public std::span<const GivenAttribute> {

@@ -170,9 +170,9 @@ class Verifier {
     if (dead_.empty()) return false;
     const auto of_root = dead_.find(storage_root(value));
     if (of_root == dead_.end()) return false;
-    const Place place = place_of(value);
+    const MemoryLocation location = location_of(value);
     return std::any_of(of_root->second.begin(), of_root->second.end(),
-                       [&](const Place& dead) { return may_overlap(dead, place); });
+                       [&](const MemoryLocation& dead) { return may_overlap(dead, location); });
   }
 
   // An overwritten value is dead, and so is each view that overlaps it; the result in the same storage replaces it.
@@ -189,7 +189,7 @@ class Verifier {
       require(root->producer != nullptr || root->donated || root->overwrites, node,
               "%{} is an input that was not donated, but is written over", root->name);
       require(!is_dead(operand), node, "%{} is written over twice", operand->name);
-      dead_[root].push_back(place_of(operand));
+      dead_[root].push_back(location_of(operand));
     }
   }
 
@@ -240,7 +240,7 @@ class Verifier {
   Dim rows_;  // the governing symbol, if an input has it
   std::unordered_set<const GraphValue*> defined_;
   std::set<std::string> symbols_;
-  std::map<const GraphValue*, std::vector<Place>> dead_;  // by root
+  std::map<const GraphValue*, std::vector<MemoryLocation>> dead_;  // by root
 };
 
 std::optional<std::string> breach_of(const Graph& graph, const OpTable& ops, InferredResults& inferred) {

@@ -71,7 +71,7 @@ inline std::int64_t whole_cache_lines(std::int64_t bytes) { return (bytes + 63) 
 // at most: on replay the batch must be at the address it had at capture, or the launch must be given the new address.
 // The launch may depend on the numbers of sequences and of pages for each, but never on the contents of the batch's
 // arrays.
-enum class CaptureClass : std::uint8_t { never, with_metadata_in_place, always };
+enum class LaunchGraphClass : std::uint8_t { never, with_metadata_in_place, always };
 
 struct Kernel {
   std::string op;
@@ -101,7 +101,7 @@ struct Kernel {
   std::vector<int> may_lie_over = {};
   // A row's result does not depend on the other rows of the call.
   bool batch_invariant = true;
-  CaptureClass capture = CaptureClass::always;
+  LaunchGraphClass launch_graph = LaunchGraphClass::always;
   // Whether `run` submits its work to the call's queue, if there is one, instead of doing it at once. The host runs the
   // other kernels.
   bool launches = false;

@@ -34,9 +34,9 @@ const Node* first_writer(GraphValue* value, const Positions& positions) {
 
 // Whether anything but `clone` reads memory of `original` at `position` or later.
 bool is_read_from(GraphValue* original, const Node* clone, int position, const Positions& positions) {
-  const Place place = place_of(original);
+  const MemoryLocation location = location_of(original);
   for (const GraphValue* alias : aliases(storage_root(original))) {
-    if (!may_overlap(place, place_of(alias))) continue;
+    if (!may_overlap(location, location_of(alias))) continue;
     for (const Use& use : alias->uses)
       if (use.node != clone && positions.at(use.node) >= position) return true;
   }

@@ -37,15 +37,15 @@ class QuantPattern {
         pattern_(fused_.name + (input == FrontInput::as_is ? "" : "_wide"), ops) {}
 
   PatternDefinition make() && {
-    const Op& tail = *quantizer_.op;
+    const Op& epilogue = *quantizer_.op;
     // Wildcards follow the parameter order of the fused op, as a reader of the pattern expects.
     for (const Parameter& parameter : fused_.schema.parameters)
-      if (is_of(front_, parameter) || is_of(tail, parameter)) stand_for(parameter);
+      if (is_of(front_, parameter) || is_of(epilogue, parameter)) stand_for(parameter);
     pattern_.before([&] {
       Values operands = values_of(front_, {});
       if (input_ == FrontInput::cast_to_f32) operands[0] = cast(operands[0], DType::f32);
       const Values made = call(front_.name.c_str(), operands, attributes_of(front_));
-      Values results = call(tail.name.c_str(), values_of(tail, made[0]), attributes_of(tail));
+      Values results = call(epilogue.name.c_str(), values_of(epilogue, made[0]), attributes_of(epilogue));
       results.insert(results.end(), made.begin() + 1, made.end());
       return results;
     });

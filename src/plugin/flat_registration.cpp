@@ -226,7 +226,7 @@ void register_flat_kernel(weft_registry& registry, const weft_kernel& kernel) {
     traits.writes.push_back(index);
   }
   traits.batch_invariant = (kernel.flags & WEFT_BATCH_INVARIANT) != 0;
-  traits.capture = (kernel.flags & WEFT_MAY_BE_CAPTURED) != 0 ? CaptureClass::always : CaptureClass::never;
+  traits.launch_graph = (kernel.flags & WEFT_MAY_BE_CAPTURED) != 0 ? LaunchGraphClass::always : LaunchGraphClass::never;
   traits.note = text_of(kernel.note);
   traits.supported = [flat](const DeviceDescription& device) { return supported_flat(flat, device); };
   traits.supports = [flat](const KernelRequest& request) { return supports_flat(flat, request); };

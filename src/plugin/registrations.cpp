@@ -97,7 +97,7 @@ void Registrations::register_impl(std::string op, std::string provider, Run run,
   if (traits.supports) kernel.supports = std::move(traits.supports);
   kernel.writes = std::move(traits.writes);
   kernel.batch_invariant = traits.batch_invariant;
-  kernel.capture = traits.capture;
+  kernel.launch_graph = traits.launch_graph;
   kernel.scratch_bytes = std::move(traits.scratch_bytes);
   kernel.note = std::move(traits.note);
   kernel.run = std::move(run);

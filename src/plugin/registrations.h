@@ -30,7 +30,7 @@ struct KernelTraits {
   std::function<Verdict(const KernelRequest&)> supports = {};
   std::vector<int> writes = {};
   bool batch_invariant = false;
-  CaptureClass capture = CaptureClass::never;
+  LaunchGraphClass launch_graph = LaunchGraphClass::never;
   std::function<Dim(const KernelRequest&)> scratch_bytes = {};
   std::string note = {};
 };

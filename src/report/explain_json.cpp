@@ -152,9 +152,9 @@ Json pieces_section(const std::vector<CompileRecord>& records, const Options& op
   return {{"total", total}, {"unique", unique}, {"splitting", splitting}, {"list", list}};
 }
 
-Json size_captures_section(const ReplayReport::Capture& capture) {
+Json size_graphs_section(const ReplayReport::Capture& capture) {
   Json sizes = Json::array();
-  for (const SizeCapture& size : capture.sizes) {
+  for (const SizeGraph& size : capture.sizes) {
     sizes.push_back({{"size", size.text},
                      {"launches", size.cost.nodes},
                      {"ms", size.milliseconds},
@@ -172,7 +172,7 @@ Json replay_section(const ReplayReport& report) {
                         {"stretches", capture.stretches},
                         {"captured_steps", capture.captured_steps},
                         {"other_steps", capture.other_steps},
-                        {"sizes", size_captures_section(capture)}});
+                        {"sizes", size_graphs_section(capture)}});
   for (std::size_t i = 0; i < kFirstTimeKinds; ++i)
     first_time[std::string(first_time_text(static_cast<FirstTime>(i)))] = {
         {"before_ready", report.first_time[i].before_ready}, {"after_ready", report.first_time[i].after_ready}};
@@ -180,7 +180,7 @@ Json replay_section(const ReplayReport& report) {
           {"sizes", report.sizes},
           {"capture", report.is_lazy ? "lazy" : "ready"},
           {"captures", captures},
-          {"capture_ms", report.capture_milliseconds},
+          {"capture_ms", report.launch_graph_milliseconds},
           {"runs", report.runs},
           {"look_ups", report.look_ups},
           {"allocations", report.allocations},

@@ -119,12 +119,12 @@ std::string times_text(const StartTimes::Parts& parts) {
 }
 
 // The cost of each captured size on a device.
-std::string size_captures_text(const ReplayReport::Capture& capture) {
+std::string size_graphs_text(const ReplayReport::Capture& capture) {
   std::size_t width = 14;
-  for (const SizeCapture& size : capture.sizes) width = std::max(width, size.text.size());
+  for (const SizeGraph& size : capture.sizes) width = std::max(width, size.text.size());
   std::string text = fmt::format("graphs of {}, {}:\n  {:<{}}  {:>10}{:>12}{:>14}\n", capture.plan,
                                  replay_mode_text(capture.mode), "size", width, "launches", "ms", "device bytes");
-  for (const SizeCapture& size : capture.sizes)
+  for (const SizeGraph& size : capture.sizes)
     text += size.failure.empty() ? fmt::format("  {:<{}}  {:>10}{:>12.3f}{:>14}\n", size.text, width, size.cost.nodes,
                                                size.milliseconds, size.cost.device_bytes)
                                  : fmt::format("  {:<{}}  not captured: {}\n", size.text, width, size.failure);
@@ -141,7 +141,7 @@ std::string replay_text(const ReplayReport& report) {
                         capture.captured_steps, capture.captured_steps + capture.other_steps, capture.stretches,
                         capture.stretches == 1 ? "" : "s");
   if (report.is_lazy) text += "; captured when first run";
-  if (!report.captures.empty()) text += fmt::format("; captured in {:.2f} ms", report.capture_milliseconds);
+  if (!report.captures.empty()) text += fmt::format("; captured in {:.2f} ms", report.launch_graph_milliseconds);
   text += fmt::format("; in {} runs {} look-ups and {} allocations", report.runs, report.look_ups, report.allocations);
   std::vector<std::string> work;
   for (std::size_t i = 0; i < kFirstTimeKinds; ++i)
@@ -149,7 +149,7 @@ std::string replay_text(const ReplayReport& report) {
                                report.first_time[i].before_ready, report.first_time[i].after_ready));
   text += fmt::format("\nfirst-time work before and after ready: {}\n", fmt::join(work, ", "));
   for (const ReplayReport::Capture& capture : report.captures)
-    if (!capture.sizes.empty()) text += size_captures_text(capture);
+    if (!capture.sizes.empty()) text += size_graphs_text(capture);
   return text;
 }
 

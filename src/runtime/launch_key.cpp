@@ -38,7 +38,7 @@ void LaunchKey::numbers(std::vector<std::int64_t>& into) const {
   }
 }
 
-void LaunchKey::places(std::vector<Place>& into) const {
+void LaunchKey::addresses(std::vector<BoundAddress>& into) const {
   into.clear();
   for (const std::size_t slot : bound_) into.push_back({list_->bound().base(slot), list_->bound().pages(slot)});
 }

@@ -27,12 +27,12 @@ class LaunchKey {
   std::size_t number_count() const { return list_->values().size() + 2 * batches_.size(); }
   // The current addresses of all bound tensors that the launches use, in the order of the slots. Allocates nothing once
   // `into` has the capacity.
-  struct Place {
+  struct BoundAddress {
     const std::byte* base = nullptr;
     std::int64_t pages = 0;  // of a KV cache
-    bool operator==(const Place&) const = default;
+    bool operator==(const BoundAddress&) const = default;
   };
-  void places(std::vector<Place>& into) const;
+  void addresses(std::vector<BoundAddress>& into) const;
   // "s0 = 8, 8 sequences of 32 pages"
   std::string text() const;
 

@@ -138,11 +138,13 @@ void Replay::capture(ReplayMode mode) {
   });
   Stopwatch watch;
   if (list_ == nullptr) list_ = std::make_unique<LaunchList>(bound_, symbols_);
-  Captured captured{.stretches = cut_for_capture(*bound_.plan, mode), .launches = {}, .key = LaunchKey(*list_)};
-  Capturer& of_device = is_whole ? static_cast<Capturer&>(host_) : settings_.device->capturer();
-  Capturer& capturer = settings_.capturer == nullptr ? of_device : *settings_.capturer;
+  Captured captured{.stretches = cut_for_launch_graphs(*bound_.plan, mode), .launches = {}, .key = LaunchKey(*list_)};
+  LaunchGraphBuilder& of_device =
+      is_whole ? static_cast<LaunchGraphBuilder&>(host_) : settings_.device->graph_builder();
+  LaunchGraphBuilder& graph_builder = settings_.graph_builder == nullptr ? of_device : *settings_.graph_builder;
   for (const Stretch& stretch : captured.stretches) {
-    captured.launches.push_back(stretch.is_captured ? capturer.capture(*list_, stretch.first, stretch.last) : nullptr);
+    captured.launches.push_back(stretch.is_captured ? graph_builder.capture(*list_, stretch.first, stretch.last)
+                                                    : nullptr);
     if (!stretch.is_captured) continue;
     captured.key.add(stretch.first, stretch.last);
     ++counts_.captures;
@@ -150,14 +152,14 @@ void Replay::capture(ReplayMode mode) {
   numbers_.reserve(std::max(numbers_.capacity(), captured.key.number_count()));
   captured_[index_of(mode)] = std::move(captured);
   const double milliseconds = watch.lap("capture");
-  count_capture(milliseconds);
-  if (settings_.on_capture && is_whole)
-    settings_.on_capture(fmt::format("{}: captured {} steps, {}, in {:.3f} ms", bound_.plan->name,
-                                     bound_.plan->steps.size(), replay_mode_text(mode), milliseconds));
+  count_launch_graph(milliseconds);
+  if (settings_.on_launch_graph && is_whole)
+    settings_.on_launch_graph(fmt::format("{}: captured {} steps, {}, in {:.3f} ms", bound_.plan->name,
+                                          bound_.plan->steps.size(), replay_mode_text(mode), milliseconds));
 }
 
-void Replay::count_capture(double milliseconds) {
-  counts_.capture_milliseconds += milliseconds;
+void Replay::count_launch_graph(double milliseconds) {
+  counts_.launch_graph_milliseconds += milliseconds;
   if (settings_.first_time_work != nullptr) settings_.first_time_work->took(FirstTime::capture, milliseconds);
 }
 
@@ -176,8 +178,8 @@ bool Replay::capture_sizes(ReplayMode mode) {
   const std::size_t room = numbers_.capacity();
   captured.key.numbers(numbers_);
   counts_.allocations += numbers_.capacity() == room ? 0 : 1;
-  const auto is_of_now = [&](const SizeCapture& known) { return known.mode == mode && known.numbers == numbers_; };
-  for (const SizeCapture& known : size_captures_)
+  const auto is_of_now = [&](const SizeGraph& known) { return known.mode == mode && known.numbers == numbers_; };
+  for (const SizeGraph& known : size_graphs_)
     if (!known.failure.empty() && is_of_now(known)) return false;
   if (std::all_of(captured.launches.begin(), captured.launches.end(),
                   [](const auto& launches) { return launches == nullptr || launches->has_capture(); }))
@@ -185,22 +187,22 @@ bool Replay::capture_sizes(ReplayMode mode) {
   if (settings_.first_time_work != nullptr)
     settings_.first_time_work->begin(FirstTime::capture, fmt::format("plan {}, {}, {}", bound_.plan->name,
                                                                      replay_mode_text(mode), captured.key.text()));
-  std::erase_if(size_captures_, is_of_now);  // captured again if a tensor has moved
-  const SizeCapture& made = size_captures_.emplace_back(capture_stretches(mode));
-  count_capture(made.milliseconds);
+  std::erase_if(size_graphs_, is_of_now);  // captured again if a tensor has moved
+  const SizeGraph& made = size_graphs_.emplace_back(build_launch_graphs(mode));
+  count_launch_graph(made.milliseconds);
   const std::string what =
       made.failure.empty()
           ? fmt::format("captured {} launches, {}, {}, in {:.3f} ms, {} bytes of the device", made.cost.nodes,
                         replay_mode_text(mode), made.text, made.milliseconds, made.cost.device_bytes)
           : fmt::format("{}, {}, runs step by step, because it could not be captured: {}", replay_mode_text(mode),
                         made.text, made.failure);
-  if (settings_.on_capture) settings_.on_capture(fmt::format("{}: {}", bound_.plan->name, what));
+  if (settings_.on_launch_graph) settings_.on_launch_graph(fmt::format("{}: {}", bound_.plan->name, what));
   return made.failure.empty();
 }
 
-SizeCapture Replay::capture_stretches(ReplayMode mode) {
+SizeGraph Replay::build_launch_graphs(ReplayMode mode) {
   const Captured& captured = *captured_[index_of(mode)];
-  SizeCapture made{.mode = mode, .numbers = numbers_, .text = captured.key.text(), .cost = {}, .failure = {}};
+  SizeGraph made{.mode = mode, .numbers = numbers_, .text = captured.key.text(), .cost = {}, .failure = {}};
   const TimelineScope event(settings_.timeline, "capture", [&] {
     return TimelineEvent{bound_.plan->name, {{"mode", std::string(replay_mode_text(mode))}, {"sizes", made.text}}};
   });
@@ -208,7 +210,7 @@ SizeCapture Replay::capture_stretches(ReplayMode mode) {
   try {
     for (const auto& launches : captured.launches) {
       if (launches == nullptr) continue;
-      const CaptureCost cost = launches->prepare();
+      const LaunchGraphCost cost = launches->prepare();
       made.cost.nodes += cost.nodes;
       made.cost.device_bytes += cost.device_bytes;
     }

@@ -17,8 +17,8 @@
 
 #include "base/first_time_work.h"
 #include "base/timeline.h"
-#include "runtime/capture.h"
 #include "runtime/check_replay.h"
+#include "runtime/launch_graph.h"
 #include "runtime/launch_key.h"
 #include "runtime/launch_times.h"
 #include "runtime/replay_mode.h"
@@ -33,31 +33,31 @@ class StreamDevice;
 struct ReplaySettings {
   // Runs captured stretches a second time step by step, and compares every bit (runtime/check_replay.h).
   bool check = false;
-  FirstTimeWork* first_time_work = nullptr;  // counts captures and memory; may be null
-  Capturer* capturer = nullptr;              // null: the device's
-  cuda::StreamDevice* device = nullptr;      // null: the CPU
-  Timeline* timeline = nullptr;              // of captures and launches; null for none
+  FirstTimeWork* first_time_work = nullptr;     // counts captures and memory; may be null
+  LaunchGraphBuilder* graph_builder = nullptr;  // null: the device's
+  cuda::StreamDevice* device = nullptr;         // null: the CPU
+  Timeline* timeline = nullptr;                 // of captures and launches; null for none
   // Memory to use as the Plan's arena, at least as large as the Plan needs; null: the Replay allocates its own. Replays
   // that run one at a time may share one arena. A run then overwrites the results of the other Replays' last runs.
   std::shared_ptr<Storage> arena = nullptr;
-  std::function<void(const std::string&)> on_capture = {};  // receives what was captured and the time it took
+  std::function<void(const std::string&)> on_launch_graph = {};  // receives what was captured and the time it took
 };
 
 // A capture that serves only the runs of one size.
-struct SizeCapture {
+struct SizeGraph {
   ReplayMode mode = ReplayMode::none;  // simple
   std::vector<std::int64_t> numbers;   // LaunchKey's numbers, over all captured launches
   std::string text;                    // "s0 = 8, 8 sequences of 32 pages"
   double milliseconds = 0;
-  CaptureCost cost;     // over all stretches
-  std::string failure;  // the device's error; without a capture, runs of this size go step by step
+  LaunchGraphCost cost;  // over all stretches
+  std::string failure;   // the device's error; without a capture, runs of this size go step by step
 };
 
 // Counts since the Replay was constructed.
 struct ReplayCounts {
   std::int64_t runs = 0;
   std::int64_t captures = 0;  // stretches of steps
-  double capture_milliseconds = 0;
+  double launch_graph_milliseconds = 0;
   std::int64_t resolved = 0;  // changes of the symbols that updated a launch list
   // Counts name look-ups and allocations after construction, outside capture. run() does none; tensor() and checks may.
   std::int64_t look_ups = 0;
@@ -90,7 +90,7 @@ class Replay {
   // The same, and captures the sizes of the bound tensors where a device captures each size separately.
   void capture_bound(ReplayMode mode);
   // The captures of single sizes, in the order in which they were made.
-  const std::vector<SizeCapture>& size_captures() const { return size_captures_; }
+  const std::vector<SizeGraph>& size_graphs() const { return size_graphs_; }
   // The stretches that `mode` runs in; empty before it was captured.
   const std::vector<Stretch>& stretches(ReplayMode mode) const;
 
@@ -126,8 +126,8 @@ class Replay {
   };
   struct Captured {
     std::vector<Stretch> stretches;
-    std::vector<std::unique_ptr<CapturedLaunches>> launches;  // by stretch; null where it is not captured
-    LaunchKey key;                                            // of all captured launches
+    std::vector<std::unique_ptr<LaunchGraph>> launches;  // by stretch; null where it is not captured
+    LaunchKey key;                                       // of all captured launches
   };
 
   void place_scalars();
@@ -136,8 +136,8 @@ class Replay {
   void read_symbols();
   void resolve();
   bool capture_sizes(ReplayMode mode);
-  SizeCapture capture_stretches(ReplayMode mode);
-  void count_capture(double milliseconds);
+  SizeGraph build_launch_graphs(ReplayMode mode);
+  void count_launch_graph(double milliseconds);
   template <class Run>
   void launch(std::size_t step, const StepObserver& observe, Run run);
   SymbolicView numbered(const PlanView& view) const;
@@ -151,7 +151,7 @@ class Replay {
 
   BoundPlan bound_;
   ReplaySettings settings_;
-  HostCapturer host_;
+  HostLaunchGraphBuilder host_;
   std::size_t unbound_ = 0;  // inputs without a tensor
 
   std::vector<std::string> symbols_;
@@ -167,7 +167,7 @@ class Replay {
   std::optional<StepByStep> steps_;      // set by the constructor
   std::unique_ptr<LaunchList> list_;     // once something was captured
   std::optional<Captured> captured_[3];  // by simple mode
-  std::vector<SizeCapture> size_captures_;
+  std::vector<SizeGraph> size_graphs_;
   mutable ReplayCounts counts_;
 };
 

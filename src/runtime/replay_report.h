@@ -20,11 +20,11 @@ struct ReplayReport {
     ReplayMode mode = ReplayMode::none;  // simple
     std::size_t stretches = 0;           // of steps, each captured as one
     std::size_t captured_steps = 0;
-    std::size_t other_steps = 0;     // steps that are resolved when they run
-    std::vector<SizeCapture> sizes;  // on a device: the captures of single sizes
+    std::size_t other_steps = 0;   // steps that are resolved when they run
+    std::vector<SizeGraph> sizes;  // on a device: the captures of single sizes
   };
   std::vector<Capture> captures = {};
-  double capture_milliseconds = 0;
+  double launch_graph_milliseconds = 0;
   std::int64_t runs = 0;                       // of Plans
   std::int64_t look_ups = 0, allocations = 0;  // ReplayCounts'
   std::int64_t padded_rows = 0;                // rows that padded steps to captured sizes

@@ -31,11 +31,11 @@ class StableInputs {
   std::int64_t bytes() const;  // in all
 
  private:
-  struct Place {
+  struct Buffer {
     Tensor tensor = {};  // undefined: the input is not copied
     bool is_batch = false;
   };
-  std::vector<Place> places_;  // by input
+  std::vector<Buffer> buffers_;  // by input
 };
 
 }  // namespace weft

@@ -225,7 +225,7 @@ TEST(GraphBreaks, AKernelThatCannotBeCapturedIsNone) {
   Eager eager{kernel_context()};
   Kernel opaque = *eager.context->kernels.find("exp", "reference");
   opaque.provider = "opaque";
-  opaque.capture = CaptureClass::never;
+  opaque.launch_graph = LaunchGraphClass::never;
   eager.context->kernels.add(std::move(opaque));
   eager.context->priorities.set("exp", {"opaque"});
   const auto function = [](Value x) { return mul(exp(mul(x, x)), x); };
@@ -242,7 +242,7 @@ class OpaqueOp : public ::testing::Test {
  protected:
   static Value function(Value x) { return mul(call("opaque_twice", {mul(x, x)}, {})[0], silu(x)); }
 
-  Eager eager_with(CaptureClass capture) {
+  Eager eager_with(LaunchGraphClass capture) {
     Registrations plugin("the test's plugin");
     plugin.register_op("opaque_twice", [](OpDefinition& op) {
       op.schema("opaque_twice(Tensor x) -> Tensor").gives_like("x");
@@ -253,7 +253,7 @@ class OpaqueOp : public ::testing::Test {
       for (std::int64_t i = 0; i < call.results[0].elements(); ++i)
         call.results[0].as<float>()[i] = 2 * call.operands[0].as<float>()[i];
     };
-    plugin.register_impl("opaque_twice", "opaque", run, {.capture = capture});
+    plugin.register_impl("opaque_twice", "opaque", run, {.launch_graph = capture});
     return Eager{make_context(Options(), std::move(plugin))};
   }
 
@@ -261,7 +261,7 @@ class OpaqueOp : public ::testing::Test {
 };
 
 TEST_F(OpaqueOp, WithoutACaptureClassEndsAGraph) {
-  Eager eager = eager_with(CaptureClass::never);
+  Eager eager = eager_with(LaunchGraphClass::never);
   auto compiled = compile(eager.context, function);
   for (std::uint64_t seed = 1; seed < 6; ++seed) {
     const Value x = eager.random({seed < 4 ? 4 : 6, 8}, seed), wanted = function(x);
@@ -276,7 +276,7 @@ TEST_F(OpaqueOp, WithoutACaptureClassEndsAGraph) {
 }
 
 TEST_F(OpaqueOp, ThatMayBeCapturedEndsNone) {
-  Eager eager = eager_with(CaptureClass::always);
+  Eager eager = eager_with(LaunchGraphClass::always);
   auto compiled = compile(eager.context, function, {.fullgraph = true});
   for (std::uint64_t seed = 1; seed < 4; ++seed) {
     const Value x = eager.random({4, 8}, seed), wanted = function(x);

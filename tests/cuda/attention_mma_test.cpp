@@ -41,7 +41,7 @@ std::string kernel_of(std::int64_t tokens, std::int64_t sequences, std::int64_t 
       .kernel;
 }
 
-TEST(CudaMmaAttention, GivesTheMeaningAtEveryTail) {
+TEST(CudaMmaAttention, GivesTheMeaningAtEveryEpilogue) {
   const auto context = cuda_context();
   // Tiles of 1 to 64 rows, whole and partial pages, chunks that are no part of a page, several segments.
   const AttentionCase::Sequences tails = {{1, 1}, {15, 15}, {16, 16}, {17, 40}, {33, 33}, {33, 300}};

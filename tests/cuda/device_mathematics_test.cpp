@@ -96,13 +96,13 @@ TEST(DeviceMathematics, NormalizesWithinTheLastPlacesOfTheHouse) {
 
 TEST(DeviceMathematics, GivesCodesOneStepFromTheHouses) {
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
-    for (const std::string tail : {"static_f8e4m3", "token_f8e4m3", "token_i8", "group_f8e4m3", "group_i8"}) {
-      const std::string kernel = fmt::format("fused_add_rms_norm_{}_{}_", dtype_text(dtype), tail);
+    for (const std::string epilogue : {"static_f8e4m3", "token_f8e4m3", "token_i8", "group_f8e4m3", "group_i8"}) {
+      const std::string kernel = fmt::format("fused_add_rms_norm_{}_{}_", dtype_text(dtype), epilogue);
       const Written house = normalized(kernel + "house", dtype, kRows * kColumns);
       const Written device = normalized(kernel + "device", dtype, kRows * kColumns);
       std::int64_t differing = 0;
       for (std::size_t i = 0; i < house.output.size(); ++i) {
-        const std::int64_t step = step_of_codes(house.output[i], device.output[i], tail.ends_with("i8"));
+        const std::int64_t step = step_of_codes(house.output[i], device.output[i], epilogue.ends_with("i8"));
         EXPECT_LE(step, 1) << kernel << i;
         differing += step;
       }

@@ -80,7 +80,7 @@ TEST_F(LaunchedRows, AreNodesOfACapture) {
   cuda::StreamDevice& device = *on_device.context().stream_device;
   on_device.run(2);
   EXPECT_EQ(device.queue().launches(), static_cast<std::int64_t>(functions)) << "captured, each once";
-  EXPECT_EQ(device.capturer().counts().captures, 1);
+  EXPECT_EQ(device.graph_builder().counts().captures, 1);
   on_device.run(2, ReplayMode::none);
   EXPECT_EQ(device.queue().launches(), static_cast<std::int64_t>(2 * functions));
   const DeviceFunctions said = functions_of(on_device);

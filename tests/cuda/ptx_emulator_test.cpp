@@ -118,7 +118,7 @@ TEST_F(PtxBesideEmulator, SiluAndMulPerBlockQuantInAllItsForms) {
   }
 }
 
-TEST_F(PtxBesideEmulator, NormsWithEveryTail) {
+TEST_F(PtxBesideEmulator, NormsWithEveryEpilogue) {
   constexpr std::uint32_t kRows = 2, kColumns = 1152;
   const float given = 0.01f;
   for (const int architecture : architectures_of_ptx()) {
@@ -127,21 +127,21 @@ TEST_F(PtxBesideEmulator, NormsWithEveryTail) {
       const Bytes x = random_numbers(dtype, kRows * kColumns, 1), residual = random_numbers(dtype, kRows * kColumns, 2);
       const Bytes weight = random_numbers(dtype, kColumns, 3);
       for (const std::string front : {"rms_norm", "fused_add_rms_norm"})
-        for (const std::string tail :
+        for (const std::string epilogue :
              {"plain", "static_f8e4m3", "token_f8e4m3", "token_i8", "group_f8e4m3", "group_i8", "group_i8_truncated"})
           for (const std::string mathematics : {"device", "house"}) {
-            const std::string kernel = fmt::format("{}_{}_{}_{}", front, dtype_text(dtype), tail, mathematics);
+            const std::string kernel = fmt::format("{}_{}_{}_{}", front, dtype_text(dtype), epilogue, mathematics);
             const RmsNormArguments arguments{.x = x.data(),
                                              .residual = residual.data(),
                                              .weight = weight.data(),
-                                             .places = {nullptr, tail.starts_with("token") ? 1 : kColumns / 128, 1},
-                                             .rule = {.codes_by_reciprocal = tail == "token_i8"},
+                                             .places = {nullptr, epilogue.starts_with("token") ? 1 : kColumns / 128, 1},
+                                             .rule = {.codes_by_reciprocal = epilogue == "token_i8"},
                                              .given_scale = &given,
                                              .epsilon = 1e-6f,
                                              .columns = kColumns,
                                              .variance_columns = kColumns,
                                              .group = 128};
-            const Buffers sizes{.output = Bytes(tail == "plain" ? x.size() : kRows * kColumns),
+            const Buffers sizes{.output = Bytes(epilogue == "plain" ? x.size() : kRows * kColumns),
                                 .sums = Bytes(x.size()),
                                 .scales = std::vector<float>(kRows * kColumns / 128)};
             expect_equal(built, kernel, {.blocks = kRows, .threads = 256}, arguments,
@@ -159,20 +159,20 @@ TEST_F(PtxBesideEmulator, NormsWithEveryTail) {
   }
 }
 
-TEST_F(PtxBesideEmulator, SiluAndMulWithEveryTail) {
+TEST_F(PtxBesideEmulator, SiluAndMulWithEveryEpilogue) {
   constexpr std::uint32_t kRows = 2, kColumns = 320;
   const float scale = 100;
   for (const int architecture : architectures_of_ptx()) {
     BuiltPtx built(architecture);
     for (const DType dtype : kTypes) {
       const Bytes x = random_numbers(dtype, 2 * kRows * kColumns, 4);
-      for (const std::string tail :
+      for (const std::string epilogue :
            {"plain", "static_f8e4m3_wide", "static_f8e4m3_rounded", "f4e2m1_wide", "f4e2m1_rounded"})
         for (const std::string mathematics : {"device", "house"}) {
           const SiluAndMulArguments arguments{
               .x = x.data(), .scale = &scale, .rows = kRows, .columns = kColumns, .slices = divisor_of(1)};
           const Buffers sizes{.output = Bytes(x.size() / 2), .sums = Bytes(kRows * kColumns / 16)};
-          expect_equal(built, fmt::format("silu_and_mul_{}_{}_{}", dtype_text(dtype), tail, mathematics),
+          expect_equal(built, fmt::format("silu_and_mul_{}_{}_{}", dtype_text(dtype), epilogue, mathematics),
                        {.blocks = kRows, .threads = 256}, arguments, {{x.data(), x.size()}, {&scale, sizeof scale}},
                        sizes, [](SiluAndMulArguments& to, Buffers& buffers) {
                          to.output = buffers.output.data();

@@ -11,7 +11,7 @@
 #include "builtin/cuda_device.h"
 #include "builtin/models.h"
 #include "codegen/compile_rows.h"
-#include "engine/model_compiler.h"
+#include "engine/model_compilation.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tests/cache/cache_case.h"
 #include "tests/compiler/tune/table_timer.h"
@@ -36,7 +36,7 @@ class CacheFactors : public ::testing::Test {
     for (const Kept& entry : entries) EXPECT_TRUE(cache->store(entry.key, entry.payload));
     const auto context = open();
     context->cache = files_.open();
-    ModelCompiler(context, Checkpoint::open(path_), make_model_registry()).compile();
+    ModelCompilation(context, Checkpoint::open(path_), make_model_registry()).compile();
     return context;
   }
   std::vector<Kept> kept() {

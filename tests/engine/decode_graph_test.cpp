@@ -40,8 +40,8 @@ class DecodeGraph : public ::testing::Test {
     bool operator==(const Given&) const = default;
   };
   Given given() const {
-    return {device_->capturer().counts().launches, device_->queue().launches() + device_->queue().library_calls(),
-            device_->capturer().counts().captures};
+    return {device_->graph_builder().counts().launches, device_->queue().launches() + device_->queue().library_calls(),
+            device_->graph_builder().counts().captures};
   }
 
   TemporaryFolder folder_;

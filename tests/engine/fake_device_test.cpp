@@ -174,7 +174,7 @@ TEST_F(FakeDeviceModel, HasOneArenaForAllRangesOfAGraph) {
   const Settings settings{{"dtype", "bf16"}, {"cc.pass_config.rope_kvcache_fusion_max_token_num", "4"}};
   const auto engine = this->engine(settings);
   std::int64_t wanted = 0, apart = 0;
-  const ModelCompiler& model = engine->runner().model();
+  const ModelCompilation& model = engine->runner().model();
   for (const ModelGraph* graph : {&model.forward(), &model.head()}) {
     std::int64_t most = 0;
     for (const auto& plan : std::set(graph->plans.begin(), graph->plans.end())) {
@@ -216,7 +216,7 @@ TEST_F(FakeDeviceModel, CapturesEachSizeBeforeItIsReadyAndReportsWhatThatTook) {
   struct Wanted {
     const char* plan;
     ReplayMode mode;
-    std::vector<std::string> sizes;  // in the order of CaptureDispatcher::captures
+    std::vector<std::string> sizes;  // in the order of LaunchGraphDispatcher::captures
   };
   const std::string pages = " sequences of 8 pages";  // the pages of the context of 128 tokens
   const Wanted wanted[] = {{"forward", ReplayMode::piecewise, {"s0 = 2", "s0 = 8", "s0 = 4"}},
@@ -237,16 +237,16 @@ TEST_F(FakeDeviceModel, CapturesEachSizeBeforeItIsReadyAndReportsWhatThatTook) {
     EXPECT_EQ(capture.stretches, capture.mode == ReplayMode::full ? 1u : 3u);  // around the attention of 2 layers
     graphs += static_cast<std::int64_t>(capture.stretches * capture.sizes.size());
   }
-  cuda::GraphCapturer& capturer = device_->capturer();
-  EXPECT_EQ(capturer.counts().launches, 0);
+  cuda::CudaGraphBuilder& graph_builder = device_->graph_builder();
+  EXPECT_EQ(graph_builder.counts().launches, 0);
   generated(*engine);
-  EXPECT_GT(capturer.counts().launches, 0);
-  EXPECT_EQ(capturer.counts().captures, graphs);
+  EXPECT_GT(graph_builder.counts().launches, 0);
+  EXPECT_EQ(graph_builder.counts().captures, graphs);
 }
 
 TEST_F(FakeDeviceModel, SharesExecutablesBetweenEqualPieces) {
   const auto engine = this->engine({{"cc.cudagraph_mode", "PIECEWISE"}, {"cc.cudagraph_capture_sizes", "4,8"}});
-  const cuda::GraphCapturer::Counts& counts = device_->capturer().counts();
+  const cuda::CudaGraphBuilder::Counts& counts = device_->graph_builder().counts();
   // 2 sizes of the pieces before, between and after the attention of 2 layers; the sizes differ only in numbers.
   EXPECT_EQ(counts.captures, 6);
   EXPECT_EQ(counts.executables, 3);

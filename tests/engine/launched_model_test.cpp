@@ -134,7 +134,7 @@ class LaunchedArtifact : public LaunchedModel {
     LaunchedModel::SetUp();
     if (IsSkipped()) return;
     const auto context = context_on_device(options_of(settings_), nvrtc_of_this_machine());
-    ModelCompiler model(context, Checkpoint::open(path_), make_model_registry());
+    ModelCompilation model(context, Checkpoint::open(path_), make_model_registry());
     model.compile();
     write_artifact({.path = artifact_, .model = path_}, model);
     functions_ = functions_of(*context).functions;

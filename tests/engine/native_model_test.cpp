@@ -10,7 +10,7 @@
 #include "builtin/models.h"
 #include "codegen/row_program.h"
 #include "compiler/pieces.h"
-#include "engine/model_compiler.h"
+#include "engine/model_compilation.h"
 #include "engine/open_checkpoint.h"
 #include "tests/engine/model_forms.h"
 #include "tests/engine/tiny_model.h"
@@ -95,7 +95,7 @@ struct CompiledForm {
 CompiledForm compiled(const ModelForm& form, const Options& options) {
   const ModelRegistry models = make_model_registry();
   const auto context = make_context(options);
-  ModelCompiler model(context, open_checkpoint(form.path, options, models), models);
+  ModelCompilation model(context, open_checkpoint(form.path, options, models), models);
   model.compile();
   return {context, {{"forward", model.forward().plans}, {"head", model.head().plans}}};
 }

@@ -14,7 +14,7 @@
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "compiler/store/plan_store.h"
-#include "engine/model_compiler.h"
+#include "engine/model_compilation.h"
 #include "engine/open_checkpoint.h"
 #include "ir/parse.h"
 #include "tests/cache/cache_case.h"
@@ -229,7 +229,7 @@ TEST_F(PlanKeyFields, OfModelsAreInTheKey) {
   for (const ModelForm& form : model_forms(folder_, {{"num_hidden_layers", 1}})) {
     SCOPED_TRACE(form.name());
     const auto context = open(form.options);
-    const ModelCompiler model(context, open_checkpoint(form.path, form.options, models_), models_);
+    const ModelCompilation model(context, open_checkpoint(form.path, form.options, models_), models_);
     tried += change_fields(*model.forward().traced, *context) + change_fields(*model.head().traced, *context);
     if (HasFailure()) break;
   }
@@ -260,7 +260,7 @@ TEST_F(PlanKeyFields, NoTwoFormsOfAModelAreOneGraph) {
   std::map<std::string, std::map<std::string, std::string>> forms;  // by architecture and key
   const auto add = [&](const ModelForm& form) {
     const auto context = open(form.options);
-    const ModelCompiler model(context, open_checkpoint(form.path, form.options, models_), models_);
+    const ModelCompilation model(context, open_checkpoint(form.path, form.options, models_), models_);
     const auto [found, is_new] = forms[form.architecture].emplace(key_of(*model.forward().traced, *context), form.form);
     EXPECT_TRUE(is_new) << form.name() << " and " << found->second;
   };

@@ -159,14 +159,14 @@ TEST(Alias, KnowsColumnsOfOneMatrixApart) {
       "graph g(%x: f32[s0, 96]) stage=pure {\n  %a = slice(%x, dim=1, start=0, end=32)\n"
       "  %b = slice(%x, dim=1, start=32, end=64)\n  %c = slice(%x, dim=1, start=16, end=48)\n"
       "  %d = reshape(%b, shape=[s0, 2, 16])\n  %e = neg(%x)\n  return %a, %b, %c, %d, %e\n}\n");
-  std::vector<Place> parts;
-  for (const GraphValue* value : graph->results()) parts.push_back(place_of(value));
+  std::vector<MemoryLocation> parts;
+  for (const GraphValue* value : graph->results()) parts.push_back(location_of(value));
   EXPECT_FALSE(may_overlap(parts[0], parts[1]));
   EXPECT_TRUE(may_overlap(parts[0], parts[2]));
   EXPECT_TRUE(may_overlap(parts[1], parts[3]));
   EXPECT_FALSE(may_overlap(parts[0], parts[3]));
   EXPECT_FALSE(may_overlap(parts[0], parts[4]));
-  EXPECT_TRUE(may_overlap(place_of(graph->inputs()[0].get()), parts[1]));
+  EXPECT_TRUE(may_overlap(location_of(graph->inputs()[0].get()), parts[1]));
   EXPECT_EQ(storage_root(graph->results()[3]), graph->inputs()[0].get());
   EXPECT_EQ(storage_offset(graph->results()[3]).text(), "32");
   EXPECT_EQ(aliases(graph->inputs()[0].get()).size(), 5u);

@@ -22,16 +22,16 @@ TEST(CpuPairedProducts, EveryProductOfSignificandsIsRoundedAsTheProductIs) {
       at[kColumns] = static_cast<std::uint16_t>(0xbf80 + b);
     }
   }
-  const Tail tail{"per_token_group_quant_fp8",
-                  fp8_groups(kGroup),
-                  {Meta::tensor(DType::f8e4m3, {kSignificands, kColumns}),
-                   Meta::tensor(DType::f32, {kSignificands, kSignificands})}};
+  const Epilogue epilogue{"per_token_group_quant_fp8",
+                          fp8_groups(kGroup),
+                          {Meta::tensor(DType::f8e4m3, {kSignificands, kColumns}),
+                           Meta::tensor(DType::f32, {kSignificands, kSignificands})}};
   for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     const Tensor product =
         kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kSignificands, kColumns})})[0];
-    expect_same_results(quantized(kernels, tail, product),
-                        fused(kernels, "silu_and_mul", tail, {x}, {{"intermediate", EnumWord{"input_dtype"}}}));
+    expect_same_results(quantized(kernels, epilogue, product),
+                        fused(kernels, "silu_and_mul", epilogue, {x}, {{"intermediate", EnumWord{"input_dtype"}}}));
   }
 }
 
@@ -57,19 +57,19 @@ class UnusualFactors : public testing::Test {
       }
     }
   }
-  static std::vector<Tail> tails(std::int64_t rows) {
+  static std::vector<Epilogue> epilogues(std::int64_t rows) {
     const Meta scales = Meta::tensor(DType::f32, {rows, kColumns / kGroup});
-    std::vector<Tail> tails;
+    std::vector<Epilogue> epilogues;
     for (double eps : {1e-10, 0.0}) {
-      tails.push_back(
+      epilogues.push_back(
           {"per_token_group_quant_fp8", fp8_groups(kGroup), {Meta::tensor(DType::f8e4m3, {rows, kColumns}), scales}});
-      set_all(tails.back().attributes, {{"eps", eps}});
-      tails.push_back(
+      set_all(epilogues.back().attributes, {{"eps", eps}});
+      epilogues.push_back(
           {"per_token_group_quant_int8",
            {{"group_size", kGroup}, {"eps", eps}, {"rounding", EnumWord{eps == 0 ? "nearest" : "toward_zero"}}},
            {Meta::tensor(DType::i8, {rows, kColumns}), scales}});
     }
-    return tails;
+    return epilogues;
   }
   // Every `step`th row.
   static Tensor some_rows(const Tensor& all, std::int64_t step) {
@@ -92,9 +92,9 @@ TEST_F(UnusualFactors, OfAGateGiveTheCodesOfTheTwoOps) {
   for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     const Tensor product = kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kCases, kColumns})})[0];
-    for (const Tail& tail : tails(kCases)) {
-      SCOPED_TRACE(ceiling + ", " + tail.op);
-      expect_same_results(quantized(kernels, tail, product), fused(kernels, "silu_and_mul", tail, {x}, {}));
+    for (const Epilogue& epilogue : epilogues(kCases)) {
+      SCOPED_TRACE(ceiling + ", " + epilogue.op);
+      expect_same_results(quantized(kernels, epilogue, product), fused(kernels, "silu_and_mul", epilogue, {x}, {}));
     }
   }
 }
@@ -112,11 +112,11 @@ TEST_F(UnusualFactors, OfNormsGiveTheCodesOfTheTwoOps) {
       for (std::int64_t k = 0; k < kGroup; ++k) weight.as<std::uint16_t>()[1024 + kGroup + k] = unusual;
       const Tensor y = kernels.call("rms_norm", {x, weight}, norm, {x.meta})[0];
       const auto sums = kernels.call("fused_add_rms_norm", {x, residual, weight}, sum_norm, {x.meta, x.meta});
-      for (const Tail& tail : tails(kCases / 7)) {
-        SCOPED_TRACE(fmt::format("{}, {}, weight {:#x}", ceiling, tail.op, unusual));
-        expect_same_results(quantized(kernels, tail, y), fused(kernels, "rms_norm", tail, {x, weight}, norm));
-        const auto came = fused(kernels, "fused_add_rms_norm", tail, {x, residual, weight}, sum_norm, {x.meta});
-        expect_same_results(quantized(kernels, tail, sums[0]), came);
+      for (const Epilogue& epilogue : epilogues(kCases / 7)) {
+        SCOPED_TRACE(fmt::format("{}, {}, weight {:#x}", ceiling, epilogue.op, unusual));
+        expect_same_results(quantized(kernels, epilogue, y), fused(kernels, "rms_norm", epilogue, {x, weight}, norm));
+        const auto came = fused(kernels, "fused_add_rms_norm", epilogue, {x, residual, weight}, sum_norm, {x.meta});
+        expect_same_results(quantized(kernels, epilogue, sums[0]), came);
         expect_same_bits(values_of(sums[1]), values_of(came.back()), "residual");
       }
     }

@@ -36,18 +36,18 @@ Attributes fp8_groups(std::int64_t group) {
           {"dtype", DType::f8e4m3}};
 }
 
-std::vector<Tensor> quantized(RowKernels& kernels, const Tail& tail, const Tensor& x) {
-  return kernels.call(tail.op, {x, tail.tensor}, tail.attributes, tail.results);
+std::vector<Tensor> quantized(RowKernels& kernels, const Epilogue& epilogue, const Tensor& x) {
+  return kernels.call(epilogue.op, {x, epilogue.tensor}, epilogue.attributes, epilogue.results);
 }
 
-std::vector<Tensor> fused(RowKernels& kernels, const std::string& front, const Tail& tail,
+std::vector<Tensor> fused(RowKernels& kernels, const std::string& front, const Epilogue& epilogue,
                           std::vector<std::optional<Tensor>> operands, Attributes attributes,
                           const std::vector<Meta>& more_results) {
-  operands.push_back(tail.tensor);
-  set_all(attributes, tail.attributes);
-  std::vector<Meta> results = tail.results;
+  operands.push_back(epilogue.tensor);
+  set_all(attributes, epilogue.attributes);
+  std::vector<Meta> results = epilogue.results;
   results.insert(results.end(), more_results.begin(), more_results.end());
-  return kernels.call(front + "_" + tail.op, operands, attributes, results);
+  return kernels.call(front + "_" + epilogue.op, operands, attributes, results);
 }
 
 void expect_same_results(const std::vector<Tensor>& wanted, const std::vector<Tensor>& came) {

@@ -13,7 +13,7 @@ namespace weft {
 void set_all(Attributes& attributes, const Attributes& more);
 
 // One quantization of rows with this number of columns.
-struct Tail {
+struct Epilogue {
   std::string op;
   Attributes attributes;
   std::vector<Meta> results;
@@ -23,8 +23,8 @@ struct Tail {
 Attributes fp8_groups(std::int64_t group);
 
 // The quantization of the first op's result, and the single kernel for both.
-std::vector<Tensor> quantized(RowKernels& kernels, const Tail& tail, const Tensor& x);
-std::vector<Tensor> fused(RowKernels& kernels, const std::string& front, const Tail& tail,
+std::vector<Tensor> quantized(RowKernels& kernels, const Epilogue& epilogue, const Tensor& x);
+std::vector<Tensor> fused(RowKernels& kernels, const std::string& front, const Epilogue& epilogue,
                           std::vector<std::optional<Tensor>> operands, Attributes attributes,
                           const std::vector<Meta>& more_results = {});
 

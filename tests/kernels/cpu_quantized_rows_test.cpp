@@ -26,71 +26,71 @@ Tensor positive_scales(Shape shape) {
 }
 
 // `groups` groups and a rest of `columns`. With few groups those of groups; else those of rows and of given scales.
-std::vector<Tail> tails_of(std::int64_t columns, std::int64_t group, std::int64_t groups) {
+std::vector<Epilogue> epilogues_of(std::int64_t columns, std::int64_t group, std::int64_t groups) {
   const Meta int8 = Meta::tensor(DType::i8, {kRows, columns}), fp8 = Meta::tensor(DType::f8e4m3, {kRows, columns});
   const Meta row_scales = Meta::tensor(DType::f32, {kRows, 1});
   const std::int64_t scales = (columns + group - 1) / group;
   const Meta group_scales = Meta::tensor(DType::f32, {kRows, scales});
-  std::vector<Tail> tails;
+  std::vector<Epilogue> epilogues;
   if (columns % group == 0) {
     for (const char* rounding : {"nearest", "toward_zero"})
-      tails.push_back({"per_token_group_quant_int8",
-                       {{"group_size", group}, {"rounding", EnumWord{rounding}}},
-                       {int8, group_scales}});
+      epilogues.push_back({"per_token_group_quant_int8",
+                           {{"group_size", group}, {"rounding", EnumWord{rounding}}},
+                           {int8, group_scales}});
     // A least scale that some groups reach and some do not.
-    tails.push_back({"per_token_group_quant_int8",
-                     {{"group_size", group}, {"minimum_scale", 0.012}, {"column_major_scales", true}},
-                     {int8, Meta::strided(DType::f32, {kRows, scales}, {1, kRows})}});
-    tails.push_back({"static_scaled_fp8_quant",
-                     {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3}},
-                     {fp8},
-                     positive_scales({1, scales})});
+    epilogues.push_back({"per_token_group_quant_int8",
+                         {{"group_size", group}, {"minimum_scale", 0.012}, {"column_major_scales", true}},
+                         {int8, Meta::strided(DType::f32, {kRows, scales}, {1, kRows})}});
+    epilogues.push_back({"static_scaled_fp8_quant",
+                         {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3}},
+                         {fp8},
+                         positive_scales({1, scales})});
   }
-  tails.push_back({"per_token_group_quant_fp8", fp8_groups(group), {fp8, group_scales}});
+  epilogues.push_back({"per_token_group_quant_fp8", fp8_groups(group), {fp8, group_scales}});
   Attributes rounded_up = fp8_groups(group);
   set_all(rounded_up, {{"use_ue8m0", true}, {"column_major_scales", true}, {"scale_by", EnumWord{"reciprocal"}}});
-  tails.push_back(
+  epilogues.push_back(
       {"per_token_group_quant_fp8", rounded_up, {fp8, Meta::strided(DType::f32, {kRows, scales}, {1, kRows})}});
   // Bounds that some groups reach and some do not.
   for (const auto& [of, bound] : {std::pair{"magnitude", 1.5f}, {"scale", 0.004f}}) {
     Attributes held = fp8_groups(group);
     set_all(held, {{"scale_ub_of", EnumWord{of}}});
-    tails.push_back({"per_token_group_quant_fp8", held, {fp8, group_scales}, tensor_of(DType::f32, {1}, {bound})});
+    epilogues.push_back({"per_token_group_quant_fp8", held, {fp8, group_scales}, tensor_of(DType::f32, {1}, {bound})});
   }
   if (columns % 16 == 0 && group > 7) {
     for (bool swizzled : {false, true})
-      tails.push_back({"scaled_fp4_quant",
-                       {{"swizzled_scales", swizzled}},
-                       {Meta::tensor(DType::f4e2m1, {kRows, columns}),
-                        Meta::tensor(DType::f8e4m3,
-                                     swizzled ? Shape{1, 128, (columns + 63) / 64 * 4} : Shape{kRows, columns / 16})},
-                       tensor_of(DType::f32, {1}, {80.0f})});
+      epilogues.push_back({"scaled_fp4_quant",
+                           {{"swizzled_scales", swizzled}},
+                           {Meta::tensor(DType::f4e2m1, {kRows, columns}),
+                            Meta::tensor(DType::f8e4m3, swizzled ? Shape{1, 128, (columns + 63) / 64 * 4}
+                                                                 : Shape{kRows, columns / 16})},
+                           tensor_of(DType::f32, {1}, {80.0f})});
   }
-  if (groups > 1) return tails;
-  tails.push_back({"dynamic_per_token_scaled_int8_quant", {}, {int8, row_scales}});
+  if (groups > 1) return epilogues;
+  epilogues.push_back({"dynamic_per_token_scaled_int8_quant", {}, {int8, row_scales}});
   for (const char* by : {"division", "reciprocal"}) {
-    Tail tail{"dynamic_per_token_scaled_fp8_quant",
-              {{"minimum_scale", Attribute()},
-               {"scale_by", EnumWord{by}},
-               {"codes_by", EnumWord{by}},
-               {"dtype", DType::f8e4m3}},
-              {fp8, row_scales}};
-    if (std::string(by) == "reciprocal") tail.tensor = tensor_of(DType::f32, {1}, {1.5f});
-    tails.push_back(tail);
+    Epilogue epilogue{"dynamic_per_token_scaled_fp8_quant",
+                      {{"minimum_scale", Attribute()},
+                       {"scale_by", EnumWord{by}},
+                       {"codes_by", EnumWord{by}},
+                       {"dtype", DType::f8e4m3}},
+                      {fp8, row_scales}};
+    if (std::string(by) == "reciprocal") epilogue.tensor = tensor_of(DType::f32, {1}, {1.5f});
+    epilogues.push_back(epilogue);
   }
   for (Shape shape : {Shape{1}, Shape{kRows, 1}})
-    tails.push_back({"static_scaled_fp8_quant",
-                     {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3}},
-                     {fp8},
-                     positive_scales(shape)});
-  tails.push_back({"static_scaled_fp8_quant",
-                   {{"group_shape", Attribute::shape({1, -1})}, {"dtype", DType::f8e4m3}},
-                   {fp8},
-                   positive_scales({kRows})});
-  return tails;
+    epilogues.push_back({"static_scaled_fp8_quant",
+                         {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3}},
+                         {fp8},
+                         positive_scales(shape)});
+  epilogues.push_back({"static_scaled_fp8_quant",
+                       {{"group_shape", Attribute::shape({1, -1})}, {"dtype", DType::f8e4m3}},
+                       {fp8},
+                       positive_scales({kRows})});
+  return epilogues;
 }
 
-// Runs check(kernels, dtype, columns, tail) for every tail on every instruction set of this host.
+// Runs check(kernels, dtype, columns, epilogue) for every epilogue on every instruction set of this host.
 template <class Check>
 void for_each_case(Check check) {
   for (const std::string& ceiling : vector_features_to_try()) {
@@ -105,9 +105,9 @@ void for_each_case(Check check) {
             const std::int64_t columns = groups * group + (group == 100 && groups > 1 ? 30 : 0);
             SCOPED_TRACE(
                 fmt::format("{}, {} threads, {}, {} groups of {}", ceiling, threads, dtype_text(dtype), groups, group));
-            for (const Tail& tail : tails_of(columns, group, groups)) {
-              SCOPED_TRACE(tail.op);
-              check(kernels, dtype, columns, tail);
+            for (const Epilogue& epilogue : epilogues_of(columns, group, groups)) {
+              SCOPED_TRACE(epilogue.op);
+              check(kernels, dtype, columns, epilogue);
             }
           }
         }
@@ -117,7 +117,7 @@ void for_each_case(Check check) {
 }
 
 TEST(CpuQuantizedRows, GateAndQuantizationGiveTheBitsOfTheTwoOps) {
-  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Tail& tail) {
+  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Epilogue& epilogue) {
     const std::vector<float> values = rows_with_specials(kRows, 2 * columns, 3);
     const Tensor x = with_row_padding(tensor_of(dtype, {kRows, 2 * columns}, values), columns % 5);
     for (const char* gate : {"silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul"}) {
@@ -127,8 +127,8 @@ TEST(CpuQuantizedRows, GateAndQuantizationGiveTheBitsOfTheTwoOps) {
         const DType between = std::string(intermediate) == "f32" ? DType::f32 : dtype;
         const Tensor wide = tensor_of(between, {kRows, 2 * columns}, values_of(x));
         const Tensor product = kernels.call(gate, {wide}, {}, {Meta::tensor(between, {kRows, columns})})[0];
-        expect_same_results(quantized(kernels, tail, product),
-                            fused(kernels, gate, tail, {x}, {{"intermediate", EnumWord{intermediate}}}));
+        expect_same_results(quantized(kernels, epilogue, product),
+                            fused(kernels, gate, epilogue, {x}, {{"intermediate", EnumWord{intermediate}}}));
       }
     }
   });
@@ -140,7 +140,7 @@ std::optional<Tensor> weight_of(int kind, DType dtype, std::int64_t columns) {
 }
 
 TEST(CpuQuantizedRows, NormAndQuantizationGiveTheBitsOfTheTwoOps) {
-  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Tail& tail) {
+  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Epilogue& epilogue) {
     const Tensor x =
         with_row_padding(tensor_of(dtype, {kRows, columns}, rows_with_specials(kRows, columns, 3)), columns % 5);
     for (int kind : {0, 1, 2}) {
@@ -150,14 +150,14 @@ TEST(CpuQuantizedRows, NormAndQuantizationGiveTheBitsOfTheTwoOps) {
                                   {"variance_size", kind == 0 ? Attribute((columns + 1) / 2) : Attribute()}};
       const Tensor normalized =
           kernels.call("rms_norm", {x, weight}, attributes, {Meta::tensor(dtype, {kRows, columns})})[0];
-      expect_same_results(quantized(kernels, tail, normalized),
-                          fused(kernels, "rms_norm", tail, {x, weight}, attributes));
+      expect_same_results(quantized(kernels, epilogue, normalized),
+                          fused(kernels, "rms_norm", epilogue, {x, weight}, attributes));
     }
   });
 }
 
 TEST(CpuQuantizedRows, SumNormAndQuantizationGiveTheBitsOfTheTwoOpsOverTheResidual) {
-  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Tail& tail) {
+  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Epilogue& epilogue) {
     const Tensor x = tensor_of(dtype, {kRows, columns}, rows_with_specials(kRows, columns, 3));
     const Tensor residual =
         tensor_of(dtype, {kRows, columns}, normal_values(static_cast<std::size_t>(kRows * columns), 2));
@@ -169,8 +169,8 @@ TEST(CpuQuantizedRows, SumNormAndQuantizationGiveTheBitsOfTheTwoOpsOverTheResidu
             {"epsilon", 1e-6}, {"variance_size", Attribute()}, {"intermediate", EnumWord{intermediate}}};
         const auto sums = kernels.call("fused_add_rms_norm", {x, residual, weight}, attributes, {x.meta, x.meta});
         const auto came =
-            fused(kernels, "fused_add_rms_norm", tail, {x, residual, weight}, attributes, {residual.meta});
-        expect_same_results(quantized(kernels, tail, sums[0]), came);
+            fused(kernels, "fused_add_rms_norm", epilogue, {x, residual, weight}, attributes, {residual.meta});
+        expect_same_results(quantized(kernels, epilogue, sums[0]), came);
         expect_same_bits(values_of(sums[1]), values_of(came.back()), "residual");
       }
     }
@@ -187,12 +187,12 @@ TEST(CpuQuantizedRows, RowsOfSpecialValuesGiveTheCodesOfTheMeaning) {
       const Tensor x = tensor_of(dtype, {kRows, kColumns}, rows_with_specials(kRows, kColumns, 4));
       const std::vector<float> values = values_of(x);
       std::vector<std::vector<Tensor>> came;
-      const std::vector<Tail> tails = tails_of(kColumns, kColumns, 1);
-      for (const Tail& tail : tails) came.push_back(quantized(kernels, tail, x));
-      for (std::size_t t = 0; t < tails.size(); ++t) {
-        const bool int8_row = tails[t].op == "dynamic_per_token_scaled_int8_quant";
-        if (!int8_row && tails[t].op != "dynamic_per_token_scaled_fp8_quant") continue;
-        const bool bounded = tails[t].tensor.has_value();
+      const std::vector<Epilogue> epilogues = epilogues_of(kColumns, kColumns, 1);
+      for (const Epilogue& epilogue : epilogues) came.push_back(quantized(kernels, epilogue, x));
+      for (std::size_t t = 0; t < epilogues.size(); ++t) {
+        const bool int8_row = epilogues[t].op == "dynamic_per_token_scaled_int8_quant";
+        if (!int8_row && epilogues[t].op != "dynamic_per_token_scaled_fp8_quant") continue;
+        const bool bounded = epilogues[t].tensor.has_value();
         for (std::int64_t row = 0; row < kRows; ++row) {
           const float* from = values.data() + row * kColumns;
           float magnitude = 0;
@@ -346,15 +346,15 @@ TEST(CpuQuantizedRows, EveryBfloatHasTheActivationOfItsMeaningInAGroup) {
     row[column] = static_cast<std::uint16_t>(code);
     row[kColumns + column] = 0x3f80;  // 1
   }
-  Tail tail{"per_token_group_quant_fp8",
-            fp8_groups(kGroup),
-            {Meta::tensor(DType::f8e4m3, {kAll, kColumns}), Meta::tensor(DType::f32, {kAll, kGroupsOfRow})}};
-  set_all(tail.attributes, {{"eps", 0.0}});
+  Epilogue epilogue{"per_token_group_quant_fp8",
+                    fp8_groups(kGroup),
+                    {Meta::tensor(DType::f8e4m3, {kAll, kColumns}), Meta::tensor(DType::f32, {kAll, kGroupsOfRow})}};
+  set_all(epilogue.attributes, {{"eps", 0.0}});
   for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     const Tensor product = kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kAll, kColumns})})[0];
-    expect_same_results(quantized(kernels, tail, product),
-                        fused(kernels, "silu_and_mul", tail, {x}, {{"intermediate", EnumWord{"input_dtype"}}}));
+    expect_same_results(quantized(kernels, epilogue, product),
+                        fused(kernels, "silu_and_mul", epilogue, {x}, {{"intermediate", EnumWord{"input_dtype"}}}));
   }
 }
 

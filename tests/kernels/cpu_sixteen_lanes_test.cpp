@@ -97,8 +97,8 @@ struct Quantized {
         scales(Tensor::empty(Meta::tensor(DType::f32, {kRows, groups}))) {}
 };
 
-// Every tail, the first three also by another rule.
-std::vector<QuantTask> tails(std::int64_t columns, std::int64_t group, const float* given) {
+// Every epilogue, the first three also by another rule.
+std::vector<QuantTask> epilogues(std::int64_t columns, std::int64_t group, const float* given) {
   std::vector<QuantTask> tasks(columns % kFp4Group == 0 ? 9 : 8);
   for (QuantTask& task : tasks) {
     task.codes_stride = task.columns = columns;
@@ -107,22 +107,22 @@ std::vector<QuantTask> tails(std::int64_t columns, std::int64_t group, const flo
     task.least = 1e-10f;
   }
   tasks[1].toward_zero = true;
-  tasks[2].tail = Tail::int8_rows;
+  tasks[2].rule = QuantRule::int8_rows;
   tasks[2].group = columns;
-  for (int i : {3, 4, 5}) tasks[static_cast<std::size_t>(i)].tail = Tail::fp8_groups;
+  for (int i : {3, 4, 5}) tasks[static_cast<std::size_t>(i)].rule = QuantRule::fp8_groups;
   tasks[4].power_of_two = true;
   tasks[5].group = columns;
   tasks[5].codes_by_reciprocal = tasks[5].scale_by_reciprocal = true;
   tasks[5].bounded = Bounded::magnitude;
   tasks[5].bound = 1.5f;
-  tasks[6].tail = Tail::fp8_given;
+  tasks[6].rule = QuantRule::fp8_given;
   tasks[6].given = given;
   tasks[6].given_step = 1;
-  tasks[7].tail = Tail::fp8_groups;
+  tasks[7].rule = QuantRule::fp8_groups;
   tasks[7].bounded = Bounded::scale;
   tasks[7].bound = 0.003f;
   if (tasks.size() == 9) {
-    tasks[8].tail = Tail::fp4_groups;
+    tasks[8].rule = QuantRule::fp4_groups;
     tasks[8].group = kFp4Group;
     tasks[8].global_scale = 80;
   }
@@ -137,18 +137,18 @@ void expect_same_quantized(const Quantized& wanted, const Quantized& came, const
 
 // Runs function(kernels, task) with both shapes of vectors and compares.
 template <class Function>
-void compare_tails(std::int64_t width, std::int64_t group, const char* what, Function function) {
+void compare_epilogues(std::int64_t width, std::int64_t group, const char* what, Function function) {
   const Tensor given = tensor_of(DType::f32, {width}, normal_values(static_cast<std::size_t>(width), 6));
   const std::int64_t groups = (width + group - 1) / group;
   int number = 0;
-  for (QuantTask task : tails(width, group, given.as<float>())) {
+  for (QuantTask task : epilogues(width, group, given.as<float>())) {
     const auto run = [&](const QuantizedRowKernels& kernels) {
       Quantized result(width, groups);
       std::memset(result.scales.data(), 0, static_cast<std::size_t>(result.scales.storage->bytes()));
       task.codes = result.codes.as<std::int8_t>();
       task.scales = result.scales.as<float>();
       task.scales_stride = groups;
-      if (task.tail == Tail::fp4_groups) {  // scales after the codes of each row
+      if (task.rule == QuantRule::fp4_groups) {  // scales after the codes of each row
         task.scale_codes = result.codes.as<std::uint8_t>() + width / 2;
         task.scales_stride = width;
       }
@@ -156,7 +156,7 @@ void compare_tails(std::int64_t width, std::int64_t group, const char* what, Fun
       return result;
     };
     expect_same_quantized(run(quantized_row_kernels_baseline), run(quantized_row_kernels_emulated),
-                          fmt::format("{}, tail {}", what, number++));
+                          fmt::format("{}, epilogue {}", what, number++));
   }
 }
 
@@ -164,39 +164,39 @@ TEST_P(SixteenLanes, Quantization) {
   const std::int64_t width = 2 * columns;
   for (int element = 0; element < kElements; ++element) {
     const Tensor x = rows(element, 2 * width, 1), residual = rows(element, width, 2);
-    compare_tails(width, columns, "alone", [&](const QuantizedRowKernels& kernels, QuantTask task) {
+    compare_epilogues(width, columns, "alone", [&](const QuantizedRowKernels& kernels, QuantTask task) {
       task.x = x.data();
       task.x_stride = 2 * width;
       kernels.rows[element](task);
     });
     for (int gate = 0; gate < kGates; ++gate)
       for (bool wide : {false, true})
-        compare_tails(width, columns, wide ? "wide gate" : "gate",
-                      [&](const QuantizedRowKernels& kernels, const QuantTask& task) {
-                        (wide ? kernels.gated_wide : kernels.gated)[gate][element](
-                            {.x = x.data(), .x_stride = 2 * width, .rows = kRows, .columns = width}, task);
-                      });
+        compare_epilogues(width, columns, wide ? "wide gate" : "gate",
+                          [&](const QuantizedRowKernels& kernels, const QuantTask& task) {
+                            (wide ? kernels.gated_wide : kernels.gated)[gate][element](
+                                {.x = x.data(), .x_stride = 2 * width, .rows = kRows, .columns = width}, task);
+                          });
     for (int weighting = 0; weighting < kWeightings; ++weighting) {
       const Tensor weight = tensor_of(weighting == 2 ? kTypes[element] : DType::f32, {width},
                                       normal_values(static_cast<std::size_t>(width), 3));
       const Tensor sum = Tensor::empty(residual.meta);
       for (bool fused : {false, true})
-        compare_tails(width, columns, fused ? "fused_add_rms_norm" : "rms_norm",
-                      [&](const QuantizedRowKernels& kernels, const QuantTask& task) {
-                        const NormTask norm{.x = x.data(),
-                                            .residual = residual.data(),
-                                            .weight = weight.data(),
-                                            .residual_output = sum.data(),
-                                            .x_stride = 2 * width,
-                                            .residual_stride = width,
-                                            .residual_output_stride = width,
-                                            .rows = kRows,
-                                            .columns = width,
-                                            .variance_columns = width,
-                                            .epsilon = 1e-5f,
-                                            .normalize_rounded = task.toward_zero};
-                        (fused ? kernels.fused_add_rms_norm : kernels.rms_norm)[element][weighting](norm, task);
-                      });
+        compare_epilogues(width, columns, fused ? "fused_add_rms_norm" : "rms_norm",
+                          [&](const QuantizedRowKernels& kernels, const QuantTask& task) {
+                            const NormTask norm{.x = x.data(),
+                                                .residual = residual.data(),
+                                                .weight = weight.data(),
+                                                .residual_output = sum.data(),
+                                                .x_stride = 2 * width,
+                                                .residual_stride = width,
+                                                .residual_output_stride = width,
+                                                .rows = kRows,
+                                                .columns = width,
+                                                .variance_columns = width,
+                                                .epsilon = 1e-5f,
+                                                .normalize_rounded = task.toward_zero};
+                            (fused ? kernels.fused_add_rms_norm : kernels.rms_norm)[element][weighting](norm, task);
+                          });
     }
   }
 }

@@ -287,7 +287,7 @@ TEST(Registrations, LetAnOpaqueOpRunEverywhere) {
     const auto context = context_with(mine);
     const std::string text = lowered(*context, "%y = opaque(%x)\n%z = add(%y, %x)\nreturn %z");
     EXPECT_NE(text.find(writes ? "opaque@mine.inplace(&%clone" : "opaque@mine(%x)"), std::string::npos) << text;
-    EXPECT_EQ(context->kernels.find("opaque", "mine")->capture, CaptureClass::never);
+    EXPECT_EQ(context->kernels.find("opaque", "mine")->launch_graph, LaunchGraphClass::never);
     EXPECT_FALSE(context->kernels.find("opaque", "mine")->batch_invariant);
   }
 }

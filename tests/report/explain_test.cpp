@@ -64,7 +64,7 @@ TEST_F(ExplainTest, SaysOfMemoryWhatWasMeasuredAndWhatWasNot) {
 TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
   explanation_.replay = {.mode = ReplayMode::full_decode_only,
                          .sizes = {1, 8},
-                         .capture_milliseconds = 0.25,
+                         .launch_graph_milliseconds = 0.25,
                          .runs = 5,
                          .look_ups = 6,
                          .allocations = 7,
@@ -91,7 +91,7 @@ TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
 }
 
 TEST_F(ExplainTest, HasATableOfWhatIsCapturedSizeBySize) {
-  SizeCapture small{.mode = ReplayMode::full, .numbers = {1}, .text = "s0 = 1", .milliseconds = 0.5, .cost = {9, 64}},
+  SizeGraph small{.mode = ReplayMode::full, .numbers = {1}, .text = "s0 = 1", .milliseconds = 0.5, .cost = {9, 64}},
       large = small;
   large.text = "s0 = 16, 16 sequences of 512 pages";
   large.failure = "no memory";

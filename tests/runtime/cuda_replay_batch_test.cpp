@@ -35,9 +35,9 @@ TEST_F(CudaReplayOfABatch, HasAGraphForEachOfItsNumbersAndOneForAllLengths) {
     EXPECT_EQ(places.run(*replay, 4, ReplayMode::full, *batch), wanted(4, *batch));
   EXPECT_EQ(wrong_, 0);
   EXPECT_EQ(replay->stretches(ReplayMode::full).size(), 1u);
-  EXPECT_EQ(device->capturer().counts().captures, 4);
+  EXPECT_EQ(device->graph_builder().counts().captures, 4);
   std::vector<std::string> texts;
-  for (const SizeCapture& size : replay->size_captures()) texts.push_back(size.text);
+  for (const SizeGraph& size : replay->size_graphs()) texts.push_back(size.text);
   EXPECT_EQ(texts, (std::vector<std::string>{"s0 = 4, 1 sequence of 1 page", "s0 = 4, 4 sequences of 1 page",
                                              "s0 = 4, 2 sequences of 1 page", "s0 = 4, 1 sequence of 2 pages"}));
 }
@@ -51,9 +51,9 @@ TEST_F(CudaReplayOfABatch, HasPiecesAroundItThatServeEveryBatch) {
   EXPECT_EQ(places.run(*replay, 2, ReplayMode::piecewise), wanted(2));
   EXPECT_EQ(wrong_, 0);
   EXPECT_EQ(replay->stretches(ReplayMode::piecewise).size(), 3u);
-  EXPECT_EQ(device->capturer().counts().captures, 4);  // 2 stretches at 2 sizes
-  ASSERT_EQ(replay->size_captures().size(), 2u);
-  EXPECT_EQ(replay->size_captures()[0].text, "s0 = 4");
+  EXPECT_EQ(device->graph_builder().counts().captures, 4);  // 2 stretches at 2 sizes
+  ASSERT_EQ(replay->size_graphs().size(), 2u);
+  EXPECT_EQ(replay->size_graphs()[0].text, "s0 = 4");
 }
 
 // Nor does a failure with some numbers prevent others.
@@ -70,9 +70,9 @@ TEST_F(CudaReplayOfABatch, TriesEachOfItsNumbersByItself) {
   expect_device_error([&] { replay->run(ReplayMode::full); }, {"cuLaunchKernel", "(kernel mix)"});
   device->settle();
   EXPECT_EQ(places.run(*replay, 4, ReplayMode::full, decode_), wanted(4, decode_));
-  ASSERT_EQ(replay->size_captures().size(), 2u);
-  EXPECT_NE(replay->size_captures()[0].failure, "");
-  EXPECT_EQ(replay->size_captures()[1].failure, "");
+  ASSERT_EQ(replay->size_graphs().size(), 2u);
+  EXPECT_NE(replay->size_graphs()[0].failure, "");
+  EXPECT_EQ(replay->size_graphs()[1].failure, "");
 }
 
 }  // namespace weft::cuda_replay_batch_test

@@ -21,17 +21,17 @@ TEST_F(CudaReplay, HasAGraphForEachSizeAndOneExecutable) {
   const auto device = open_device();
   Places places(*device, *traced_, plan_);
   std::vector<std::string> said;
-  const auto replay = replay_on(*device, {.on_capture = [&](const std::string& line) { said.push_back(line); }});
+  const auto replay = replay_on(*device, {.on_launch_graph = [&](const std::string& line) { said.push_back(line); }});
   for (const int rows : {1, kMostRows, 5, kMostRows, 1}) EXPECT_EQ(places.run(*replay, rows), wanted(rows));
-  const cuda::GraphCapturer::Counts counts = device->capturer().counts();
+  const cuda::CudaGraphBuilder::Counts counts = device->graph_builder().counts();
   EXPECT_EQ(counts.captures, 3);
   EXPECT_EQ(counts.executables, 1);
   EXPECT_EQ(counts.updates, 4);  // whenever the size changed
   EXPECT_EQ(counts.refusals, 0);
   EXPECT_EQ(counts.launches, 5);
-  ASSERT_EQ(replay->size_captures().size(), 3u);
-  EXPECT_EQ(replay->size_captures()[1].text, "s0 = 8");
-  EXPECT_EQ(replay->size_captures()[1].cost.nodes, static_cast<std::int64_t>(plan_.steps.size()));
+  ASSERT_EQ(replay->size_graphs().size(), 3u);
+  EXPECT_EQ(replay->size_graphs()[1].text, "s0 = 8");
+  EXPECT_EQ(replay->size_graphs()[1].cost.nodes, static_cast<std::int64_t>(plan_.steps.size()));
   ASSERT_EQ(said.size(), 3u);
   EXPECT_EQ(said[0].find(fmt::format("layer: captured {} launches, FULL, s0 = 1, in ", plan_.steps.size())), 0u)
       << said[0];
@@ -45,9 +45,9 @@ TEST_F(CudaReplay, SharesAnExecutableBetweenEqualPlans) {
     EXPECT_EQ(places.run(*first, 4), wanted(4));
     EXPECT_EQ(places.run(*second, 4), wanted(4));
   }
-  EXPECT_EQ(device->capturer().counts().captures, 2);
-  EXPECT_EQ(device->capturer().counts().executables, 1);
-  EXPECT_EQ(device->capturer().counts().updates, 5);
+  EXPECT_EQ(device->graph_builder().counts().captures, 2);
+  EXPECT_EQ(device->graph_builder().counts().executables, 1);
+  EXPECT_EQ(device->graph_builder().counts().updates, 5);
 }
 
 TEST_F(CudaReplay, CapturesAnewWhatMoved) {
@@ -60,9 +60,9 @@ TEST_F(CudaReplay, CapturesAnewWhatMoved) {
     EXPECT_EQ(places.run(*replay, 3), wanted(3));
     EXPECT_EQ(places.run(*replay, 3), wanted(3));
   }
-  EXPECT_EQ(device->capturer().counts().captures, 3);
-  EXPECT_EQ(device->capturer().counts().executables, 1);
-  EXPECT_EQ(replay->size_captures().size(), 1u);
+  EXPECT_EQ(device->graph_builder().counts().captures, 3);
+  EXPECT_EQ(device->graph_builder().counts().executables, 1);
+  EXPECT_EQ(replay->size_graphs().size(), 1u);
 }
 
 // As the output of another Plan is, if several alternate.
@@ -78,7 +78,7 @@ TEST_F(CudaReplay, KeepsTheGraphOfWhatIsBackWhereItLay) {
   replay->run(ReplayMode::none);
   device->synchronize();
   EXPECT_EQ(places.run(*replay, 3), wanted(3));
-  EXPECT_EQ(device->capturer().counts().captures, 1);
+  EXPECT_EQ(device->graph_builder().counts().captures, 1);
 }
 
 TEST_F(CudaReplay, CapturesBeforeItRunsAndNothingElseOnceThatIsForbidden) {
@@ -91,7 +91,7 @@ TEST_F(CudaReplay, CapturesBeforeItRunsAndNothingElseOnceThatIsForbidden) {
     replay->capture_bound(ReplayMode::full);
   }
   EXPECT_EQ(work.counts(FirstTime::capture).before_ready, 2);
-  EXPECT_EQ(device->capturer().counts().launches, 0);
+  EXPECT_EQ(device->graph_builder().counts().launches, 0);
   work.set_ready(true);
   EXPECT_EQ(places.run(*replay, 2), wanted(2));
   const std::string message = message_of<InternalError>([&] { places.run(*replay, 3); });
@@ -134,14 +134,14 @@ TEST_F(CudaReplay, RunsStepByStepWhereThereIsNoMemoryForACapture) {
   const auto device = open_device(settings);
   Places places(*device, *traced_, plan_);
   std::vector<std::string> said;
-  const auto replay = replay_on(*device, {.on_capture = [&](const std::string& line) { said.push_back(line); }});
+  const auto replay = replay_on(*device, {.on_launch_graph = [&](const std::string& line) { said.push_back(line); }});
   for (const int rows : {2, 2, 7}) EXPECT_EQ(places.run(*replay, rows), wanted(rows));
   ASSERT_EQ(said.size(), 2u);  // each size is tried once
   for (const char* words : {"layer: FULL, s0 = 2, runs step by step", "[fake-cuda:0] cuGraphInstantiate",
                             "CUDA_ERROR_OUT_OF_MEMORY", "takes", "bytes free of 4194304"})
     EXPECT_NE(said[0].find(words), std::string::npos) << words << " in: " << said[0];
-  EXPECT_EQ(replay->size_captures()[1].text, "s0 = 7");
-  EXPECT_NE(replay->size_captures()[1].failure, "");
+  EXPECT_EQ(replay->size_graphs()[1].text, "s0 = 7");
+  EXPECT_NE(replay->size_graphs()[1].failure, "");
 }
 
 std::size_t free_bytes(cuda::StreamDevice& device) {
@@ -159,7 +159,7 @@ TEST_F(CudaReplay, GivesBackItsExecutablesWithTheLastThatSharesThem) {
   const std::size_t without_graphs = free_bytes(*device);
   EXPECT_EQ(places.run(*first, 4), wanted(4));
   EXPECT_EQ(places.run(*second, 4), wanted(4));
-  EXPECT_EQ(device->capturer().counts().executables, 1);
+  EXPECT_EQ(device->graph_builder().counts().executables, 1);
   const std::size_t arena = (before - without_graphs) / 2, executable = without_graphs - free_bytes(*device);
   EXPECT_EQ(executable, 1024 * plan_.steps.size());
   first.reset();
@@ -169,7 +169,7 @@ TEST_F(CudaReplay, GivesBackItsExecutablesWithTheLastThatSharesThem) {
   EXPECT_EQ(free_bytes(*device), before);
   const auto third = replay_on(*device);
   EXPECT_EQ(places.run(*third, 4), wanted(4));
-  EXPECT_EQ(device->capturer().counts().executables, 2);
+  EXPECT_EQ(device->graph_builder().counts().executables, 2);
 }
 
 TEST_F(CudaReplay, GivesBackWhatACaptureThatFailsHadTaken) {
@@ -184,9 +184,9 @@ TEST_F(CudaReplay, GivesBackWhatACaptureThatFailsHadTaken) {
     const std::size_t before = free_bytes(*device);
     places.bind(*replay, 4);
     replay->capture_bound(ReplayMode::piecewise);
-    if (replay->size_captures().at(0).failure.empty()) break;
+    if (replay->size_graphs().at(0).failure.empty()) break;
     EXPECT_EQ(free_bytes(*device), before) << node_bytes;
-    tried += device->capturer().counts().executables > 0 ? 1 : 0;
+    tried += device->graph_builder().counts().executables > 0 ? 1 : 0;
     EXPECT_EQ(places.run(*replay, 4, ReplayMode::piecewise), wanted(4));
   }
   EXPECT_GT(tried, 0) << "some had an executable of the first piece";
@@ -203,7 +203,7 @@ TEST_F(CudaReplay, TakesNothingForItsFirstLaunchOnceItIsCaptured) {
   replay->capture_bound(ReplayMode::full);
   const std::size_t captured = free_bytes(*device);
   EXPECT_EQ(before - captured, 2048 * plan_.steps.size());
-  EXPECT_EQ(replay->size_captures().at(0).cost.device_bytes, static_cast<std::int64_t>(before - captured));
+  EXPECT_EQ(replay->size_graphs().at(0).cost.device_bytes, static_cast<std::int64_t>(before - captured));
   EXPECT_EQ(places.run(*replay, 4), wanted(4));
   EXPECT_EQ(free_bytes(*device), captured);
 }
@@ -220,8 +220,8 @@ TEST_F(CudaReplay, NamesAKernelThatFailsToLaunchAndGoesOn) {
   places.bind(*replay, 5);
   expect_device_error([&] { replay->run(ReplayMode::full); }, {"cuLaunchKernel", "(kernel mix)"});
   device->settle();
-  ASSERT_EQ(replay->size_captures().size(), 2u);  // it was not the capture's fault
-  EXPECT_NE(replay->size_captures()[1].failure.find("(kernel mix)"), std::string::npos);
+  ASSERT_EQ(replay->size_graphs().size(), 2u);  // it was not the capture's fault
+  EXPECT_NE(replay->size_graphs()[1].failure.find("(kernel mix)"), std::string::npos);
   EXPECT_EQ(places.run(*replay, 4), wanted(4));
   EXPECT_EQ(places.run(*replay, 6), wanted(6));
 }
@@ -239,7 +239,7 @@ TEST_F(CudaReplay, SaysWhichKernelBrokeTheDeviceAndAnotherDeviceGoesOn) {
   EXPECT_TRUE(device->is_broken());
   places.bind(*replay, 3);
   expect_device_error([&] { replay->run(ReplayMode::full); }, {"kernel fail"});
-  EXPECT_EQ(replay->size_captures().size(), 1u);
+  EXPECT_EQ(replay->size_graphs().size(), 1u);
 
   plan_.steps[step_of("linear")].kernel = before;
   Places elsewhere(*other, *traced_, plan_);

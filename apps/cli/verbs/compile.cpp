@@ -67,7 +67,7 @@ int compile_model(const CompileArguments& arguments, VerbCall& call) {
   USER_CHECK(!arguments.model.name.empty(), "[model] must be given: weft compile MODEL -o FILE");
   USER_CHECK(!arguments.output.empty(), "[-o] must be given: the file to write, model.weft");
   const auto context = arguments.target.open_context(call);
-  ModelCompiler model(context, arguments.model.open(call), make_model_registry());
+  ModelCompilation model(context, arguments.model.open(call), make_model_registry());
   if (eager_option(context->options).empty()) model.compile();
   const ArtifactManifest manifest = write_artifact(
       {.path = arguments.output, .model = arguments.model.name, .with_weights = arguments.with_weights}, model);

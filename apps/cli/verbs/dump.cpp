@@ -100,7 +100,7 @@ std::vector<std::shared_ptr<Graph>> source_graphs(const DumpArguments& arguments
     return graphs;
   }
   USER_CHECK(known, "[--graph] must be forward or head, but is {}", quote(arguments.graph));
-  const ModelCompiler model(context, arguments.source.open(call), make_model_registry());
+  const ModelCompilation model(context, arguments.source.open(call), make_model_registry());
   if (arguments.graph != "head") graphs.push_back(model.forward().traced->clone());
   if (arguments.graph != "forward") graphs.push_back(model.head().traced->clone());
   return graphs;

@@ -73,7 +73,7 @@ int plan(const PlanArguments& arguments, VerbCall& call) {
   const std::string path = arguments.model.path(call);
   // A folder that has only its config is described by that.
   if (!Checkpoint::has_weights(path)) call.options.load_format = "dummy";
-  ModelCompiler model(context, arguments.model.open(call), make_model_registry());
+  ModelCompilation model(context, arguments.model.open(call), make_model_registry());
   for (const std::string& note : model.notes()) call.err << "weft: " << note << "\n";
   if (eager_option(context->options).empty()) model.compile();
   PlanReport report{.version = kVersion,

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "builtin/models.h"
-#include "engine/model_compiler.h"
+#include "engine/model_compilation.h"
 
 namespace weft {
 namespace {
@@ -138,7 +138,7 @@ int tune_model(const TuneArguments& arguments, VerbCall& call) {
   std::error_code ignored;  // reading or writing it says what is wrong
   const bool is_there = std::filesystem::exists(path, ignored);
   if (is_there) database = read_tuning(path, database.fingerprint);
-  ModelCompiler model(context, arguments.model.open(call), make_model_registry());
+  ModelCompilation model(context, arguments.model.open(call), make_model_registry());
   model.compile();
   if (!is_there) {
     // Whether it can be written is known before minutes are spent.

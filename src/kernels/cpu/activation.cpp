@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "kernels/cpu/lib/quant_tail.h"
+#include "kernels/cpu/lib/quantizing_epilogue.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
 #include "kernels/registry.h"
 
@@ -31,24 +31,24 @@ void run(const RowWiseKernels& kernels, const KernelCall& call) {
 // Whether values are rounded to the dtype of x before they are quantized.
 bool rounds(const KernelCall& call) { return call.attributes.at("intermediate").word() == "input_dtype"; }
 
-Kernel quantized_gate_kernel(Gate gate, const char* op, const QuantTail& tail) {
-  const auto supports_quantized = [tail](const KernelRequest& request) {
+Kernel quantized_gate_kernel(Gate gate, const char* op, const QuantizingEpilogue& epilogue) {
+  const auto supports_quantized = [epilogue](const KernelRequest& request) {
     if (Verdict verdict = supports(request); !verdict) return verdict;
-    return supports_waiting(tail, request, 1);
+    return supports_waiting(epilogue, request, 1);
   };
-  const auto run = [gate, tail](const QuantizedRowKernels& kernels, const KernelCall& call) {
+  const auto run = [gate, epilogue](const QuantizedRowKernels& kernels, const KernelCall& call) {
     const TensorView& x = call.operands[0];
     const std::int64_t columns = x.size[x.rank - 1] / 2;
-    const QuantTask quant = tail.task(call, 1, columns);
+    const QuantTask quant = epilogue.task(call, 1, columns);
     const auto& gates = rounds(call) ? kernels.gated : kernels.gated_wide;
     const auto function = gates[static_cast<std::size_t>(gate)][static_cast<std::size_t>(element_of(x.dtype))];
-    const RowSpace rows({&call.results[0], &tail.scales(call), &x});
+    const RowSpace rows({&call.results[0], &epilogue.scales(call), &x});
     rows.run(call.threads, columns * (1 + 2 * dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
       function({.x = run.data[2], .x_stride = run.stride[2], .rows = run.count, .columns = columns},
                with_results(quant, run));
     });
   };
-  return quantized_rows_kernel(op, tail, supports_quantized, run);
+  return quantized_rows_kernel(op, epilogue, supports_quantized, run);
 }
 
 template <Gate gate>
@@ -69,9 +69,9 @@ KERNELS(cpu, activation) {
   registry.add(gated_kernel<Gate::silu>("silu_and_mul"));
   registry.add(gated_kernel<Gate::gelu>("gelu_and_mul"));
   registry.add(gated_kernel<Gate::gelu_tanh>("gelu_tanh_and_mul"));
-  for (const QuantTail& tail : quant_tails()) {
-    registry.add(quantized_gate_kernel(Gate::silu, "silu_and_mul", tail));
-    registry.add(quantized_gate_kernel(Gate::gelu, "gelu_and_mul", tail));
-    registry.add(quantized_gate_kernel(Gate::gelu_tanh, "gelu_tanh_and_mul", tail));
+  for (const QuantizingEpilogue& epilogue : quantizing_epilogues()) {
+    registry.add(quantized_gate_kernel(Gate::silu, "silu_and_mul", epilogue));
+    registry.add(quantized_gate_kernel(Gate::gelu, "gelu_and_mul", epilogue));
+    registry.add(quantized_gate_kernel(Gate::gelu_tanh, "gelu_tanh_and_mul", epilogue));
   }
 }

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/lib/attention_variant.h"
-#include "kernels/cpu/lib/quant_tail.h"
+#include "kernels/cpu/lib/quantizing_epilogue.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
 #include "kernels/cpu/lib/rows.h"
 #include "kernels/registry.h"
@@ -27,7 +27,7 @@
 namespace weft::cpu {
 namespace {
 
-enum Operand : std::size_t { kQuery, kKv, kBatch, kOfTail };
+enum Operand : std::size_t { kQuery, kKv, kBatch, kOfEpilogue };
 
 // Rows (query head and token) of one block: several tiles, few enough to share a short prompt among the threads.
 constexpr std::int64_t kBlockRows = 8 * kAttentionRows;
@@ -76,11 +76,11 @@ std::int64_t partial_bytes(int threads) { return threads == 1 ? 0 : threads * kP
 // Quantizes results instead of storing them.
 class QuantizedHeads {
  public:
-  QuantizedHeads(const QuantizedRowKernels& kernels, const QuantTail& tail, const KernelCall& call)
-      : codes_(call.results[0]), scales_(tail.scales(call)) {
+  QuantizedHeads(const QuantizedRowKernels& kernels, const QuantizingEpilogue& epilogue, const KernelCall& call)
+      : codes_(call.results[0]), scales_(epilogue.scales(call)) {
     const TensorView& query = call.operands[kQuery];
     quantize_ = kernels.rows[static_cast<std::size_t>(element_of(query.dtype))];
-    task_ = tail.task(call, kOfTail, query.size[1] * query.size[2]);
+    task_ = epilogue.task(call, kOfEpilogue, query.size[1] * query.size[2]);
     task_.rows = 1;
   }
 
@@ -92,7 +92,7 @@ class QuantizedHeads {
     task.x = values;
     task.first_row = token;
     task.codes = reinterpret_cast<std::int8_t*>(codes_.data + bytes_of(codes_.dtype, token * codes_.stride[0] + first));
-    if (task.tail == Tail::fp4_groups) {
+    if (task.rule == QuantRule::fp4_groups) {
       task.first_group = first / kFp4Group;
       if (task.scale_tiles == 0)
         task.scale_codes = scales_.as<std::uint8_t>() + token * scales_.stride[0] + task.first_group;
@@ -302,28 +302,28 @@ void prepare(Kernel& kernel, const DeviceDescription& device) {
 }
 
 // The quantizations whose groups are within a head.
-constexpr std::string_view kTailsOfHeads[] = {"static_scaled_fp8_quant", "scaled_fp4_quant"};
+constexpr std::string_view kEpiloguesOfHeads[] = {"static_scaled_fp8_quant", "scaled_fp4_quant"};
 
-Kernel quantized_attention_kernel(const QuantTail& tail) {
-  const auto supports_quantized = [tail](const KernelRequest& request) {
+Kernel quantized_attention_kernel(const QuantizingEpilogue& epilogue) {
+  const auto supports_quantized = [epilogue](const KernelRequest& request) {
     if (Verdict verdict = supports(request); !verdict) return verdict;
-    const Meta& scale = *request.operands[kOfTail];
+    const Meta& scale = *request.operands[kOfEpilogue];
     if (element_count(scale.shape) != Dim(1)) return Verdict::no("there is more than one scale");
-    if (tail.group > 0 && request.operands[kKv]->kv.head_dim % tail.group != 0)
+    if (epilogue.group > 0 && request.operands[kKv]->kv.head_dim % epilogue.group != 0)
       return Verdict::no(
-          fmt::format("groups of {} do not divide heads of {}", tail.group, request.operands[kKv]->kv.head_dim));
-    return tail.supports(request, kOfTail);
+          fmt::format("groups of {} do not divide heads of {}", epilogue.group, request.operands[kKv]->kv.head_dim));
+    return epilogue.supports(request, kOfEpilogue);
   };
-  const auto prepare_quantized = [tail](Kernel& kernel, const DeviceDescription& device) {
+  const auto prepare_quantized = [epilogue](Kernel& kernel, const DeviceDescription& device) {
     const QuantizedRowKernels* rows =
         table_for(device, quantized_row_kernels_baseline, quantized_row_kernels_avx2, quantized_row_kernels_avx512);
     kernel.scratch_bytes = scratch_of(device.threads, true);
-    kernel.run = [&kernels = attention_kernels_for(device.features), rows, tail](const KernelCall& call) {
-      const QuantizedHeads quantized(*rows, tail, call);
+    kernel.run = [&kernels = attention_kernels_for(device.features), rows, epilogue](const KernelCall& call) {
+      const QuantizedHeads quantized(*rows, epilogue, call);
       Attention(kernels, call, &quantized).run(call.threads);
     };
   };
-  return {.op = fmt::format("attention_{}", tail.op),
+  return {.op = fmt::format("attention_{}", epilogue.op),
           .provider = "cpu",
           .supports = supports_quantized,
           .prepare = prepare_quantized,
@@ -341,7 +341,8 @@ KERNELS(cpu, attention) {
        .supports = supports,
        .prepare = prepare,
        .note = "sequences, KV heads, blocks of rows and segments of tokens in parallel; baseline, AVX2, AVX-512"});
-  for (const QuantTail& tail : quant_tails())
-    if (std::find(std::begin(kTailsOfHeads), std::end(kTailsOfHeads), tail.op) != std::end(kTailsOfHeads))
-      registry.add(quantized_attention_kernel(tail));
+  for (const QuantizingEpilogue& epilogue : quantizing_epilogues())
+    if (std::find(std::begin(kEpiloguesOfHeads), std::end(kEpiloguesOfHeads), epilogue.op) !=
+        std::end(kEpiloguesOfHeads))
+      registry.add(quantized_attention_kernel(epilogue));
 }

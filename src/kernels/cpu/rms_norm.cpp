@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "kernels/cpu/lib/quant_tail.h"
+#include "kernels/cpu/lib/quantizing_epilogue.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
 #include "kernels/registry.h"
 
@@ -47,18 +47,18 @@ void run_rms_norm(const RowWiseKernels& kernels, const KernelCall& call) {
       });
 }
 
-Kernel quantized_rms_norm_kernel(const QuantTail& tail) {
-  const auto supports = [tail](const KernelRequest& request) {
+Kernel quantized_rms_norm_kernel(const QuantizingEpilogue& epilogue) {
+  const auto supports = [epilogue](const KernelRequest& request) {
     if (Verdict verdict = supports_rms_norm(request); !verdict) return verdict;
-    return supports_waiting(tail, request, 2);
+    return supports_waiting(epilogue, request, 2);
   };
-  const auto run = [tail](const QuantizedRowKernels& kernels, const KernelCall& call) {
+  const auto run = [epilogue](const QuantizedRowKernels& kernels, const KernelCall& call) {
     const TensorView& x = call.operands[0];
     const NormTask shared = norm_task(call, call.operands[1]);
-    const QuantTask quant = tail.task(call, 2, shared.columns);
+    const QuantTask quant = epilogue.task(call, 2, shared.columns);
     const auto element = static_cast<std::size_t>(element_of(x.dtype));
     const auto function = kernels.rms_norm[element][weighting_of(call.operands[1], x.dtype)];
-    const RowSpace rows({&call.results[0], &tail.scales(call), &x});
+    const RowSpace rows({&call.results[0], &epilogue.scales(call), &x});
     rows.run(call.threads, shared.columns * (1 + dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
       NormTask task = shared;
       task.x = run.data[2];
@@ -67,7 +67,7 @@ Kernel quantized_rms_norm_kernel(const QuantTail& tail) {
       function(task, with_results(quant, run));
     });
   };
-  return quantized_rows_kernel("rms_norm", tail, supports, run);
+  return quantized_rows_kernel("rms_norm", epilogue, supports, run);
 }
 
 Verdict supports_fused_add_rms_norm(const KernelRequest& request) {
@@ -102,19 +102,20 @@ void run_fused_add_rms_norm(const RowWiseKernels& kernels, const KernelCall& cal
   });
 }
 
-Kernel quantized_fused_add_rms_norm_kernel(const QuantTail& tail) {
-  const auto supports = [tail](const KernelRequest& request) {
+Kernel quantized_fused_add_rms_norm_kernel(const QuantizingEpilogue& epilogue) {
+  const auto supports = [epilogue](const KernelRequest& request) {
     if (Verdict verdict = supports_fused_add_rms_norm(request); !verdict) return verdict;
-    return supports_waiting(tail, request, 3);
+    return supports_waiting(epilogue, request, 3);
   };
-  const auto run = [tail](const QuantizedRowKernels& kernels, const KernelCall& call) {
+  const auto run = [epilogue](const QuantizedRowKernels& kernels, const KernelCall& call) {
     const TensorView& x = call.operands[0];
     NormTask shared = norm_task(call, call.operands[2]);
     shared.normalize_rounded = call.attributes.at("intermediate").word() == "input_dtype";
-    const QuantTask quant = tail.task(call, 3, shared.columns);
+    const QuantTask quant = epilogue.task(call, 3, shared.columns);
     const auto element = static_cast<std::size_t>(element_of(x.dtype));
     const auto function = kernels.fused_add_rms_norm[element][weighting_of(call.operands[2], x.dtype)];
-    const RowSpace rows({&call.results[0], &tail.scales(call), &call.results[tail.results()], &x, &call.operands[1]});
+    const RowSpace rows(
+        {&call.results[0], &epilogue.scales(call), &call.results[epilogue.results()], &x, &call.operands[1]});
     rows.run(call.threads, shared.columns * (1 + 3 * dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
       NormTask task = shared;
       task.residual_output = run.data[2];
@@ -127,7 +128,7 @@ Kernel quantized_fused_add_rms_norm_kernel(const QuantTail& tail) {
       function(task, with_results(quant, run));
     });
   };
-  Kernel kernel = quantized_rows_kernel("fused_add_rms_norm", tail, supports, run);
+  Kernel kernel = quantized_rows_kernel("fused_add_rms_norm", epilogue, supports, run);
   kernel.writes = {1};
   return kernel;
 }
@@ -149,8 +150,8 @@ KERNELS(cpu, rms_norm) {
                 .prepare = weft::cpu::prepare_row_wise<weft::cpu::run_fused_add_rms_norm>,
                 .writes = {0, 1},
                 .note = weft::cpu::kRowWiseNote});
-  for (const weft::cpu::QuantTail& tail : weft::cpu::quant_tails()) {
-    registry.add(weft::cpu::quantized_rms_norm_kernel(tail));
-    registry.add(weft::cpu::quantized_fused_add_rms_norm_kernel(tail));
+  for (const weft::cpu::QuantizingEpilogue& epilogue : weft::cpu::quantizing_epilogues()) {
+    registry.add(weft::cpu::quantized_rms_norm_kernel(epilogue));
+    registry.add(weft::cpu::quantized_fused_add_rms_norm_kernel(epilogue));
   }
 }

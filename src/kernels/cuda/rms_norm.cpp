@@ -13,31 +13,38 @@
 namespace weft::cuda {
 namespace {
 
-enum class NormTail : std::uint8_t { plain, static_fp8, token_fp8, token_int8, group_fp8, group_int8 };
+enum class NormEpilogue : std::uint8_t { plain, static_fp8, token_fp8, token_int8, group_fp8, group_int8 };
 
-struct TailRow {
-  NormTail tail;
+struct EpilogueRow {
+  NormEpilogue kind;
   const char* op;      // suffix of the op's name
   const char* kernel;  // suffix of the kernel's name
 };
-constexpr std::array kTails = {TailRow{NormTail::plain, "", "plain"},
-                               TailRow{NormTail::static_fp8, "_static_scaled_fp8_quant", "static_f8e4m3"},
-                               TailRow{NormTail::token_fp8, "_dynamic_per_token_scaled_fp8_quant", "token_f8e4m3"},
-                               TailRow{NormTail::token_int8, "_dynamic_per_token_scaled_int8_quant", "token_i8"},
-                               TailRow{NormTail::group_fp8, "_per_token_group_quant_fp8", "group_f8e4m3"},
-                               TailRow{NormTail::group_int8, "_per_token_group_quant_int8", "group_i8"}};
+constexpr std::array kEpilogues = {
+    EpilogueRow{NormEpilogue::plain, "", "plain"},
+    EpilogueRow{NormEpilogue::static_fp8, "_static_scaled_fp8_quant", "static_f8e4m3"},
+    EpilogueRow{NormEpilogue::token_fp8, "_dynamic_per_token_scaled_fp8_quant", "token_f8e4m3"},
+    EpilogueRow{NormEpilogue::token_int8, "_dynamic_per_token_scaled_int8_quant", "token_i8"},
+    EpilogueRow{NormEpilogue::group_fp8, "_per_token_group_quant_fp8", "group_f8e4m3"},
+    EpilogueRow{NormEpilogue::group_int8, "_per_token_group_quant_int8", "group_i8"}};
 
 // One op: the indices of its operands and results.
 struct Norm {
   bool adds;
-  TailRow tail;
+  EpilogueRow epilogue;
 
   std::string front() const { return adds ? "fused_add_rms_norm" : "rms_norm"; }
   std::size_t weight() const { return adds ? 2 : 1; }
-  std::size_t tail_tensor() const { return weight() + 1; }
-  bool gives_scales() const { return tail.tail != NormTail::plain && tail.tail != NormTail::static_fp8; }
-  bool is_of_token() const { return tail.tail == NormTail::token_fp8 || tail.tail == NormTail::token_int8; }
-  bool has_groups() const { return tail.tail == NormTail::group_fp8 || tail.tail == NormTail::group_int8; }
+  std::size_t epilogue_tensor() const { return weight() + 1; }
+  bool gives_scales() const {
+    return epilogue.kind != NormEpilogue::plain && epilogue.kind != NormEpilogue::static_fp8;
+  }
+  bool is_of_token() const {
+    return epilogue.kind == NormEpilogue::token_fp8 || epilogue.kind == NormEpilogue::token_int8;
+  }
+  bool has_groups() const {
+    return epilogue.kind == NormEpilogue::group_fp8 || epilogue.kind == NormEpilogue::group_int8;
+  }
 };
 
 Verdict supports_weight(const std::optional<Meta>& weight, DType x) {
@@ -46,11 +53,12 @@ Verdict supports_weight(const std::optional<Meta>& weight, DType x) {
   return Verdict::no(fmt::format("weight is {}; contiguous f32 or {} is supported", weight->text(), dtype_text(x)));
 }
 
-Verdict supports_tail(const Norm& norm, const KernelRequest& request) {
+Verdict supports_epilogue(const Norm& norm, const KernelRequest& request) {
   if (norm.has_groups()) return supports_groups(request, 1);
-  if (norm.tail.tail == NormTail::plain) return Verdict::yes();
+  if (norm.epilogue.kind == NormEpilogue::plain) return Verdict::yes();
   if (Verdict verdict = supports_codes(request); !verdict) return verdict;
-  if (norm.tail.tail == NormTail::static_fp8 && element_count(request.operands[norm.tail_tensor()]->shape) != Dim(1))
+  if (norm.epilogue.kind == NormEpilogue::static_fp8 &&
+      element_count(request.operands[norm.epilogue_tensor()]->shape) != Dim(1))
     return Verdict::no("there are several scales; one is supported");
   return Verdict::yes();
 }
@@ -62,17 +70,18 @@ Verdict supports(const Norm& norm, const KernelRequest& request) {
     if (Verdict verdict = float_matrix(request.operands[1], "x_residual"); !verdict) return verdict;
   if (Verdict verdict = whole_loads(*x); !verdict) return verdict;
   if (Verdict verdict = supports_weight(request.operands[norm.weight()], x->dtype); !verdict) return verdict;
-  return supports_tail(norm, request);
+  return supports_epilogue(norm, request);
 }
 
-void set_tail(const Norm& norm, const KernelCall& call, RmsNormArguments& arguments) {
+void set_epilogue(const Norm& norm, const KernelCall& call, RmsNormArguments& arguments) {
   if (norm.gives_scales()) arguments.places = scale_places(call.results[1]);
   if (norm.has_groups()) {
     arguments.group = static_cast<std::uint32_t>(call.attributes.at("group_size").integer());
-    arguments.rule = group_rule(call, norm.tail_tensor());
+    arguments.rule = group_rule(call, norm.epilogue_tensor());
   }
-  if (norm.tail.tail == NormTail::static_fp8) arguments.given_scale = call.operands[norm.tail_tensor()].as<float>();
-  if (norm.is_of_token()) arguments.rule = token_rule(call, norm.tail_tensor());
+  if (norm.epilogue.kind == NormEpilogue::static_fp8)
+    arguments.given_scale = call.operands[norm.epilogue_tensor()].as<float>();
+  if (norm.is_of_token()) arguments.rule = token_rule(call, norm.epilogue_tensor());
 }
 
 // Checks the alignment of vector loads and stores: 16 bytes, and the codes of 16 bytes of x.
@@ -86,12 +95,13 @@ void check_vectors(const std::string& kernel, const Norm& norm, const KernelCall
     check_aligned(kernel.c_str(), "the sum of x and x_residual", call.results.back().data, 16);
   }
   if (weight.present()) check_aligned(kernel.c_str(), "weight", weight.data, 16);
-  check_aligned(kernel.c_str(), "the result", call.results[0].data, norm.tail.tail == NormTail::plain ? 16 : of_load);
+  check_aligned(kernel.c_str(), "the result", call.results[0].data,
+                norm.epilogue.kind == NormEpilogue::plain ? 16 : of_load);
 }
 
 void run(const Norm& norm, Mathematics mathematics, const KernelCall& call) {
   const TensorView& x = call.operands[0];
-  const std::string kernel = fmt::format("{}_{}_{}{}_{}", norm.front(), dtype_text(x.dtype), norm.tail.kernel,
+  const std::string kernel = fmt::format("{}_{}_{}{}_{}", norm.front(), dtype_text(x.dtype), norm.epilogue.kernel,
                                          truncates(call.attributes) ? "_truncated" : "", ending_of(mathematics));
   check_sides(kernel, x);
   check_vectors(kernel, norm, call);
@@ -109,7 +119,7 @@ void run(const Norm& norm, Mathematics mathematics, const KernelCall& call) {
       .variance_columns = static_cast<std::uint32_t>(variance_size.is_none() ? columns : variance_size.integer()),
       .weight_is_wide = weight.present() && weight.dtype == DType::f32,
       .normalizes_rounded = norm.adds && call.attributes.at("intermediate").word() == "input_dtype"};
-  set_tail(norm, call, arguments);
+  set_epilogue(norm, call, arguments);
   run_call(kernel, plan_rows(x.size[0]), arguments, call);
 }
 
@@ -117,9 +127,9 @@ void run(const Norm& norm, Mathematics mathematics, const KernelCall& call) {
 
 void add_rms_norm(KernelRegistry& registry, Mathematics mathematics) {
   for (const bool adds : {false, true})
-    for (const TailRow& tail : kTails) {
-      const Norm norm{adds, tail};
-      registry.add({.op = norm.front() + tail.op,
+    for (const EpilogueRow& epilogue : kEpilogues) {
+      const Norm norm{adds, epilogue};
+      registry.add({.op = norm.front() + epilogue.op,
                     .provider = provider_of(mathematics),
                     .supported = supported,
                     .supports = [norm](const KernelRequest& request) { return supports(norm, request); },

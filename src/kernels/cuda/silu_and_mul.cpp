@@ -15,9 +15,9 @@
 namespace weft::cuda {
 namespace {
 
-enum class SiluTail : std::uint8_t { plain, static_fp8, fp4 };
+enum class SiluEpilogue : std::uint8_t { plain, static_fp8, fp4 };
 
-Verdict supports(SiluTail tail, const KernelRequest& request) {
+Verdict supports(SiluEpilogue epilogue, const KernelRequest& request) {
   const std::optional<Meta>& x = request.operands[0];
   if (Verdict verdict = float_matrix(x, "x"); !verdict) return verdict;
   const std::int64_t of_load = elements_of_load(x->dtype);
@@ -25,7 +25,7 @@ Verdict supports(SiluTail tail, const KernelRequest& request) {
   if (!columns.is_number() || columns.number() / 2 % of_load != 0)
     return Verdict::no(
         fmt::format("halves of rows of {} columns; multiples of {} are supported", columns.text(), of_load));
-  if (tail != SiluTail::static_fp8) return Verdict::yes();
+  if (epilogue != SiluEpilogue::static_fp8) return Verdict::yes();
   if (request.attributes.at("dtype").dtype() != DType::f8e4m3)
     return Verdict::no(
         fmt::format("codes are {}; f8e4m3 is supported", dtype_text(request.attributes.at("dtype").dtype())));
@@ -34,24 +34,26 @@ Verdict supports(SiluTail tail, const KernelRequest& request) {
   return Verdict::yes();
 }
 
-std::string kernel_name(SiluTail tail, Mathematics mathematics, DType x, const Attributes& attributes) {
-  if (tail == SiluTail::plain) return fmt::format("silu_and_mul_{}_plain_{}", dtype_text(x), ending_of(mathematics));
+std::string kernel_name(SiluEpilogue epilogue, Mathematics mathematics, DType x, const Attributes& attributes) {
+  if (epilogue == SiluEpilogue::plain)
+    return fmt::format("silu_and_mul_{}_plain_{}", dtype_text(x), ending_of(mathematics));
   const bool rounds = attributes.at("intermediate").word() == "input_dtype";
-  return fmt::format("silu_and_mul_{}_{}_{}_{}", dtype_text(x), tail == SiluTail::fp4 ? "f4e2m1" : "static_f8e4m3",
-                     rounds ? "rounded" : "wide", ending_of(mathematics));
+  return fmt::format("silu_and_mul_{}_{}_{}_{}", dtype_text(x),
+                     epilogue == SiluEpilogue::fp4 ? "f4e2m1" : "static_f8e4m3", rounds ? "rounded" : "wide",
+                     ending_of(mathematics));
 }
 
-void run(SiluTail tail, Mathematics mathematics, const KernelCall& call) {
+void run(SiluEpilogue epilogue, Mathematics mathematics, const KernelCall& call) {
   const TensorView& x = call.operands[0];
-  const std::string kernel = kernel_name(tail, mathematics, x.dtype, call.attributes);
+  const std::string kernel = kernel_name(epilogue, mathematics, x.dtype, call.attributes);
   check_sides(kernel, x);
   SiluAndMulArguments arguments{.x = x.data,
                                 .output = call.results[0].data,
                                 .rows = static_cast<std::uint32_t>(x.size[0]),
                                 .columns = static_cast<std::uint32_t>(x.size[1] / 2)};
-  if (tail != SiluTail::plain) arguments.scale = call.operands[1].as<float>();
-  if (tail == SiluTail::fp4) arguments.group_scales = call.results[1].as<std::uint8_t>();
-  const bool has_tiles = tail == SiluTail::fp4 && call.attributes.at("swizzled_scales").boolean();
+  if (epilogue != SiluEpilogue::plain) arguments.scale = call.operands[1].as<float>();
+  if (epilogue == SiluEpilogue::fp4) arguments.group_scales = call.results[1].as<std::uint8_t>();
+  const bool has_tiles = epilogue == SiluEpilogue::fp4 && call.attributes.at("swizzled_scales").boolean();
   const LaunchShape shape = plan_silu_and_mul(kernel, x.dtype, has_tiles, arguments);
   check_aligned(kernel.c_str(), "x", x.data, 16);
   check_aligned(kernel.c_str(), "the result", arguments.output, 16);
@@ -59,24 +61,24 @@ void run(SiluTail tail, Mathematics mathematics, const KernelCall& call) {
 }
 
 struct SiluOp {
-  SiluTail tail;
+  SiluEpilogue epilogue;
   const char* op;
 };
-constexpr std::array kOps = {SiluOp{SiluTail::plain, "silu_and_mul"},
-                             SiluOp{SiluTail::static_fp8, "silu_and_mul_static_scaled_fp8_quant"},
-                             SiluOp{SiluTail::fp4, "silu_and_mul_scaled_fp4_quant"}};
+constexpr std::array kOps = {SiluOp{SiluEpilogue::plain, "silu_and_mul"},
+                             SiluOp{SiluEpilogue::static_fp8, "silu_and_mul_static_scaled_fp8_quant"},
+                             SiluOp{SiluEpilogue::fp4, "silu_and_mul_scaled_fp4_quant"}};
 
 }  // namespace
 
 void add_silu_and_mul(KernelRegistry& registry, Mathematics mathematics) {
   for (const SiluOp& row : kOps) {
-    const SiluTail tail = row.tail;
+    const SiluEpilogue epilogue = row.epilogue;
     registry.add({.op = row.op,
                   .provider = provider_of(mathematics),
                   .supported = supported,
-                  .supports = [tail](const KernelRequest& request) { return supports(tail, request); },
+                  .supports = [epilogue](const KernelRequest& request) { return supports(epilogue, request); },
                   .vector_bytes = 16,
-                  .run = [=](const KernelCall& call) { run(tail, mathematics, call); },
+                  .run = [=](const KernelCall& call) { run(epilogue, mathematics, call); },
                   .note = "16 bytes of gates and 16 of the other half a thread"});
   }
 }

@@ -17,7 +17,7 @@ using Memories = RankGroup::Memories;
 using Bytes = std::span<const std::byte>;
 
 // The rank that runs the call. Without a group the process is the only rank and waits for no other.
-struct Place {
+struct LocalRank {
   RankGroup* group = nullptr;
   int rank = 0;
   std::int64_t size = 1;
@@ -28,7 +28,7 @@ struct Place {
   }
 };
 
-Place place_of(const KernelCall& call, const char* op) {
+LocalRank local_rank(const KernelCall& call, const char* op) {
   const std::int64_t size = call.attributes.at("world_size").integer();
   if (size == 1) return {};
   const std::string& name = call.attributes.at("group_name").string();
@@ -87,22 +87,22 @@ std::int64_t bytes_from_others(Memories all, std::int64_t bytes_of_one) {
 // Each rank adds a share of the elements, then copies the sums of the other ranks. It reads as many bytes as with a
 // ring.
 void all_reduce(const KernelCall& call) {
-  const Place place = place_of(call, "all_reduce");
+  const LocalRank local = local_rank(call, "all_reduce");
   const TensorView& y = call.results[0];
   const std::string purpose = purpose_of(call, "all_reduce");
-  const std::int64_t count = y.elements(), share = (count + place.size - 1) / place.size;
+  const std::int64_t count = y.elements(), share = (count + local.size - 1) / local.size;
   const auto begin = [&](std::int64_t rank) { return std::min(rank * share, count); };
   const auto bytes_at = [&](std::int64_t elements) { return bytes_of(y.dtype, elements); };
-  const std::int64_t own = begin(place.rank), length = begin(place.rank + 1) - own;
-  place.meet(purpose, contiguous_bytes(call), [&](Memories all) {
+  const std::int64_t own = begin(local.rank), length = begin(local.rank + 1) - own;
+  local.meet(purpose, contiguous_bytes(call), [&](Memories all) {
     add_ranks(y.dtype, all, own, length, y.data, own);
     return bytes_from_others(all, bytes_at(length));
   });
   const Bytes sums{y.data, static_cast<std::size_t>(bytes_at(count))};
-  place.meet(purpose + ", its sums", sums, [&](Memories all) {
-    for (std::int64_t rank = 0; rank < place.size; ++rank) {
+  local.meet(purpose + ", its sums", sums, [&](Memories all) {
+    for (std::int64_t rank = 0; rank < local.size; ++rank) {
       const std::int64_t at = bytes_at(begin(rank)), bytes = bytes_at(begin(rank + 1)) - at;
-      if (rank != place.rank && bytes > 0)
+      if (rank != local.rank && bytes > 0)
         std::memcpy(y.data + at, all[static_cast<std::size_t>(rank)].data() + at, static_cast<std::size_t>(bytes));
     }
     return bytes_at(count - length);
@@ -110,39 +110,39 @@ void all_reduce(const KernelCall& call) {
 }
 
 void reduce_scatter(const KernelCall& call) {
-  const Place place = place_of(call, "reduce_scatter");
+  const LocalRank local = local_rank(call, "reduce_scatter");
   const TensorView& y = call.results[0];
-  const Parts parts = parts_of(call.operands[0], call, place.size);
-  place.meet(purpose_of(call, "reduce_scatter"), contiguous_bytes(call), [&](Memories all) {
+  const Parts parts = parts_of(call.operands[0], call, local.size);
+  local.meet(purpose_of(call, "reduce_scatter"), contiguous_bytes(call), [&](Memories all) {
     for (std::int64_t outer = 0; outer < parts.outer; ++outer)
-      add_ranks(y.dtype, all, (outer * place.size + place.rank) * parts.inner, parts.inner, y.data,
+      add_ranks(y.dtype, all, (outer * local.size + local.rank) * parts.inner, parts.inner, y.data,
                 outer * parts.inner);
     return bytes_from_others(all, bytes_of(y.dtype, y.elements()));
   });
 }
 
 void all_gather(const KernelCall& call) {
-  const Place place = place_of(call, "all_gather");
+  const LocalRank local = local_rank(call, "all_gather");
   const TensorView &x = call.operands[0], &y = call.results[0];
-  const Parts parts = parts_of(y, call, place.size);
+  const Parts parts = parts_of(y, call, local.size);
   const std::int64_t bytes = bytes_of(x.dtype, parts.inner);
-  place.meet(purpose_of(call, "all_gather"), contiguous_bytes(call), [&](Memories all) {
+  local.meet(purpose_of(call, "all_gather"), contiguous_bytes(call), [&](Memories all) {
     for (std::int64_t outer = 0; outer < parts.outer; ++outer)
-      for (std::int64_t rank = 0; rank < place.size; ++rank)
-        std::memcpy(y.data + (outer * place.size + rank) * bytes,
+      for (std::int64_t rank = 0; rank < local.size; ++rank)
+        std::memcpy(y.data + (outer * local.size + rank) * bytes,
                     all[static_cast<std::size_t>(rank)].data() + outer * bytes, static_cast<std::size_t>(bytes));
     return bytes_from_others(all, parts.outer * bytes);
   });
 }
 
 void rank_slice(const KernelCall& call) {
-  const Place place = place_of(call, "rank_slice");
+  const LocalRank local = local_rank(call, "rank_slice");
   const TensorView& y = call.results[0];
-  const Parts parts = parts_of(call.operands[0], call, place.size);
+  const Parts parts = parts_of(call.operands[0], call, local.size);
   const std::int64_t bytes = bytes_of(y.dtype, parts.inner);
   const Bytes x = contiguous_bytes(call);
   for (std::int64_t outer = 0; outer < parts.outer; ++outer)
-    std::memcpy(y.data + outer * bytes, x.data() + (outer * place.size + place.rank) * bytes,
+    std::memcpy(y.data + outer * bytes, x.data() + (outer * local.size + local.rank) * bytes,
                 static_cast<std::size_t>(bytes));
 }
 

@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op& fused) {
-  const Op& tail = *row.quantizer;
+  const Op& epilogue = *row.quantizer;
   PatternDefinition pattern(fused.name, patterns.ops());
   const Value query = pattern.value(
       "query",
@@ -20,8 +20,8 @@ void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op
   const Attribute scale = pattern.attribute("scale", ParameterType::real);
   const Attribute window = pattern.attribute("window", ParameterType::integer);
   NamedAttributes own = row.attributes;
-  for (std::size_t i = tail.schema.tensor_count(); i < tail.schema.parameters.size(); ++i) {
-    const Parameter& parameter = tail.schema.parameters[i];
+  for (std::size_t i = epilogue.schema.tensor_count(); i < epilogue.schema.parameters.size(); ++i) {
+    const Parameter& parameter = epilogue.schema.parameters[i];
     const bool stated =
         std::any_of(own.begin(), own.end(), [&](const auto& one) { return one.first == parameter.name; });
     if (!stated) own.emplace_back(parameter.name, pattern.attribute(parameter.name, parameter.type));
@@ -29,7 +29,7 @@ void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op
   pattern.before([&] {
     const Value heads = call("attention", {query, kv, batch}, {{"scale", scale}, {"window", window}})[0];
     const Value rows = reshape(heads, {Dim::symbol("?tokens"), Dim::symbol("?heads") * Dim::symbol("?head_dim")});
-    return call(tail.name.c_str(), {rows, given}, own);
+    return call(epilogue.name.c_str(), {rows, given}, own);
   });
   pattern.after([&] {
     NamedAttributes all = own;

@@ -73,11 +73,11 @@ void StreamDevice::open(std::shared_ptr<Driver> driver, int device) {
   auto queue = std::make_unique<DriverQueue>(*parts->driver, parts->stream, of_all);
   for (const auto& [module, kernel] : of_one_kernel) queue->add(module, kernel);
   for (const auto& [function, make] : libraries_) queue->add_library(function, make(*parts->driver, parts->stream));
-  auto capturer = std::make_unique<GraphCapturer>(*parts->driver, parts->stream, *queue);
-  if (queue_ != nullptr) former_.emplace_back(std::move(queue_), std::move(capturer_));
+  auto graph_builder = std::make_unique<CudaGraphBuilder>(*parts->driver, parts->stream, *queue);
+  if (queue_ != nullptr) former_.emplace_back(std::move(queue_), std::move(graph_builder_));
   parts_ = std::move(parts);
   queue_ = std::move(queue);
-  capturer_ = std::move(capturer);
+  graph_builder_ = std::move(graph_builder);
   ++openings_;
 }
 

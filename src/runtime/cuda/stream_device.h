@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/cuda/cuda_graph_builder.h"
 #include "runtime/cuda/driver_queue.h"
-#include "runtime/cuda/graph_capturer.h"
 #include "tensor/tensor.h"
 
 namespace weft::cuda {
@@ -37,7 +37,7 @@ class StreamDevice {
   const DeviceFacts& facts() const { return parts_->driver->facts(parts_->stream.device); }
   Stream stream() const { return parts_->stream; }
   DriverQueue& queue() { return *queue_; }
-  GraphCapturer& capturer() { return *capturer_; }
+  CudaGraphBuilder& graph_builder() { return *graph_builder_; }
 
   // Device memory with 256-byte alignment and undefined contents. The storage may outlive this object. Queued work may
   // use the memory if the storage existed when the work was queued. DeviceError, with the requested and the free bytes,
@@ -65,8 +65,8 @@ class StreamDevice {
 
   // Whether work has broken the device, which then does nothing more.
   bool is_broken() const { return !is_open_ || !parts_->driver->last_error(parts_->stream.device).empty(); }
-  // Makes a broken device usable again, with its code and libraries, and a new stream, queue and capturer. Its memory
-  // is lost, also that of every other user of the device in this process: release all earlier storages. Earlier
+  // Makes a broken device usable again, with its code and libraries, and a new stream, queue and graph builder. Its
+  // memory is lost, also that of every other user of the device in this process: release all earlier storages. Earlier
   // captures return errors. DeviceError where the device cannot be opened; the call may then be repeated.
   void reopen();
   // The number of times that the device was opened. Memory from an earlier opening does not exist any more.
@@ -99,9 +99,9 @@ class StreamDevice {
   int openings_ = 0;
   std::shared_ptr<Parts> parts_;
   std::unique_ptr<DriverQueue> queue_;
-  std::unique_ptr<GraphCapturer> capturer_;
+  std::unique_ptr<CudaGraphBuilder> graph_builder_;
   // The queues and capturers of earlier openings: objects that still refer to them get errors from them.
-  std::vector<std::pair<std::unique_ptr<DriverQueue>, std::unique_ptr<GraphCapturer>>> former_;
+  std::vector<std::pair<std::unique_ptr<DriverQueue>, std::unique_ptr<CudaGraphBuilder>>> former_;
 };
 
 }  // namespace weft::cuda

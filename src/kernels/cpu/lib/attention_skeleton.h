@@ -54,12 +54,12 @@ struct Step {
 
 // The addresses of a token's K column and V row.
 template <class Page>
-struct Place {
+struct TokenAddress {
   const Page* key;
   const Page* value;
 };
 template <class Page>
-inline Place<Page> find_token(const AttentionTask& task, std::int64_t token) {
+inline TokenAddress<Page> find_token(const AttentionTask& task, std::int64_t token) {
   const std::uint32_t block = static_cast<std::uint32_t>(task.block);  // 64-bit division is slow
   const std::uint32_t position = static_cast<std::uint32_t>(token);
   const std::int64_t page = task.block_table[position / block];
@@ -75,9 +75,9 @@ void find_step(const AttentionTask& task, std::int64_t start, int count, Page* g
   if (task.block % kChunk == 0) {
     step.key_stride = task.block;
     for (int c = 0; c < chunks; ++c) {
-      const Place<Page> place = find_token<Page>(task, start + c * kChunk);
-      step.keys[c] = place.key;
-      step.values[c] = place.value;
+      const TokenAddress<Page> address = find_token<Page>(task, start + c * kChunk);
+      step.keys[c] = address.key;
+      step.values[c] = address.value;
     }
     return;
   }
@@ -90,9 +90,9 @@ void find_step(const AttentionTask& task, std::int64_t start, int count, Page* g
       const bool seen = c * kChunk + t < count;
       // After the last token, its K is used again, so that nothing uninitialised is read.
       const std::int64_t token = start + (seen ? c * kChunk + t : count - 1);
-      const Place<Page> place = find_token<Page>(task, token);
-      for (std::int64_t d = 0; d < width; ++d) keys[d * kChunk + t] = place.key[d * task.block];
-      if (seen) __builtin_memcpy(values + t * width, place.value, sizeof(Page) * width);
+      const TokenAddress<Page> address = find_token<Page>(task, token);
+      for (std::int64_t d = 0; d < width; ++d) keys[d * kChunk + t] = address.key[d * task.block];
+      if (seen) __builtin_memcpy(values + t * width, address.value, sizeof(Page) * width);
     }
     step.keys[c] = keys;
     step.values[c] = values;

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cpu/lib/fp8_tail.h"
+#include "kernels/cpu/lib/quantize_fp8.h"
 #include "kernels/cpu/lib/row_wise_skeleton.h"
 
 namespace weft::cpu {
@@ -145,8 +145,8 @@ __attribute__((always_inline)) inline void block_codes(const ProductBlock& block
 // Whether the fast path supports this task.
 inline bool quantizes_products(const QuantTask& task) {
   const bool by_groups =
-      task.tail == Tail::int8_groups ||
-      (task.tail == Tail::fp8_groups && !task.fnuz && task.bounded == Bounded::nothing && !task.codes_by_reciprocal);
+      task.rule == QuantRule::int8_groups || (task.rule == QuantRule::fp8_groups && !task.fnuz &&
+                                              task.bounded == Bounded::nothing && !task.codes_by_reciprocal);
   return by_groups && task.group % kTogether == 0 && task.columns % kTogether == 0 && task.group <= kBlockColumns;
 }
 
@@ -157,7 +157,7 @@ __attribute__((always_inline)) inline bool quantized_products(ProductBlock& bloc
                                                               std::int64_t row, const Brain* x, const Brain* y,
                                                               Begin begin, Factor factor) {
   const std::int64_t group = task.group, width = kBlockColumns / group * group;
-  const bool fp8 = task.tail == Tail::fp8_groups;
+  const bool fp8 = task.rule == QuantRule::fp8_groups;
   const auto scale_of = [&](Floats magnitude) {
     return fp8 ? fp8_scale(magnitude, task) : int8_scale(magnitude, task);
   };

@@ -20,7 +20,7 @@ namespace weft::cpu {
 //   fp8_given    the same formats. Scales are given; code of x * (1 / scale)
 //   fp4_groups   f4e2m1, groups of kFp4Group; scale = f8e4m3(magnitude * (1 / 6) * global_scale), at most 448; code of
 //                x * (1 / (scale * (1 / global_scale))), where 1 / 0 is 0. A NaN scale stays NaN; a NaN code is 6
-enum class Tail : std::uint8_t { int8_groups, int8_rows, fp8_groups, fp8_given, fp4_groups };
+enum class QuantRule : std::uint8_t { int8_groups, int8_rows, fp8_groups, fp8_given, fp4_groups };
 enum class Bounded : std::uint8_t { nothing, magnitude, scale };
 
 inline constexpr std::int64_t kFp4Group = 16;
@@ -31,7 +31,7 @@ inline constexpr std::int64_t kWaitingColumns = 65536;
 
 // `x` and its stride are used only if quantization is the whole op.
 struct QuantTask {
-  Tail tail = Tail::int8_groups;
+  QuantRule rule = QuantRule::int8_groups;
   const void* x = nullptr;
   std::int8_t* codes = nullptr;
   float* scales = nullptr;  // not for fp8_given and fp4_groups

@@ -6,10 +6,10 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/lib/fp4_tail.h"
-#include "kernels/cpu/lib/fp8_tail.h"
 #include "kernels/cpu/lib/paired_products.h"
-#include "kernels/cpu/lib/quantized_tails.h"
+#include "kernels/cpu/lib/quantize_codes.h"
+#include "kernels/cpu/lib/quantize_fp4.h"
+#include "kernels/cpu/lib/quantize_fp8.h"
 #include "kernels/cpu/lib/row_wise_skeleton.h"
 
 namespace weft::cpu {
@@ -17,16 +17,16 @@ namespace {
 
 template <class F>
 __attribute__((noinline)) void quantize(const QuantTask& task, const Part<F>& part) {
-  switch (task.tail) {
-    case Tail::int8_groups:
+  switch (task.rule) {
+    case QuantRule::int8_groups:
       return quantize_int8_groups<F>(task, part);
-    case Tail::int8_rows:
+    case QuantRule::int8_rows:
       return quantize_int8_row<F>(task, part);
-    case Tail::fp8_groups:
+    case QuantRule::fp8_groups:
       return quantize_fp8_groups<F>(task, part);
-    case Tail::fp8_given:
+    case QuantRule::fp8_given:
       return quantize_fp8_given<F>(task, part);
-    case Tail::fp4_groups:
+    case QuantRule::fp4_groups:
       return quantize_fp4_groups<F>(task, part);
   }
 }
@@ -37,7 +37,7 @@ inline std::int64_t columns_at_a_time(const QuantTask& task) {
 }
 
 inline std::int8_t* codes_at(const QuantTask& task, std::int64_t row, std::int64_t column) {
-  return task.codes + row * task.codes_stride + (task.tail == Tail::fp4_groups ? column / 2 : column);
+  return task.codes + row * task.codes_stride + (task.rule == QuantRule::fp4_groups ? column / 2 : column);
 }
 
 template <class T>

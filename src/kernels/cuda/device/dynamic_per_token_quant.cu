@@ -2,7 +2,7 @@
 // scale is known, a row is read again from the first-level cache, so rows may have any length. 3 bytes of device memory
 // an element (bf16).
 
-#include "kernels/cuda/device/token_tail.cuh"
+#include "kernels/cuda/device/token_epilogue.cuh"
 
 namespace weft::cuda {
 
@@ -14,20 +14,20 @@ WEFT_DEVICE void load_part(const DynamicPerTokenQuantArguments& arguments, const
 template <class T, class Code>
 WEFT_DEVICE void dynamic_per_token_quant(const DynamicPerTokenQuantArguments& arguments) {
   const std::uint32_t columns = arguments.columns, turns = turns_of_row<T>(columns);
-  TokenTail<T, Code> tail;
+  TokenEpilogue<T, Code> epilogue;
   float values[kElementsOfLoad<T>];
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
     const RowPart<T> part = part_of_row<T>(turn, columns);
     if (!part.is_live) break;
     load_part(arguments, part, values);
-    tail.see(values);
+    epilogue.see(values);
   }
-  tail.end_row(arguments);
+  epilogue.end_row(arguments);
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
     const RowPart<T> part = part_of_row<T>(turn, columns);
     if (!part.is_live) break;
     load_part(arguments, part, values);
-    tail.finish(arguments, part, values);
+    epilogue.finish(arguments, part, values);
   }
 }
 

@@ -9,7 +9,7 @@
 #include "kernels/cuda/device/group_quantization.cuh"
 #include "kernels/cuda/device/row_parts.cuh"
 #include "kernels/cuda/device/row_reduction.cuh"
-#include "kernels/cuda/device/token_tail.cuh"
+#include "kernels/cuda/device/token_epilogue.cuh"
 
 namespace weft::cuda {
 
@@ -62,7 +62,7 @@ WEFT_DEVICE void normalize(const RmsNormArguments& arguments, std::uint32_t colu
 
 // The epilogues. One that needs the whole row reads it once before it computes the parts.
 template <class T>
-struct PlainTail {
+struct PlainEpilogue {
   static constexpr bool kSeesRow = false;
   WEFT_DEVICE void finish(const RmsNormArguments& arguments, const RowPart<T>& part, float* values) {
     if (part.is_live) store_as<T>(arguments.output, part.place, values);
@@ -71,7 +71,7 @@ struct PlainTail {
 
 // Codes of values * (1 / scale) with a given scale.
 template <class T>
-struct StaticTail {
+struct StaticEpilogue {
   static constexpr bool kSeesRow = false;
   WEFT_DEVICE void finish(const RmsNormArguments& arguments, const RowPart<T>& part, float* values) {
     constexpr int kOfLoad = kElementsOfLoad<T>;
@@ -83,7 +83,7 @@ struct StaticTail {
 
 // One scale for each 32, 64 or 128 columns, which are in neighbouring lanes.
 template <class T, class Code>
-struct GroupTail {
+struct GroupEpilogue {
   static constexpr bool kSeesRow = false;
   WEFT_DEVICE void finish(const RmsNormArguments& arguments, const RowPart<T>& part, float* values) {
     constexpr int kOfLoad = kElementsOfLoad<T>;
@@ -101,7 +101,7 @@ struct GroupTail {
   }
 };
 
-template <class T, bool adds, class Tail, class Sum>
+template <class T, bool adds, class Epilogue, class Sum>
 WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
   constexpr int kOfLoad = kElementsOfLoad<T>;
   const std::uint32_t columns = arguments.columns, turns = turns_of_row<T>(columns);
@@ -118,17 +118,17 @@ WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
   const float mean = divide(sum.template total<kRowThreads>(), static_cast<float>(arguments.variance_columns));
   const float scale = divide(1.0f, square_root(mean + arguments.epsilon));
 
-  Tail tail;
-  if constexpr (Tail::kSeesRow) {
+  Epilogue epilogue;
+  if constexpr (Epilogue::kSeesRow) {
     WEFT_UNROLL_BY(2)
     for (std::uint32_t turn = 0; turn < turns; ++turn) {
       const RowPart<T> part = part_of_row<T>(turn, columns);
       if (!part.is_live) continue;
       load_row_values<T, adds>(arguments, part, values, rounded);
       normalize<T>(arguments, part.column, scale, values);
-      tail.see(values);
+      epilogue.see(values);
     }
-    tail.end_row(arguments);
+    epilogue.end_row(arguments);
   }
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
     const RowPart<T> part = part_of_row<T>(turn, columns);
@@ -140,23 +140,23 @@ WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
       WEFT_UNROLL
       for (int i = 0; i < kOfLoad; ++i) values[i] = 0;
     }
-    tail.finish(arguments, part, values);
+    epilogue.finish(arguments, part, values);
   }
 }
 
 }  // namespace weft::cuda
 
 // clang-format off
-#define WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, tail, ...) \
-  KERNEL(name##_##x##_##tail##_##mathematics, kRowThreads, weft::cuda::rms_norm<T, adds, __VA_ARGS__, Sum>)
+#define WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, epilogue, ...) \
+  KERNEL(name##_##x##_##epilogue##_##mathematics, kRowThreads, weft::cuda::rms_norm<T, adds, __VA_ARGS__, Sum>)
 #define WEFT_TAILS(KERNEL, name, x, adds, mathematics, T, Sum) \
-  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, plain, PlainTail<T>) \
-  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, static_f8e4m3, StaticTail<T>) \
-  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_f8e4m3, TokenTail<T, Fp8>) \
-  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_i8, TokenTail<T, Int8>) \
-  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_f8e4m3, GroupTail<T, Fp8>) \
-  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8, GroupTail<T, Int8>) \
-  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8_truncated, GroupTail<T, TruncatedInt8>)
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, plain, PlainEpilogue<T>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, static_f8e4m3, StaticEpilogue<T>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_f8e4m3, TokenEpilogue<T, Fp8>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_i8, TokenEpilogue<T, Int8>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_f8e4m3, GroupEpilogue<T, Fp8>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8, GroupEpilogue<T, Int8>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8_truncated, GroupEpilogue<T, TruncatedInt8>)
 #if !defined(WEFT_HOUSE_KERNELS)
 #define WEFT_MATHEMATICS(KERNEL, name, x, adds, T) WEFT_TAILS(KERNEL, name, x, adds, device, T, DeviceSum)
 #else

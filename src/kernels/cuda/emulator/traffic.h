@@ -23,15 +23,15 @@ class TrafficCounter {
   std::vector<AccessTraffic> result() const;
 
  private:
-  using Place = std::tuple<std::string, std::uint32_t, std::uint32_t>;  // file, line, column
+  using SourceLine = std::tuple<std::string, std::uint32_t, std::uint32_t>;  // file, line, column
   struct Occurrences {
     bool writes = false;
     std::map<std::uint32_t, std::uint32_t> of_thread;
     // By warp and occurrence: the begin and end of the bytes that each lane requested.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::pair<std::uintptr_t, std::uintptr_t>>> requests;
   };
-  std::map<Place, Occurrences> open_;
-  std::map<Place, AccessTraffic> counted_;
+  std::map<SourceLine, Occurrences> open_;
+  std::map<SourceLine, AccessTraffic> counted_;
 };
 
 }  // namespace weft::cuda

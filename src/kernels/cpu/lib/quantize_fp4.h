@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cpu/lib/fp8_tail.h"
+#include "kernels/cpu/lib/quantize_fp8.h"
 
 namespace weft::cpu {
 namespace {

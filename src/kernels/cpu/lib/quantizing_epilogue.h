@@ -14,7 +14,7 @@
 
 namespace weft::cpu {
 
-struct QuantTail {
+struct QuantizingEpilogue {
   const char* op;  // the op that is the quantization alone
   bool gives_scales;
   // Whether the attributes are supported; `tensor` is the operand index of the quantization's tensor.
@@ -34,10 +34,10 @@ struct QuantTail {
   const TensorView& scales(const KernelCall& call) const { return call.results[gives_scales ? 1 : 0]; }
 };
 
-std::span<const QuantTail> quant_tails();
+std::span<const QuantizingEpilogue> quantizing_epilogues();
 
 // Whether this is supported as the epilogue of another op, too, whose result is kept until its group is complete.
-Verdict supports_waiting(const QuantTail& tail, const KernelRequest& request, std::size_t tensor);
+Verdict supports_waiting(const QuantizingEpilogue& epilogue, const KernelRequest& request, std::size_t tensor);
 
 // The task with the codes and scales of a run, which are its first two operands.
 QuantTask with_results(QuantTask task, const RowRun& run);
@@ -45,9 +45,9 @@ QuantTask with_results(QuantTask task, const RowRun& run);
 using QuantizedRowRun = std::function<void(const QuantizedRowKernels&, const KernelCall&)>;
 // A kernel of provider cpu that runs the code for the device's instruction set. Its op is `front` with the quantization
 // as the epilogue, or the quantization's own op if `front` is "".
-Kernel quantized_rows_kernel(const std::string& front, const QuantTail& tail,
+Kernel quantized_rows_kernel(const std::string& front, const QuantizingEpilogue& epilogue,
                              std::function<Verdict(const KernelRequest&)> supports, QuantizedRowRun run);
 // The kernel of the quantization's own op.
-Kernel quantizing_kernel(const QuantTail& tail);
+Kernel quantizing_kernel(const QuantizingEpilogue& epilogue);
 
 }  // namespace weft::cpu

@@ -1,4 +1,4 @@
-#include "engine/model_compiler.h"
+#include "engine/model_compilation.h"
 
 #include <algorithm>
 #include <set>
@@ -78,7 +78,7 @@ void check_context_fits(const ModelFacts& facts, const Context& context) {
 
 }  // namespace
 
-ModelCompiler::ModelCompiler(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models)
+ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models)
     : context_(std::move(context)),
       checkpoint_(std::move(checkpoint)),
       definition_(models.find(checkpoint_.architecture(), checkpoint_.path())),
@@ -94,9 +94,9 @@ ModelCompiler::ModelCompiler(std::shared_ptr<Context> context, Checkpoint checkp
   head_.ranges = {{1, max_logit_rows()}};
 }
 
-ModelCompiler::~ModelCompiler() = default;
+ModelCompilation::~ModelCompilation() = default;
 
-void ModelCompiler::check_checkpoint() {
+void ModelCompilation::check_checkpoint() {
   const ModelConfig& config = facts_.config;
   if (definition_.check) definition_.check(config);
   definition_.check_weights(checkpoint_, config);
@@ -110,8 +110,8 @@ void ModelCompiler::check_checkpoint() {
   for (const std::string& sentence : unread.harmless) context_->log.say("config", Log::Detail::more, sentence);
 }
 
-ModelGraph ModelCompiler::trace(const char* name, const std::function<Values(Builder&)>& function) const {
-  const TracedModel traced{context_->ops, facts_, definition_, *weights_, checkpoint_.is_gguf(), max_tokens_};
+ModelGraph ModelCompilation::trace(const char* name, const std::function<Values(Builder&)>& function) const {
+  const TraceInputs traced{context_->ops, facts_, definition_, *weights_, checkpoint_.is_gguf(), max_tokens_};
   TracedGraph graph = trace_graph(traced, name, function);
   ModelGraph made;
   if (context_->options.evaluate_guards) made.guards = evaluate_guards(traced, graph, function);
@@ -120,7 +120,7 @@ ModelGraph ModelCompiler::trace(const char* name, const std::function<Values(Bui
   return made;
 }
 
-void ModelCompiler::compile(Stopwatch* watch) {
+void ModelCompilation::compile(Stopwatch* watch) {
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
   if (tune_sizes(*forward_.traced, *context_, forward_.ranges)) laps.lap("tune");
@@ -135,7 +135,7 @@ void ModelCompiler::compile(Stopwatch* watch) {
 }
 
 // Returns whether the Plans were found in the compile cache.
-bool ModelCompiler::compile(ModelGraph& graph, std::optional<CacheKey>* key) {
+bool ModelCompilation::compile(ModelGraph& graph, std::optional<CacheKey>* key) {
   CompiledRanges compiled =
       find_or_compile(*graph.traced, *context_, graph.ranges, pass_runner_options(context_->options), key);
   graph.ranges = std::move(compiled.ranges);
@@ -147,7 +147,7 @@ bool ModelCompiler::compile(ModelGraph& graph, std::optional<CacheKey>* key) {
   return was_found;
 }
 
-ExpectedFusions ModelCompiler::declared_fusions() const {
+ExpectedFusions ModelCompilation::declared_fusions() const {
   ExpectedFusions declared;
   for (const auto& [fusion, count] : definition_.fusions_per_layer) {
     const std::vector<const Pattern*> patterns = patterns_named(context_->patterns, fusion);
@@ -163,20 +163,20 @@ ExpectedFusions ModelCompiler::declared_fusions() const {
   return declared;
 }
 
-std::int64_t ModelCompiler::max_logit_rows() const {
+std::int64_t ModelCompilation::max_logit_rows() const {
   constexpr std::int64_t kRowsToScore = 32;
   return std::min(max_tokens_, std::max(context_->options.max_num_seqs, kRowsToScore));
 }
 
-std::int64_t ModelCompiler::kv_bytes_per_page() const {
+std::int64_t ModelCompilation::kv_bytes_per_page() const {
   return bytes_of(facts_.kv.dtype, kv_page_elements(facts_.kv)) * facts_.config.layer_count;
 }
 
-std::int64_t ModelCompiler::kv_bytes_of_longest_sequence() const {
+std::int64_t ModelCompilation::kv_bytes_of_longest_sequence() const {
   return (facts_.config.context_length + facts_.kv.block - 1) / facts_.kv.block * kv_bytes_per_page();
 }
 
-std::int64_t ModelCompiler::arena_bytes() const {
+std::int64_t ModelCompilation::arena_bytes() const {
   std::int64_t bytes = 0;
   for (const ModelGraph* graph : {&forward_, &head_}) {
     std::int64_t sum = 0, most = 0;
@@ -189,7 +189,7 @@ std::int64_t ModelCompiler::arena_bytes() const {
   return bytes;
 }
 
-const std::vector<CompileRecord>& ModelCompiler::records() {
+const std::vector<CompileRecord>& ModelCompilation::records() {
   if (records_.size() == range_count_) return records_;
   const FirstTimeWork::Uncounted report(*context_->first_time_work);
   PassRunnerOptions passes = pass_runner_options(context_->options);
@@ -201,7 +201,7 @@ const std::vector<CompileRecord>& ModelCompiler::records() {
   return records_;
 }
 
-std::vector<StoredPlans> ModelCompiler::store_plans() const {
+std::vector<StoredPlans> ModelCompilation::store_plans() const {
   USER_CHECK(!forward_.plans.empty(), "[compile] nothing is compiled into plans with these options");
   std::vector<StoredPlans> stored;
   for (const ModelGraph* graph : {&forward_, &head_}) {
@@ -212,18 +212,18 @@ std::vector<StoredPlans> ModelCompiler::store_plans() const {
   return stored;
 }
 
-void ModelCompiler::check_guards(std::int64_t rows, std::int64_t logit_rows) {
+void ModelCompilation::check_guards(std::int64_t rows, std::int64_t logit_rows) {
   if (!forward_.guards) return;
   const std::string tokens = tokens_symbol().symbol_name();
   forward_.guards->check({{tokens, rows}});
   if (logit_rows > 0) head_.guards->check({{tokens, rows}, {rows_symbol().symbol_name(), logit_rows}});
 }
 
-std::vector<GuardReport> ModelCompiler::guard_reports() const {
+std::vector<GuardReport> ModelCompilation::guard_reports() const {
   if (!forward_.guards) return {};
   return {forward_.guards->report(), head_.guards->report()};
 }
 
-CacheUse ModelCompiler::cache_use() const { return weft::cache_use(*context_, forward_key_, forward_was_found_); }
+CacheUse ModelCompilation::cache_use() const { return weft::cache_use(*context_, forward_key_, forward_was_found_); }
 
 }  // namespace weft

@@ -1,29 +1,29 @@
-#include "runtime/capture_dispatcher.h"
+#include "runtime/launch_graph_dispatcher.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 
-namespace weft::capture_dispatcher_test {
+namespace weft::launch_graph_dispatcher_test {
 
-using Batch = CaptureDispatcher::Batch;
-using Dispatch = CaptureDispatcher::Dispatch;
+using Batch = LaunchGraphDispatcher::Batch;
+using Dispatch = LaunchGraphDispatcher::Dispatch;
 
-CaptureDispatcher dispatcher(ReplayMode mode, std::int64_t max_num_seqs = 8) {
-  return CaptureDispatcher({.mode = mode, .sizes = {1, 2, 4, 8, 16}, .max_num_seqs = max_num_seqs});
+LaunchGraphDispatcher dispatcher(ReplayMode mode, std::int64_t max_num_seqs = 8) {
+  return LaunchGraphDispatcher({.mode = mode, .sizes = {1, 2, 4, 8, 16}, .max_num_seqs = max_num_seqs});
 }
 
 Dispatch uncaptured(std::int64_t tokens) { return {ReplayMode::none, {.num_tokens = tokens}}; }
 
-TEST(CaptureDispatcher, PadsToTheNextLargerSize) {
-  const CaptureDispatcher full = dispatcher(ReplayMode::full);
+TEST(LaunchGraphDispatcher, PadsToTheNextLargerSize) {
+  const LaunchGraphDispatcher full = dispatcher(ReplayMode::full);
   EXPECT_EQ(full.max_size(), 16);
   const std::int64_t padded[] = {0, 1, 2, 4, 4, 8, 8, 8, 8, 16, 16, 16, 16, 16, 16, 16, 16};
   for (std::int64_t tokens = 0; tokens <= 16; ++tokens) EXPECT_EQ(full.padded(tokens), padded[tokens]) << tokens;
 }
 
-TEST(CaptureDispatcher, GivesAFullCaptureThePaddedCountAndItsRequests) {
-  const CaptureDispatcher full = dispatcher(ReplayMode::full);
+TEST(LaunchGraphDispatcher, GivesAFullCaptureThePaddedCountAndItsRequests) {
+  const LaunchGraphDispatcher full = dispatcher(ReplayMode::full);
   EXPECT_EQ(full.dispatch({.num_tokens = 3}),
             (Dispatch{ReplayMode::full, {.num_tokens = 4, .num_reqs = 4, .uniform = false}}));
   // Decode batches are handled separately only in pair modes.
@@ -31,43 +31,43 @@ TEST(CaptureDispatcher, GivesAFullCaptureThePaddedCountAndItsRequests) {
   EXPECT_EQ(full.dispatch({.num_tokens = 16}), (Dispatch{ReplayMode::full, {.num_tokens = 16, .num_reqs = 8}}));
 }
 
-TEST(CaptureDispatcher, LeavesTheRequestsOutOfPiecewiseCaptures) {
+TEST(LaunchGraphDispatcher, LeavesTheRequestsOutOfPiecewiseCaptures) {
   EXPECT_EQ(dispatcher(ReplayMode::piecewise).dispatch({.num_tokens = 5}),
             (Dispatch{ReplayMode::piecewise, {.num_tokens = 8, .num_reqs = std::nullopt}}));
 }
 
-TEST(CaptureDispatcher, LeavesWhatHasNoCaptureAsItIs) {
+TEST(LaunchGraphDispatcher, LeavesWhatHasNoCaptureAsItIs) {
   for (const ReplayMode mode : {ReplayMode::piecewise, ReplayMode::full, ReplayMode::full_and_piecewise}) {
     EXPECT_EQ(dispatcher(mode).dispatch({.num_tokens = 17}), uncaptured(17));
     EXPECT_EQ(dispatcher(mode).dispatch({.num_tokens = 0}), uncaptured(0));
   }
   EXPECT_EQ(dispatcher(ReplayMode::none).dispatch({.num_tokens = 4}), uncaptured(4));
-  EXPECT_EQ(CaptureDispatcher().dispatch({.num_tokens = 4}), uncaptured(4));
-  EXPECT_EQ(CaptureDispatcher({.mode = ReplayMode::full, .sizes = {}}).dispatch({.num_tokens = 1}), uncaptured(1));
+  EXPECT_EQ(LaunchGraphDispatcher().dispatch({.num_tokens = 4}), uncaptured(4));
+  EXPECT_EQ(LaunchGraphDispatcher({.mode = ReplayMode::full, .sizes = {}}).dispatch({.num_tokens = 1}), uncaptured(1));
 }
 
-TEST(CaptureDispatcher, GivesUniformBatchesAFullCaptureOfTheirOwn) {
-  const CaptureDispatcher pair = dispatcher(ReplayMode::full_and_piecewise);
+TEST(LaunchGraphDispatcher, GivesUniformBatchesAFullCaptureOfTheirOwn) {
+  const LaunchGraphDispatcher pair = dispatcher(ReplayMode::full_and_piecewise);
   EXPECT_EQ(pair.dispatch({.num_tokens = 3, .uniform_decode = true}),
             (Dispatch{ReplayMode::full, {.num_tokens = 4, .num_reqs = 4, .uniform = true}}));
   EXPECT_EQ(pair.dispatch({.num_tokens = 3}), (Dispatch{ReplayMode::piecewise, {.num_tokens = 4}}));
 }
 
-TEST(CaptureDispatcher, RunsAUniformBatchOfTooManyRequestsPiecewise) {
-  const CaptureDispatcher pair = dispatcher(ReplayMode::full_and_piecewise, 8);
+TEST(LaunchGraphDispatcher, RunsAUniformBatchOfTooManyRequestsPiecewise) {
+  const LaunchGraphDispatcher pair = dispatcher(ReplayMode::full_and_piecewise, 8);
   EXPECT_EQ(pair.dispatch({.num_tokens = 8, .uniform_decode = true}).mode, ReplayMode::full);
   EXPECT_EQ(pair.dispatch({.num_tokens = 9, .uniform_decode = true}),
             (Dispatch{ReplayMode::piecewise, {.num_tokens = 16}}));
 }
 
-TEST(CaptureDispatcher, RunsMixedBatchesUncapturedWithFullDecodeOnly) {
-  const CaptureDispatcher pair = dispatcher(ReplayMode::full_decode_only);
+TEST(LaunchGraphDispatcher, RunsMixedBatchesUncapturedWithFullDecodeOnly) {
+  const LaunchGraphDispatcher pair = dispatcher(ReplayMode::full_decode_only);
   EXPECT_EQ(pair.dispatch({.num_tokens = 3}), uncaptured(3));
   EXPECT_EQ(pair.dispatch({.num_tokens = 3, .uniform_decode = true}).mode, ReplayMode::full);
 }
 
-TEST(CaptureDispatcher, FallsBackOverWhatIsNotAllowed) {
-  const CaptureDispatcher pair = dispatcher(ReplayMode::full_and_piecewise);
+TEST(LaunchGraphDispatcher, FallsBackOverWhatIsNotAllowed) {
+  const LaunchGraphDispatcher pair = dispatcher(ReplayMode::full_and_piecewise);
   const Batch decode{.num_tokens = 3, .uniform_decode = true};
   constexpr ReplayMode kNotFull[] = {ReplayMode::none, ReplayMode::piecewise}, kNone[] = {ReplayMode::none},
                        kFull[] = {ReplayMode::full};
@@ -78,21 +78,21 @@ TEST(CaptureDispatcher, FallsBackOverWhatIsNotAllowed) {
   EXPECT_THROW(pair.dispatch(decode, {}), InternalError);
 }
 
-TEST(CaptureDispatcher, CountsTheTokensThatARequestHasInADecodeStep) {
-  const CaptureDispatcher pair(
+TEST(LaunchGraphDispatcher, CountsTheTokensThatARequestHasInADecodeStep) {
+  const LaunchGraphDispatcher pair(
       {.mode = ReplayMode::full_and_piecewise, .sizes = {3, 6, 9, 12}, .max_num_seqs = 3, .decode_query_len = 3});
   EXPECT_EQ(pair.dispatch({.num_tokens = 6, .uniform_decode = true}),
             (Dispatch{ReplayMode::full, {.num_tokens = 6, .num_reqs = 2, .uniform = true}}));
   EXPECT_EQ(pair.dispatch({.num_tokens = 12, .uniform_decode = true}).mode, ReplayMode::piecewise);
-  EXPECT_THROW(CaptureDispatcher(
+  EXPECT_THROW(LaunchGraphDispatcher(
                    {.mode = ReplayMode::full_and_piecewise, .sizes = {4}, .max_num_seqs = 8, .decode_query_len = 3}),
                UserError);
 }
 
-TEST(CaptureDispatcher, KeepsAdaptersApart) {
-  CaptureSettings settings{.mode = ReplayMode::piecewise, .sizes = {4}, .max_num_seqs = 8, .max_loras = 5};
+TEST(LaunchGraphDispatcher, KeepsAdaptersApart) {
+  LaunchGraphSettings settings{.mode = ReplayMode::piecewise, .sizes = {4}, .max_num_seqs = 8, .max_loras = 5};
   const auto loras_of = [&](std::int64_t active) {
-    const Dispatch dispatch = CaptureDispatcher(settings).dispatch({.num_tokens = 3, .num_active_loras = active});
+    const Dispatch dispatch = LaunchGraphDispatcher(settings).dispatch({.num_tokens = 3, .num_active_loras = active});
     return dispatch.mode == ReplayMode::none ? -1 : dispatch.descriptor.num_active_loras;
   };
   EXPECT_EQ(loras_of(0), 0);
@@ -106,8 +106,8 @@ TEST(CaptureDispatcher, KeepsAdaptersApart) {
   EXPECT_EQ(loras_of(2), 2);
 }
 
-TEST(CaptureDispatcher, CapturesWhatMostStepsRunWithFirst) {
-  const CaptureDispatcher pair({.mode = ReplayMode::full_and_piecewise, .sizes = {4, 1, 4, 16}, .max_num_seqs = 4});
+TEST(LaunchGraphDispatcher, CapturesWhatMostStepsRunWithFirst) {
+  const LaunchGraphDispatcher pair({.mode = ReplayMode::full_and_piecewise, .sizes = {4, 1, 4, 16}, .max_num_seqs = 4});
   std::vector<std::pair<ReplayMode, std::int64_t>> order;
   for (const Dispatch& capture : pair.captures()) order.emplace_back(capture.mode, capture.descriptor.num_tokens);
   EXPECT_EQ(order, (std::vector<std::pair<ReplayMode, std::int64_t>>{{ReplayMode::full, 1},
@@ -122,9 +122,9 @@ TEST(CaptureDispatcher, CapturesWhatMostStepsRunWithFirst) {
         capture);
 }
 
-TEST(CaptureDispatcher, RefusesACompileSizeThatPaddingWouldChange) {
-  EXPECT_THROW(CaptureDispatcher({.mode = ReplayMode::full, .sizes = {4, 8}, .compile_sizes = {5}}), UserError);
-  EXPECT_EQ(CaptureDispatcher({.mode = ReplayMode::full, .sizes = {4, 8}, .compile_sizes = {4, 9}}).max_size(), 8);
+TEST(LaunchGraphDispatcher, RefusesACompileSizeThatPaddingWouldChange) {
+  EXPECT_THROW(LaunchGraphDispatcher({.mode = ReplayMode::full, .sizes = {4, 8}, .compile_sizes = {5}}), UserError);
+  EXPECT_EQ(LaunchGraphDispatcher({.mode = ReplayMode::full, .sizes = {4, 8}, .compile_sizes = {4, 9}}).max_size(), 8);
 }
 
-}  // namespace weft::capture_dispatcher_test
+}  // namespace weft::launch_graph_dispatcher_test

@@ -1,4 +1,4 @@
-#include "runtime/cuda/graph_capturer.h"
+#include "runtime/cuda/cuda_graph_builder.h"
 
 #include <algorithm>
 
@@ -7,15 +7,15 @@
 
 namespace weft::cuda {
 
-class GraphCapturer::Launches : public CapturedLaunches {
+class CudaGraphBuilder::Launches : public LaunchGraph {
  public:
-  Launches(GraphCapturer& capturer, const LaunchList& list, std::size_t first, std::size_t last)
-      : capturer_(capturer), list_(list), first_(first), last_(last), launch_key_(list) {
+  Launches(CudaGraphBuilder& graph_builder, const LaunchList& list, std::size_t first, std::size_t last)
+      : graph_builder_(graph_builder), list_(list), first_(first), last_(last), launch_key_(list) {
     launch_key_.add(first, last);
   }
   // Launched graphs read the data of their host functions until they end, so recordings are retired, not freed.
   ~Launches() override {
-    for (auto& [numbers, entry] : entries_) capturer_.queue_.retire(std::move(entry.graph.recording));
+    for (auto& [numbers, entry] : entries_) graph_builder_.queue_.retire(std::move(entry.graph.recording));
   }
 
   bool has_capture() const override {
@@ -23,28 +23,28 @@ class GraphCapturer::Launches : public CapturedLaunches {
     return found != entries_.end() && is_in_place(found->second);
   }
 
-  CaptureCost prepare() override {
-    const std::size_t before = capturer_.free_bytes();
+  LaunchGraphCost prepare() override {
+    const std::size_t before = graph_builder_.free_bytes();
     const Entry& entry = current();
-    capturer_.executable_for(entry.graph);
-    const std::size_t after = capturer_.free_bytes();
+    graph_builder_.executable_for(entry.graph);
+    const std::size_t after = graph_builder_.free_bytes();
     return {.nodes = entry.graph.recording.given.nodes,
             .device_bytes = before > after ? static_cast<std::int64_t>(before - after) : 0};
   }
 
-  void replay() override { capturer_.launch(current().graph); }
+  void replay() override { graph_builder_.launch(current().graph); }
 
   void forget() override {
     const auto found = find();
     if (found == entries_.end()) return;
-    capturer_.queue_.retire(std::move(entries_.at(key_).graph.recording));
+    graph_builder_.queue_.retire(std::move(entries_.at(key_).graph.recording));
     entries_.erase(found);
   }
 
  private:
   struct Entry {
     Graph graph;
-    std::vector<LaunchKey::Place> places;
+    std::vector<LaunchKey::BoundAddress> addresses;
   };
   using Entries = std::map<std::vector<std::int64_t>, Entry>;  // by LaunchKey's numbers
 
@@ -54,8 +54,8 @@ class GraphCapturer::Launches : public CapturedLaunches {
   }
 
   bool is_in_place(const Entry& entry) const {
-    launch_key_.places(places_);
-    return entry.places == places_;
+    launch_key_.addresses(addresses_);
+    return entry.addresses == addresses_;
   }
 
   const Entry& current() {
@@ -64,34 +64,34 @@ class GraphCapturer::Launches : public CapturedLaunches {
     Entry captured = capture();
     const auto place = entries_.find(key_);
     if (place == entries_.end()) return entries_.emplace(key_, std::move(captured)).first->second;
-    capturer_.queue_.retire(std::move(place->second.graph.recording));
+    graph_builder_.queue_.retire(std::move(place->second.graph.recording));
     return place->second = std::move(captured);
   }
 
   Entry capture() const {
-    Entry entry{capturer_.record([&] { list_.run(first_, last_); }), {}};
-    launch_key_.places(entry.places);
+    Entry entry{graph_builder_.record([&] { list_.run(first_, last_); }), {}};
+    launch_key_.addresses(entry.addresses);
     return entry;
   }
 
-  GraphCapturer& capturer_;
+  CudaGraphBuilder& graph_builder_;
   const LaunchList& list_;
   const std::size_t first_, last_;
   LaunchKey launch_key_;
   Entries entries_;
   // Buffers that are kept between look-ups, so that a look-up does not allocate.
   mutable std::vector<std::int64_t> key_;
-  mutable std::vector<LaunchKey::Place> places_;
+  mutable std::vector<LaunchKey::BoundAddress> addresses_;
 };
 
-GraphCapturer::GraphCapturer(Driver& driver, Stream stream, DriverQueue& queue)
+CudaGraphBuilder::CudaGraphBuilder(Driver& driver, Stream stream, DriverQueue& queue)
     : driver_(driver), stream_(stream), queue_(queue) {}
 
-std::unique_ptr<CapturedLaunches> GraphCapturer::capture(const LaunchList& list, std::size_t first, std::size_t last) {
+std::unique_ptr<LaunchGraph> CudaGraphBuilder::capture(const LaunchList& list, std::size_t first, std::size_t last) {
   return std::make_unique<Launches>(*this, list, first, last);
 }
 
-GraphCapturer::Graph GraphCapturer::record(const std::function<void()>& give) {
+CudaGraphBuilder::Graph CudaGraphBuilder::record(const std::function<void()>& give) {
   Graph graph{++last_number_, queue_.record(give), nullptr};
   std::erase_if(forms_, [](const auto& known) { return known.second.expired(); });
   std::weak_ptr<Executables>& known = forms_[graph.recording.given.form];
@@ -101,7 +101,7 @@ GraphCapturer::Graph GraphCapturer::record(const std::function<void()>& give) {
   return graph;
 }
 
-GraphCapturer::Executable& GraphCapturer::executable_for(const Graph& graph) {
+CudaGraphBuilder::Executable& CudaGraphBuilder::executable_for(const Graph& graph) {
   Executables& known = *graph.executables;
   const auto holder = std::find_if(known.begin(), known.end(),
                                    [&](const Executable& executable) { return executable.holds == graph.number; });
@@ -122,12 +122,12 @@ GraphCapturer::Executable& GraphCapturer::executable_for(const Graph& graph) {
   return known.emplace_back(Executable{std::move(made), graph.number});
 }
 
-void GraphCapturer::launch(const Graph& graph) {
+void CudaGraphBuilder::launch(const Graph& graph) {
   const CurrentGuard guard(driver_, stream_);
   driver_.launch(stream_, *executable_for(graph).object);
   ++counts_.launches;
 }
 
-std::size_t GraphCapturer::free_bytes() { return driver_.memory(stream_.device).free; }
+std::size_t CudaGraphBuilder::free_bytes() { return driver_.memory(stream_.device).free; }
 
 }  // namespace weft::cuda

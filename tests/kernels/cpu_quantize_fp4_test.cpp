@@ -10,7 +10,7 @@
 #include "tensor/float8.h"
 #include "tests/kernels/cpu_rows_support.h"
 
-namespace weft::cpu_fp4_tail_test {
+namespace weft::cpu_quantize_fp4_test {
 
 constexpr std::int64_t kGroup = 16;
 
@@ -64,7 +64,7 @@ void for_each_ceiling(Check check) {
   }
 }
 
-TEST(CpuFp4Tail, RowsOfSpecialValuesGiveTheCodesAndScalesOfTheMeaning) {
+TEST(CpuQuantizeFp4, RowsOfSpecialValuesGiveTheCodesAndScalesOfTheMeaning) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for_each_ceiling([&](RowKernels& kernels) {
     for (DType dtype : kFloatTypes) {
@@ -80,7 +80,7 @@ TEST(CpuFp4Tail, RowsOfSpecialValuesGiveTheCodesAndScalesOfTheMeaning) {
   });
 }
 
-TEST(CpuFp4Tail, EveryBfloatHasTheCodeOfItsMeaningByAnyScale) {
+TEST(CpuQuantizeFp4, EveryBfloatHasTheCodeOfItsMeaningByAnyScale) {
   for_each_ceiling([](RowKernels& kernels) {
     Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {1024, 64}));
     for (int i = 0; i < 65536; ++i) x.as<std::uint16_t>()[i] = static_cast<std::uint16_t>(i);
@@ -89,7 +89,7 @@ TEST(CpuFp4Tail, EveryBfloatHasTheCodeOfItsMeaningByAnyScale) {
 }
 
 // Groups whose largest is 6 times a scale have all codes, and the values between two of them.
-TEST(CpuFp4Tail, ValuesBetweenCodesRoundToTheEvenOne) {
+TEST(CpuQuantizeFp4, ValuesBetweenCodesRoundToTheEvenOne) {
   std::vector<float> x;
   for (int i = 0; i < 64 * 15; ++i) {
     if (i % 15 == 0) x.push_back(6);
@@ -102,7 +102,7 @@ TEST(CpuFp4Tail, ValuesBetweenCodesRoundToTheEvenOne) {
   });
 }
 
-TEST(CpuFp4Tail, SwizzledScalesAreThePlainOnesInTilesAndZeroBetween) {
+TEST(CpuQuantizeFp4, SwizzledScalesAreThePlainOnesInTilesAndZeroBetween) {
   for_each_ceiling([](RowKernels& kernels) {
     for (std::int64_t rows : {1, 128, 200}) {
       for (std::int64_t groups : {3, 8}) {
@@ -129,4 +129,4 @@ TEST(CpuFp4Tail, SwizzledScalesAreThePlainOnesInTilesAndZeroBetween) {
   });
 }
 
-}  // namespace weft::cpu_fp4_tail_test
+}  // namespace weft::cpu_quantize_fp4_test

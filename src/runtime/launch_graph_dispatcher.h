@@ -25,7 +25,7 @@ struct BatchDescriptor {
   auto operator<=>(const BatchDescriptor&) const = default;
 };
 
-struct CaptureSettings {
+struct LaunchGraphSettings {
   ReplayMode mode = ReplayMode::none;
   Counts sizes = {};  // token counts to capture
   std::int64_t max_num_seqs = 1;
@@ -36,13 +36,13 @@ struct CaptureSettings {
   bool specialize_lora_count = false;  // separate captures for 1, 2, 4, ... adapters
 };
 
-class CaptureDispatcher {
+class LaunchGraphDispatcher {
  public:
   // Captures nothing.
-  CaptureDispatcher() = default;
+  LaunchGraphDispatcher() = default;
   // UserError for a compile size that padding would change, and for a size that is no multiple of decode_query_len
   // where decode batches have their own captures.
-  explicit CaptureDispatcher(CaptureSettings settings);
+  explicit LaunchGraphDispatcher(LaunchGraphSettings settings);
 
   struct Batch {
     std::int64_t num_tokens = 0;
@@ -77,7 +77,7 @@ class CaptureDispatcher {
   BatchDescriptor descriptor_for(const Batch& batch) const;
   bool has_key(const Keys& keys, const BatchDescriptor& key) const;
 
-  CaptureSettings settings_;
+  LaunchGraphSettings settings_;
   Counts lora_counts_;  // captured counts of adapters, without 0
   Counts padded_;       // by token count
   Keys piecewise_, full_;

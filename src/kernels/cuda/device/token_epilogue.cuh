@@ -10,7 +10,7 @@
 namespace weft::cuda {
 
 template <class T, class Code>
-struct TokenTail {
+struct TokenEpilogue {
   static constexpr bool kSeesRow = true;
   WEFT_DEVICE void see(const float* values) {
     WEFT_UNROLL

@@ -13,17 +13,17 @@
 #include <string>
 #include <vector>
 
-#include "runtime/capture.h"
 #include "runtime/cuda/driver_queue.h"
+#include "runtime/launch_graph.h"
 
 namespace weft::cuda {
 
-class GraphCapturer : public Capturer {
+class CudaGraphBuilder : public LaunchGraphBuilder {
  public:
-  // The arguments must outlive the capturer, and the capturer must outlive its captures.
-  GraphCapturer(Driver& driver, Stream stream, DriverQueue& queue);
+  // The arguments must outlive the graph builder, and the graph builder must outlive its captures.
+  CudaGraphBuilder(Driver& driver, Stream stream, DriverQueue& queue);
 
-  std::unique_ptr<CapturedLaunches> capture(const LaunchList& list, std::size_t first, std::size_t last) override;
+  std::unique_ptr<LaunchGraph> capture(const LaunchList& list, std::size_t first, std::size_t last) override;
 
   struct Counts {
     std::int64_t captures = 0;     // graphs, repeated captures included

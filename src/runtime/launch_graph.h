@@ -14,36 +14,36 @@
 namespace weft {
 
 // The cost of making a stretch ready for one run.
-struct CaptureCost {
+struct LaunchGraphCost {
   std::int64_t nodes = 0;         // launches and host functions in the graph
   std::int64_t device_bytes = 0;  // device memory that the graph takes
 };
 
 // A captured stretch. It replays the current content of its list: sizes, addresses and the values of a batch may have
 // changed since the capture.
-class CapturedLaunches {
+class LaunchGraph {
  public:
-  virtual ~CapturedLaunches() = default;
+  virtual ~LaunchGraph() = default;
   virtual void replay() = 0;
   // Whether a capture exists for the values in the list, so that replay() need not make one. Always true for a stretch
   // that replay walks.
   virtual bool has_capture() const { return true; }
   // Makes what replay() needs, and launches nothing.
-  virtual CaptureCost prepare() { return {}; }
+  virtual LaunchGraphCost prepare() { return {}; }
   // Drops what prepare() made for the values in the list. They are not replayed again.
   virtual void forget() {}
 };
 
-class Capturer {
+class LaunchGraphBuilder {
  public:
-  virtual ~Capturer() = default;
+  virtual ~LaunchGraphBuilder() = default;
   // Captures the launches [first, last) of a list. The list must outlive the result and must not move.
-  virtual std::unique_ptr<CapturedLaunches> capture(const LaunchList& list, std::size_t first, std::size_t last) = 0;
+  virtual std::unique_ptr<LaunchGraph> capture(const LaunchList& list, std::size_t first, std::size_t last) = 0;
 };
 
-class HostCapturer : public Capturer {
+class HostLaunchGraphBuilder : public LaunchGraphBuilder {
  public:
-  std::unique_ptr<CapturedLaunches> capture(const LaunchList& list, std::size_t first, std::size_t last) override;
+  std::unique_ptr<LaunchGraph> capture(const LaunchList& list, std::size_t first, std::size_t last) override;
 };
 
 // A stretch of a Plan's steps that runs either as one unit or step by step.
@@ -54,11 +54,11 @@ struct Stretch {
 };
 
 // How the step may be captured, by its kernel's class and by what the step reads.
-CaptureClass capture_class(const PlanStep& step);
+LaunchGraphClass launch_graph_class(const PlanStep& step);
 
 // Cuts the Plan's steps into stretches. `mode` is simple. Full: as few stretches as possible. Piecewise: one captured
 // stretch for each call of a piece; the steps that the graph was split at and the steps that need their metadata in
 // place are not captured. None: nothing is captured.
-std::vector<Stretch> cut_for_capture(const Plan& plan, ReplayMode mode);
+std::vector<Stretch> cut_for_launch_graphs(const Plan& plan, ReplayMode mode);
 
 }  // namespace weft

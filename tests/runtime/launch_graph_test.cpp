@@ -1,6 +1,6 @@
 // The captured parts of a Plan in each mode.
 
-#include "runtime/capture.h"
+#include "runtime/launch_graph.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@
 #include "runtime/replay.h"
 #include "tests/small_layer.h"
 
-namespace weft::capture_test {
+namespace weft::launch_graph_test {
 
 class CaptureTest : public testing::Test {
  protected:
@@ -24,7 +24,7 @@ class CaptureTest : public testing::Test {
   // "0-4 captured, 4-5 apart, ..."
   std::string cut(ReplayMode mode) const {
     std::string text;
-    for (const Stretch& stretch : cut_for_capture(plan_, mode))
+    for (const Stretch& stretch : cut_for_launch_graphs(plan_, mode))
       text += fmt::format("{}{}-{} {}", text.empty() ? "" : ", ", stretch.first, stretch.last,
                           stretch.is_captured ? "captured" : "apart");
     return text;
@@ -34,7 +34,7 @@ class CaptureTest : public testing::Test {
   // The step's kernel again, never to be captured.
   void forbid(std::size_t step) {
     kernel_ = *plan_.steps[step].kernel;
-    kernel_.capture = CaptureClass::never;
+    kernel_.launch_graph = LaunchGraphClass::never;
     plan_.steps[step].kernel = &kernel_;
   }
 
@@ -51,7 +51,7 @@ TEST_F(CaptureTest, TakesTheWholeForwardAtOnceOrThePiecesAroundWhatItWasSplitAt)
   EXPECT_EQ(cut(ReplayMode::full), fmt::format("0-{} captured", steps()));
   EXPECT_EQ(cut(ReplayMode::piecewise),
             fmt::format("0-{0} captured, {0}-{1} apart, {1}-{2} captured", attention_, attention_ + 1, steps()));
-  EXPECT_THROW(cut_for_capture(plan_, ReplayMode::full_and_piecewise), InternalError);
+  EXPECT_THROW(cut_for_launch_graphs(plan_, ReplayMode::full_and_piecewise), InternalError);
 }
 
 TEST_F(CaptureTest, LeavesOutWhatMayNeverBeCaptured) {
@@ -60,8 +60,8 @@ TEST_F(CaptureTest, LeavesOutWhatMayNeverBeCaptured) {
 }
 
 TEST_F(CaptureTest, NeedsMetadataInPlaceForWhatReadsABatch) {
-  EXPECT_EQ(capture_class(plan_.steps[0]), CaptureClass::always);
-  EXPECT_EQ(capture_class(plan_.steps[attention_]), CaptureClass::with_metadata_in_place);
+  EXPECT_EQ(launch_graph_class(plan_.steps[0]), LaunchGraphClass::always);
+  EXPECT_EQ(launch_graph_class(plan_.steps[attention_]), LaunchGraphClass::with_metadata_in_place);
   // Even if it is in one piece with its neighbours, it is no part of a piece's capture.
   for (PlanStep& step : plan_.steps) step.is_splitting = false;
   EXPECT_EQ(cut(ReplayMode::full), fmt::format("0-{} captured", steps()));
@@ -69,49 +69,49 @@ TEST_F(CaptureTest, NeedsMetadataInPlaceForWhatReadsABatch) {
   kernel_ = *plan_.steps[attention_].kernel;
   kernel_.launches = true;
   plan_.steps[attention_].kernel = &kernel_;
-  EXPECT_EQ(capture_class(plan_.steps[attention_]), CaptureClass::with_metadata_in_place);
-  kernel_.capture = CaptureClass::never;  // as plugins without a declaration
-  EXPECT_EQ(capture_class(plan_.steps[attention_]), CaptureClass::never);
+  EXPECT_EQ(launch_graph_class(plan_.steps[attention_]), LaunchGraphClass::with_metadata_in_place);
+  kernel_.launch_graph = LaunchGraphClass::never;  // as plugins without a declaration
+  EXPECT_EQ(launch_graph_class(plan_.steps[attention_]), LaunchGraphClass::never);
   EXPECT_NE(cut(ReplayMode::full).find(fmt::format("{}-{} apart", attention_, attention_ + 1)), std::string::npos);
 }
 
 // Records the captures and replays that are requested.
-class NotingCapturer : public Capturer {
+class NotingGraphBuilder : public LaunchGraphBuilder {
  public:
-  struct Noted : CapturedLaunches {
-    Noted(NotingCapturer& owner, std::unique_ptr<CapturedLaunches> inner) : owner(owner), inner(std::move(inner)) {}
+  struct Noted : LaunchGraph {
+    Noted(NotingGraphBuilder& owner, std::unique_ptr<LaunchGraph> inner) : owner(owner), inner(std::move(inner)) {}
     void replay() override {
       ++owner.replays;
       inner->replay();
     }
-    NotingCapturer& owner;
-    std::unique_ptr<CapturedLaunches> inner;
+    NotingGraphBuilder& owner;
+    std::unique_ptr<LaunchGraph> inner;
   };
-  std::unique_ptr<CapturedLaunches> capture(const LaunchList& list, std::size_t first, std::size_t last) override {
+  std::unique_ptr<LaunchGraph> capture(const LaunchList& list, std::size_t first, std::size_t last) override {
     ++captures;
     return std::make_unique<Noted>(*this, host.capture(list, first, last));
   }
-  HostCapturer host;
+  HostLaunchGraphBuilder host;
   int captures = 0;
   int replays = 0;
 };
 
 TEST_F(CaptureTest, IsAskedForOnceAndReplayedWithEveryCount) {
   const auto traced = small_layer(*context_);
-  NotingCapturer capturer;
+  NotingGraphBuilder graph_builder;
   FirstTimeWork work;
   std::vector<std::string> said;
   Replay replay(std::make_shared<const Plan>(plan_), *context_->threads, nullptr,
-                {.first_time_work = &work, .capturer = &capturer, .on_capture = [&](const std::string& line) {
-                   said.push_back(line);
-                 }});
+                {.first_time_work = &work,
+                 .graph_builder = &graph_builder,
+                 .on_launch_graph = [&](const std::string& line) { said.push_back(line); }});
   for (const int rows : {1, 8, 5}) {
     const std::vector<Tensor> inputs = layer_inputs(*traced, rows).copies();
     for (std::size_t i = 0; i < inputs.size(); ++i) replay.bind(i, inputs[i]);
     replay.run(ReplayMode::piecewise);
   }
-  EXPECT_EQ(capturer.captures, 2);
-  EXPECT_EQ(capturer.replays, 6);
+  EXPECT_EQ(graph_builder.captures, 2);
+  EXPECT_EQ(graph_builder.replays, 6);
   EXPECT_EQ(work.counts(FirstTime::capture).before_ready, 1);
   ASSERT_EQ(said.size(), 1u);
   EXPECT_EQ(said[0].find(fmt::format("layer: captured {} steps, PIECEWISE, in ", steps())), 0u) << said[0];
@@ -119,4 +119,4 @@ TEST_F(CaptureTest, IsAskedForOnceAndReplayedWithEveryCount) {
   EXPECT_TRUE(replay.stretches(ReplayMode::full).empty());
 }
 
-}  // namespace weft::capture_test
+}  // namespace weft::launch_graph_test

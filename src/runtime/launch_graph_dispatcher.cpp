@@ -1,4 +1,4 @@
-#include "runtime/capture_dispatcher.h"
+#include "runtime/launch_graph_dispatcher.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-Counts captured_lora_counts(const CaptureSettings& settings) {
+Counts captured_lora_counts(const LaunchGraphSettings& settings) {
   Counts counts;
   if (settings.max_loras == 0) return counts;
   for (std::int64_t count = 1; settings.specialize_lora_count && count <= settings.max_loras; count *= 2)
@@ -20,7 +20,7 @@ Counts captured_lora_counts(const CaptureSettings& settings) {
 
 }  // namespace
 
-CaptureDispatcher::CaptureDispatcher(CaptureSettings settings) : settings_(std::move(settings)) {
+LaunchGraphDispatcher::LaunchGraphDispatcher(LaunchGraphSettings settings) : settings_(std::move(settings)) {
   sort_without_repeats(settings_.sizes);
   if (settings_.mode == ReplayMode::none) settings_.sizes.clear();
   lora_counts_ = captured_lora_counts(settings_);
@@ -52,26 +52,26 @@ CaptureDispatcher::CaptureDispatcher(CaptureSettings settings) : settings_(std::
     }
 }
 
-Counts CaptureDispatcher::lora_cases() const {
+Counts LaunchGraphDispatcher::lora_cases() const {
   Counts cases = lora_counts_;
   if (cases.empty() || settings_.specialize_lora) cases.insert(cases.begin(), 0);
   return cases;
 }
 
-void CaptureDispatcher::add_keys(ReplayMode mode, BatchDescriptor key) {
+void LaunchGraphDispatcher::add_keys(ReplayMode mode, BatchDescriptor key) {
   Keys& keys = mode == ReplayMode::full ? full_ : piecewise_;
   keys.insert(std::upper_bound(keys.begin(), keys.end(), key), key);
 }
 
-bool CaptureDispatcher::has_key(const Keys& keys, const BatchDescriptor& key) const {
+bool LaunchGraphDispatcher::has_key(const Keys& keys, const BatchDescriptor& key) const {
   return std::binary_search(keys.begin(), keys.end(), key);
 }
 
-std::int64_t CaptureDispatcher::padded(std::int64_t num_tokens) const {
+std::int64_t LaunchGraphDispatcher::padded(std::int64_t num_tokens) const {
   return padded_.at(static_cast<std::size_t>(num_tokens));
 }
 
-BatchDescriptor CaptureDispatcher::descriptor_for(const Batch& batch) const {
+BatchDescriptor LaunchGraphDispatcher::descriptor_for(const Batch& batch) const {
   BatchDescriptor descriptor{.num_tokens = padded(batch.num_tokens), .has_lora = batch.num_active_loras > 0};
   descriptor.uniform = batch.uniform_decode && is_pair(settings_.mode);
   const std::int64_t requests =
@@ -85,7 +85,8 @@ BatchDescriptor CaptureDispatcher::descriptor_for(const Batch& batch) const {
   return descriptor;
 }
 
-CaptureDispatcher::Dispatch CaptureDispatcher::dispatch(const Batch& batch, std::span<const ReplayMode> allowed) const {
+LaunchGraphDispatcher::Dispatch LaunchGraphDispatcher::dispatch(const Batch& batch,
+                                                                std::span<const ReplayMode> allowed) const {
   CHECK(!allowed.empty(), "a batch must be allowed to run in some mode");
   const auto may = [&](ReplayMode mode) { return std::find(allowed.begin(), allowed.end(), mode) != allowed.end(); };
   const Dispatch uncaptured{ReplayMode::none, {.num_tokens = batch.num_tokens}};
@@ -101,7 +102,7 @@ CaptureDispatcher::Dispatch CaptureDispatcher::dispatch(const Batch& batch, std:
   return uncaptured;
 }
 
-std::vector<CaptureDispatcher::Dispatch> CaptureDispatcher::captures() const {
+std::vector<LaunchGraphDispatcher::Dispatch> LaunchGraphDispatcher::captures() const {
   std::vector<Dispatch> all;
   for (const auto& [mode, keys] :
        {std::pair(ReplayMode::full, &full_), std::pair(ReplayMode::piecewise, &piecewise_)}) {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/lib/quantized_tails.h"
+#include "kernels/cpu/lib/quantize_codes.h"
 
 namespace weft::cpu {
 namespace {

@@ -11,7 +11,7 @@
 #include "tensor/float8.h"
 #include "tests/kernels/cpu_quantized_rows_support.h"
 
-namespace weft::cpu_fnuz_tail_test {
+namespace weft::cpu_quantize_fnuz_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLargest = 224;
@@ -50,7 +50,7 @@ Tensor call_static(RowKernels& kernels, const Tensor& x, float scale) {
                       {Meta::tensor(DType::f8e4m3fnuz, x.meta.shape)})[0];
 }
 
-TEST(CpuFnuzTail, EveryBfloatAndTheFloatsAroundCodesHaveTheCodesOfTheMeaningUnderAnyScale) {
+TEST(CpuQuantizeFnuz, EveryBfloatAndTheFloatsAroundCodesHaveTheCodesOfTheMeaningUnderAnyScale) {
   for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     for (const Tensor& x : {every_bfloat(), floats_around_codes()}) {
@@ -72,7 +72,7 @@ Attributes fnuz_groups(std::int64_t group, const char* scale_by) {
 }
 
 // 128 rows whose largest value is another, of every bf16 below it.
-TEST(CpuFnuzTail, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
+TEST(CpuQuantizeFnuz, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
   constexpr std::int64_t kRows = 128, kColumns = 4096;
   Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {kRows, kColumns}));
   for (int row = 0; row < kRows; ++row)
@@ -109,52 +109,53 @@ TEST(CpuFnuzTail, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
 
 constexpr std::int64_t kRows = 9;
 
-std::vector<Tail> fnuz_tails(std::int64_t columns) {
+std::vector<Epilogue> fnuz_epilogues(std::int64_t columns) {
   const Meta codes = Meta::tensor(DType::f8e4m3fnuz, {kRows, columns}), rows = Meta::tensor(DType::f32, {kRows, 1});
-  std::vector<Tail> tails = {{"static_scaled_fp8_quant",
-                              {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3fnuz}},
-                              {codes},
-                              tensor_of(DType::f32, {1}, {0.02f})}};
+  std::vector<Epilogue> epilogues = {{"static_scaled_fp8_quant",
+                                      {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3fnuz}},
+                                      {codes},
+                                      tensor_of(DType::f32, {1}, {0.02f})}};
   for (const std::int64_t group : {32, 50})
-    tails.push_back({"per_token_group_quant_fp8",
-                     fnuz_groups(group, "reciprocal"),
-                     {codes, Meta::tensor(DType::f32, {kRows, (columns + group - 1) / group})}});
+    epilogues.push_back({"per_token_group_quant_fp8",
+                         fnuz_groups(group, "reciprocal"),
+                         {codes, Meta::tensor(DType::f32, {kRows, (columns + group - 1) / group})}});
   for (const char* by : {"division", "reciprocal"})
-    tails.push_back({"dynamic_per_token_scaled_fp8_quant",
-                     {{"minimum_scale", Attribute()},
-                      {"scale_by", EnumWord{by}},
-                      {"codes_by", EnumWord{by}},
-                      {"dtype", DType::f8e4m3fnuz}},
-                     {codes, rows},
-                     std::string(by) == "division" ? std::nullopt : std::optional(tensor_of(DType::f32, {1}, {1.5f}))});
-  return tails;
+    epilogues.push_back(
+        {"dynamic_per_token_scaled_fp8_quant",
+         {{"minimum_scale", Attribute()},
+          {"scale_by", EnumWord{by}},
+          {"codes_by", EnumWord{by}},
+          {"dtype", DType::f8e4m3fnuz}},
+         {codes, rows},
+         std::string(by) == "division" ? std::nullopt : std::optional(tensor_of(DType::f32, {1}, {1.5f}))});
+  return epilogues;
 }
 
 // Special values among them; a row's least scale is that of the format.
-TEST(CpuFnuzTail, RowsHaveTheScalesAndCodesOfTheMeaning) {
+TEST(CpuQuantizeFnuz, RowsHaveTheScalesAndCodesOfTheMeaning) {
   constexpr std::int64_t kColumns = 200;
   for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     for (const DType dtype : kFloatTypes)
-      for (const Tail& tail : fnuz_tails(kColumns)) {
-        if (tail.op != "dynamic_per_token_scaled_fp8_quant") continue;
+      for (const Epilogue& epilogue : fnuz_epilogues(kColumns)) {
+        if (epilogue.op != "dynamic_per_token_scaled_fp8_quant") continue;
         SCOPED_TRACE(fmt::format("{}, {}", ceiling, dtype_text(dtype)));
         const Tensor x = tensor_of(dtype, {kRows, kColumns}, rows_with_specials(kRows, kColumns, 4));
         const std::vector<float> values = values_of(x);
-        const auto came = quantized(kernels, tail, x);
+        const auto came = quantized(kernels, epilogue, x);
         for (std::int64_t row = 0; row < kRows; ++row) {
           const float* from = values.data() + row * kColumns;
           float magnitude = 0;
           for (std::int64_t i = 0; i < kColumns; ++i)
             magnitude = std::isnan(magnitude) || std::abs(from[i]) <= magnitude ? magnitude : std::abs(from[i]);
-          if (tail.tensor && magnitude > 1.5f) magnitude = 1.5f;
-          float scale = tail.tensor ? magnitude * static_cast<float>(1.0 / kLargest) : magnitude / kLargest;
+          if (epilogue.tensor && magnitude > 1.5f) magnitude = 1.5f;
+          float scale = epilogue.tensor ? magnitude * static_cast<float>(1.0 / kLargest) : magnitude / kLargest;
           constexpr float kLeast = 1.0 / (kLargest * 512);
           scale = scale < kLeast ? kLeast : scale;
           const float given = came[1].as<float>()[row];
           ASSERT_TRUE(scale == given || (std::isnan(scale) && std::isnan(given))) << "row " << row;
           for (std::int64_t i = 0; i < kColumns; ++i) {
-            const float scaled = tail.tensor ? from[i] * (1.0f / scale) : from[i] / scale;
+            const float scaled = epilogue.tensor ? from[i] * (1.0f / scale) : from[i] / scale;
             ASSERT_EQ(code_of(scaled), came[0].as<std::uint8_t>()[row * kColumns + i])
                 << "row " << row << ", " << from[i] << " by " << scale;
           }
@@ -163,7 +164,7 @@ TEST(CpuFnuzTail, RowsHaveTheScalesAndCodesOfTheMeaning) {
   }
 }
 
-TEST(CpuFnuzTail, EndsOtherOpsWithTheBitsOfTheTwo) {
+TEST(CpuQuantizeFnuz, EndsOtherOpsWithTheBitsOfTheTwo) {
   constexpr std::int64_t kColumns = 96;
   for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
@@ -174,14 +175,15 @@ TEST(CpuFnuzTail, EndsOtherOpsWithTheBitsOfTheTwo) {
       const Attributes norm{{"epsilon", 1e-5}, {"variance_size", Attribute()}};
       const Tensor product = kernels.call("silu_and_mul", {wide}, {}, {x.meta})[0];
       const Tensor normalized = kernels.call("rms_norm", {x, weight}, norm, {x.meta})[0];
-      for (const Tail& tail : fnuz_tails(kColumns)) {
-        SCOPED_TRACE(fmt::format("{}, {}, {}", ceiling, dtype_text(dtype), tail.op));
-        expect_same_results(quantized(kernels, tail, product),
-                            fused(kernels, "silu_and_mul", tail, {wide}, {{"intermediate", EnumWord{"input_dtype"}}}));
-        expect_same_results(quantized(kernels, tail, normalized), fused(kernels, "rms_norm", tail, {x, weight}, norm));
+      for (const Epilogue& epilogue : fnuz_epilogues(kColumns)) {
+        SCOPED_TRACE(fmt::format("{}, {}, {}", ceiling, dtype_text(dtype), epilogue.op));
+        expect_same_results(quantized(kernels, epilogue, product), fused(kernels, "silu_and_mul", epilogue, {wide},
+                                                                         {{"intermediate", EnumWord{"input_dtype"}}}));
+        expect_same_results(quantized(kernels, epilogue, normalized),
+                            fused(kernels, "rms_norm", epilogue, {x, weight}, norm));
       }
     }
   }
 }
 
-}  // namespace weft::cpu_fnuz_tail_test
+}  // namespace weft::cpu_quantize_fnuz_test

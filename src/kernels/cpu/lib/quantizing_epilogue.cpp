@@ -1,4 +1,4 @@
-#include "kernels/cpu/lib/quant_tail.h"
+#include "kernels/cpu/lib/quantizing_epilogue.h"
 
 #include <algorithm>
 #include <cstring>
@@ -37,7 +37,7 @@ std::int64_t scales_step(const KernelCall& call) {
 QuantTask int8_groups(const KernelCall& call, std::size_t, std::int64_t columns) {
   const std::int64_t group = call.attributes.at("group_size").integer();
   CHECK(group > 0 && columns % group == 0, "[cpu] group_size {} of {} columns", group, columns);
-  return {.tail = Tail::int8_groups,
+  return {.rule = QuantRule::int8_groups,
           .scales_step = scales_step(call),
           .columns = columns,
           .group = group,
@@ -47,7 +47,7 @@ QuantTask int8_groups(const KernelCall& call, std::size_t, std::int64_t columns)
 }
 
 QuantTask int8_row(const KernelCall&, std::size_t, std::int64_t columns) {
-  return {.tail = Tail::int8_rows, .columns = columns, .group = columns};
+  return {.rule = QuantRule::int8_rows, .columns = columns, .group = columns};
 }
 
 // Sets the bound to scale_ub, which may be absent.
@@ -59,7 +59,7 @@ void set_bound(QuantTask& task, const TensorView& scale_ub, Bounded what) {
 
 QuantTask fp8_groups(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
   const Attributes& a = call.attributes;
-  QuantTask task{.tail = Tail::fp8_groups,
+  QuantTask task{.rule = QuantRule::fp8_groups,
                  .scales_step = scales_step(call),
                  .columns = columns,
                  .group = std::min(a.at("group_size").integer(), columns),
@@ -76,7 +76,7 @@ QuantTask fp8_groups(const KernelCall& call, std::size_t tensor, std::int64_t co
 QuantTask fp8_row(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
   const float least_scale = static_cast<float>(1.0 / ((is_fnuz(call) ? 224 : 448) * 512));
   const bool states_least = !call.attributes.at("minimum_scale").is_none();
-  QuantTask task{.tail = Tail::fp8_groups,
+  QuantTask task{.rule = QuantRule::fp8_groups,
                  .columns = columns,
                  .group = columns,
                  .least_scale = states_least ? real_attribute(call, "minimum_scale") : least_scale,
@@ -104,7 +104,7 @@ Extent extent_of_scales(const KernelCall& call, const TensorView& scale, std::in
 QuantTask fp8_given(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
   const TensorView& scale = call.operands[tensor];
   const TensorView& codes = call.results[0];
-  QuantTask task{.tail = Tail::fp8_given,
+  QuantTask task{.rule = QuantRule::fp8_given,
                  .columns = columns,
                  .fnuz = is_fnuz(call),
                  .given = reinterpret_cast<const float*>(scale.data)};
@@ -143,7 +143,7 @@ QuantTask fp4_groups(const KernelCall& call, std::size_t tensor, std::int64_t co
   static_assert(kFp4Group == kNvfp4Group);
   CHECK(columns % kFp4Group == 0, "[cpu] groups of {} of {} columns", kFp4Group, columns);
   const TensorView& global_scale = call.operands[tensor];
-  QuantTask task{.tail = Tail::fp4_groups,
+  QuantTask task{.rule = QuantRule::fp4_groups,
                  .columns = columns,
                  .group = kFp4Group,
                  .global_scale = load_float(global_scale.dtype, global_scale.data, 0)};
@@ -155,7 +155,7 @@ QuantTask fp4_groups(const KernelCall& call, std::size_t tensor, std::int64_t co
   return task;
 }
 
-constexpr QuantTail kTails[] = {
+constexpr QuantizingEpilogue kEpilogues[] = {
     {"dynamic_per_token_scaled_fp8_quant", true, supports_fp8, fp8_row},
     {"dynamic_per_token_scaled_int8_quant", true, supports_always, int8_row},
     {"per_token_group_quant_fp8", true, supports_fp8, fp8_groups, 0, false, true},
@@ -166,13 +166,13 @@ constexpr QuantTail kTails[] = {
 
 }  // namespace
 
-std::span<const QuantTail> quant_tails() { return kTails; }
+std::span<const QuantizingEpilogue> quantizing_epilogues() { return kEpilogues; }
 
-Verdict supports_waiting(const QuantTail& tail, const KernelRequest& request, std::size_t tensor) {
-  if (Verdict verdict = tail.supports(request, tensor); !verdict) return verdict;
+Verdict supports_waiting(const QuantizingEpilogue& epilogue, const KernelRequest& request, std::size_t tensor) {
+  if (Verdict verdict = epilogue.supports(request, tensor); !verdict) return verdict;
   const Dim& columns = request.results[0].shape.back();
   if (!columns.is_number()) return Verdict::no(fmt::format("rows have {} columns", columns.text()));
-  std::int64_t group = tail.group > 0 ? tail.group : columns.number();
+  std::int64_t group = epilogue.group > 0 ? epilogue.group : columns.number();
   if (const Attribute* stated = request.attributes.find("group_size")) group = std::min(group, stated->integer());
   if (group <= kWaitingColumns) return Verdict::yes();
   return Verdict::no(fmt::format("groups have {} columns; up to {} are supported", group, kWaitingColumns));
@@ -189,42 +189,43 @@ QuantTask with_results(QuantTask task, const RowRun& run) {
   return task;
 }
 
-Kernel quantized_rows_kernel(const std::string& front, const QuantTail& tail,
+Kernel quantized_rows_kernel(const std::string& front, const QuantizingEpilogue& epilogue,
                              std::function<Verdict(const KernelRequest&)> supports, QuantizedRowRun run) {
-  const auto prepare = [run = std::move(run), tail](Kernel& kernel, const DeviceDescription& device) {
+  const auto prepare = [run = std::move(run), epilogue](Kernel& kernel, const DeviceDescription& device) {
     std::vector<DType> as_fast;  // dtypes for which generated code is as fast
-    if (tail.yields_f32) as_fast.push_back(DType::f32);
-    if (tail.yields_bf16 && device.features >= CpuFeatures::avx512) as_fast.push_back(DType::bf16);
+    if (epilogue.yields_f32) as_fast.push_back(DType::f32);
+    if (epilogue.yields_bf16 && device.features >= CpuFeatures::avx512) as_fast.push_back(DType::bf16);
     kernel.yields = yields(0, as_fast);
     const QuantizedRowKernels* kernels =
         table_for(device, quantized_row_kernels_baseline, quantized_row_kernels_avx2, quantized_row_kernels_avx512);
     kernel.run = [kernels, run](const KernelCall& call) { run(*kernels, call); };
   };
-  return {.op = front.empty() ? tail.op : fmt::format("{}_{}", front, tail.op),
+  return {.op = front.empty() ? epilogue.op : fmt::format("{}_{}", front, epilogue.op),
           .provider = "cpu",
           .supports = std::move(supports),
           .prepare = prepare,
           .note = kRowWiseNote};
 }
 
-Kernel quantizing_kernel(const QuantTail& tail) {
-  const auto supports = [tail](const KernelRequest& request) {
+Kernel quantizing_kernel(const QuantizingEpilogue& epilogue) {
+  const auto supports = [epilogue](const KernelRequest& request) {
     if (Verdict verdict = float_rows(request.operands[0], "x"); !verdict) return verdict;
-    return tail.supports(request, 1);
+    return epilogue.supports(request, 1);
   };
-  return quantized_rows_kernel("", tail, supports, [tail](const QuantizedRowKernels& kernels, const KernelCall& call) {
-    const TensorView& x = call.operands[0];
-    const std::int64_t columns = x.size[x.rank - 1];
-    const QuantTask shared = tail.task(call, 1, columns);
-    const auto function = kernels.rows[static_cast<std::size_t>(element_of(x.dtype))];
-    const RowSpace rows({&call.results[0], &tail.scales(call), &x});
-    rows.run(call.threads, columns * (1 + dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
-      QuantTask task = with_results(shared, run);
-      task.x = run.data[2];
-      task.x_stride = run.stride[2];
-      function(task);
-    });
-  });
+  return quantized_rows_kernel(
+      "", epilogue, supports, [epilogue](const QuantizedRowKernels& kernels, const KernelCall& call) {
+        const TensorView& x = call.operands[0];
+        const std::int64_t columns = x.size[x.rank - 1];
+        const QuantTask shared = epilogue.task(call, 1, columns);
+        const auto function = kernels.rows[static_cast<std::size_t>(element_of(x.dtype))];
+        const RowSpace rows({&call.results[0], &epilogue.scales(call), &x});
+        rows.run(call.threads, columns * (1 + dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
+          QuantTask task = with_results(shared, run);
+          task.x = run.data[2];
+          task.x_stride = run.stride[2];
+          function(task);
+        });
+      });
 }
 
 }  // namespace weft::cpu

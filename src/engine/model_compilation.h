@@ -26,11 +26,11 @@ struct ModelGraph {
   std::optional<GuardEvaluation> guards;           // with --evaluate-guards
 };
 
-class ModelCompiler {
+class ModelCompilation {
  public:
   // Opens, checks and traces. UserError for any problem with the checkpoint or the options.
-  ModelCompiler(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models);
-  ~ModelCompiler();
+  ModelCompilation(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models);
+  ~ModelCompilation();
 
   // Makes the Plans; not in eager mode. `watch`, if not null, receives the laps tune and compile. UserError where no
   // piece has a name of --eager-piece, or where the fusions are not those of --expect-fusions.
