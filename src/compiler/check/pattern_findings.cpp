@@ -25,7 +25,7 @@ Application application_of(const Pattern& pattern, const std::vector<PassRecord>
   return {nullptr, graph};
 }
 
-// HandleMutex the matches that the pass did not replace into misses.
+// Turns the matches that the pass did not replace into misses.
 void apply_report(PatternFindings& findings, const PatternReport& report) {
   if (report.off) {
     findings.off = report.off;
