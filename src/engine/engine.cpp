@@ -80,7 +80,10 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
   request->prompt = std::move(prompt);
   request->stops = StopTexts(parameters.stop);
   request->parameters = std::move(parameters);
-  if (tokenizer_ != nullptr) request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
+  if (tokenizer_ != nullptr) {
+    request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
+    request->detokenizer->continue_after(request->prompt);
+  }
   requests_.push_back(std::move(request));
   return requests_.back()->id;
 }

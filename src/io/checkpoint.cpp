@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/sort.h"
+#include "io/folder_vocabulary.h"
 #include "io/gguf_split.h"
 #include "io/safetensors.h"
 #include "io/text_config.h"
@@ -302,10 +303,14 @@ std::vector<ModelFile> Checkpoint::all_files() const {
 
 std::vector<std::string> Checkpoint::text_names() const {
   std::vector<std::string> names;
-  for (const char* name :
-       {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-        "merges.txt", "generation_config.json", "chat_template.jinja", "chat_template.json"})
+  const auto add = [&](std::string_view name) {
     if (contents_->source.has(name)) names.emplace_back(name);
+  };
+  for (const std::string_view name : vocabulary_file_names()) add(name);
+  for (const char* name :
+       {"encoding.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+        "merges.txt", "generation_config.json", "chat_template.jinja", "chat_template.json"})
+    add(name);
   return names;
 }
 

@@ -100,10 +100,10 @@ class Checkpoint {
   // UserError that names the tensor when there is none.
   const Tensor& tensor(std::string_view name) const;
 
-  // The tokenizer, from the metadata of a GGUF file or from tokenizer.json. For the latter, tokenizer_config.json,
-  // config.json and generation_config.json name the beginning, padding and end tokens.
+  // The tokenizer, from the metadata of a GGUF file or from a file of a folder (io/folder_vocabulary.h). For the
+  // latter, tokenizer_config.json, config.json and generation_config.json name the beginning, padding and end tokens.
   Vocabulary vocabulary() const;
-  // Whether a folder has tokenizer.json; always true for a GGUF file.
+  // Whether a folder has a vocabulary file; always true for a GGUF file.
   bool has_vocabulary() const;
   // The chat template with this name; nullopt if there is none. A folder has it in chat_template.jinja, else in
   // chat_template of tokenizer_config.json, else in chat_template.json.

@@ -9,39 +9,60 @@
 #include "base/sort.h"
 #include "io/checkpoint.h"
 #include "io/config_fields.h"
+#include "io/folder_vocabulary.h"
 #include "io/gguf_vocabulary.h"
 #include "io/tokenizer_config.h"
-#include "io/tokenizer_json.h"
 
 namespace weft {
 namespace {
 
-constexpr const char* kTokenizer = "tokenizer.json";
-
 std::vector<std::string> to_strings(const std::optional<std::vector<std::string_view>>& texts) {
   return texts ? std::vector<std::string>(texts->begin(), texts->end()) : std::vector<std::string>();
+}
+
+// The bytes of an array of 8-bit numbers; "" if there is none.
+std::string gguf_bytes(const Gguf& gguf, std::string_view key) {
+  const GgufValue* value = gguf.find(key);
+  if (value == nullptr) return {};
+  const bool is_bytes = value->is_array && (value->type == GgufType::u8 || value->type == GgufType::i8);
+  USER_CHECK(is_bytes, "[{}] {} must be an array of 8-bit numbers, but is {}", gguf.where(), key, value->type_name());
+  return {reinterpret_cast<const char*>(value->data.data()), value->data.size()};
+}
+
+std::vector<std::string> gguf_texts(const Gguf& gguf, std::string_view key) {
+  const auto texts = gguf.find_texts(key);
+  USER_CHECK(texts, "[{}] wanted the key {}, an array of text, but there is none", gguf.where(), key);
+  return to_strings(texts);
 }
 
 Vocabulary vocabulary_from_gguf(const Gguf& gguf) {
   GgufTokenizerFields fields;
   fields.model = gguf.text("tokenizer.ggml.model");
   fields.pre = gguf.find_text("tokenizer.ggml.pre").value_or("");
-  const auto tokens = gguf.find_texts("tokenizer.ggml.tokens");
-  USER_CHECK(tokens, "[{}] wanted the key tokenizer.ggml.tokens, an array of text, but there is none", gguf.where());
-  fields.tokens = to_strings(tokens);
-  fields.merges = to_strings(gguf.find_texts("tokenizer.ggml.merges"));
+  fields.tokens = gguf_texts(gguf, "tokenizer.ggml.tokens");
+  if (fields.model == "gpt2" || fields.model == "gemma4") fields.merges = gguf_texts(gguf, "tokenizer.ggml.merges");
   for (const auto type : gguf.find_integers("tokenizer.ggml.token_type").value_or(std::vector<std::int64_t>())) {
     USER_CHECK(type >= 0 && type <= INT32_MAX, "[{}] tokenizer.ggml.token_type must hold 0 to {}, but has {}",
                gguf.where(), INT32_MAX, type);
     fields.token_type.push_back(static_cast<std::int32_t>(type));
   }
+  for (const double score : gguf.find_reals("tokenizer.ggml.scores").value_or(std::vector<double>()))
+    fields.scores.push_back(static_cast<float>(score));
+  fields.character_map = gguf_bytes(gguf, "tokenizer.ggml.precompiled_charsmap");
   fields.bos_token_id = gguf.find_integer("tokenizer.ggml.bos_token_id");
   fields.eos_token_id = gguf.find_integer("tokenizer.ggml.eos_token_id");
   fields.eot_token_id = gguf.find_integer("tokenizer.ggml.eot_token_id");
   fields.eom_token_id = gguf.find_integer("tokenizer.ggml.eom_token_id");
   fields.padding_token_id = gguf.find_integer("tokenizer.ggml.padding_token_id");
+  fields.unknown_token_id = gguf.find_integer("tokenizer.ggml.unknown_token_id");
+  fields.separator_token_id = gguf.find_integer("tokenizer.ggml.seperator_token_id");
+  fields.cls_token_id = gguf.find_integer("tokenizer.ggml.cls_token_id");
   fields.add_bos_token = gguf.find_boolean("tokenizer.ggml.add_bos_token");
   fields.add_eos_token = gguf.find_boolean("tokenizer.ggml.add_eos_token");
+  fields.add_sep_token = gguf.find_boolean("tokenizer.ggml.add_sep_token");
+  fields.add_space_prefix = gguf.find_boolean("tokenizer.ggml.add_space_prefix");
+  fields.remove_extra_whitespaces = gguf.find_boolean("tokenizer.ggml.remove_extra_whitespaces");
+  fields.lowercase = gguf.find_boolean("tokenizer.ggml.normalizer.lowercase");
   return vocabulary_from_gguf_fields(std::move(fields));
 }
 
@@ -87,12 +108,15 @@ std::vector<int> end_ids(const std::optional<Json>& json, const std::string& whe
   return result;
 }
 
-// tokenizer.json defines how to split text, but not which token begins or ends it, so other files are read too.
+VocabularyFolder vocabulary_folder(const Checkpoint& checkpoint) {
+  return {checkpoint.path(), checkpoint.architecture(),
+          [&checkpoint](std::string_view name) { return checkpoint.folder_file(name); }};
+}
+
+// The vocabulary file defines how to split text, but not which token begins or ends it, so other files are read too.
 Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   const Folder folder(checkpoint);
-  const auto text = checkpoint.folder_file(kTokenizer);
-  USER_CHECK(text, "[{}] wanted a folder with {}, but it has none", checkpoint.path(), kTokenizer);
-  auto vocabulary = read_tokenizer_json(*text);
+  auto vocabulary = read_vocabulary_file(vocabulary_folder(checkpoint));
   if (const auto json = folder.json("tokenizer_config.json"))
     apply_tokenizer_config(*json, folder.where("tokenizer_config.json"), checkpoint.architecture(), vocabulary);
   const auto config = folder.json("config.json");
@@ -125,7 +149,7 @@ std::optional<std::string> template_in(const JsonFields& fields, std::string_vie
 
 }  // namespace
 
-bool Checkpoint::has_vocabulary() const { return is_gguf() || folder_file(kTokenizer).has_value(); }
+bool Checkpoint::has_vocabulary() const { return is_gguf() || has_vocabulary_file(vocabulary_folder(*this)); }
 
 Vocabulary Checkpoint::vocabulary() const {
   return is_gguf() ? vocabulary_from_gguf(gguf()) : vocabulary_from_folder(*this);

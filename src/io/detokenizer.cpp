@@ -4,20 +4,74 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "io/token_text.h"
 
 namespace weft {
 
 StreamingDetokenizer::StreamingDetokenizer(const Tokenizer& tokenizer, DecodeOptions options)
-    : tokenizer_(&tokenizer), options_(options) {}
+    : tokenizer_(&tokenizer), options_(options), strips_left_(tokenizer.vocabulary().decoder.strip_count) {}
+
+void StreamingDetokenizer::continue_after(std::span<const int> ids) {
+  for (const int id : ids) {
+    if (id >= tokenizer_->token_count() || (options_.skip_special && tokenizer_->is_special(id))) continue;
+    is_first_ = false;
+    strips_left_ = 0;
+    return;
+  }
+}
 
 std::string StreamingDetokenizer::push(int id) {
   CHECK(id >= 0, "[detokenizer] token id {}", id);
   if (id >= tokenizer_->token_count()) return {};
   if (options_.skip_special && tokenizer_->is_special(id)) return {};
-  pending_ += tokenizer_->token_bytes(id);
-  return incomplete_utf8_suffix(pending_) == 0 ? finish() : std::string();
+  const Vocabulary& vocabulary = tokenizer_->vocabulary();
+  const bool is_first = std::exchange(is_first_, false);
+  if (vocabulary.decoder.form == Decoder::Form::bytes) {
+    pending_ += tokenizer_->token_bytes(id);
+    return incomplete_utf8_suffix(pending_) == 0 ? stripped(take_bytes()) : std::string();
+  }
+  if (vocabulary.kinds[static_cast<size_t>(id)] == TokenKind::byte) {
+    pending_ += tokenizer_->token_bytes(id);
+    const bool is_complete =
+        vocabulary.decoder.byte_run == Decoder::ByteRun::keeps_valid_parts && incomplete_utf8_suffix(pending_) == 0;
+    return is_complete ? stripped(take_bytes()) : std::string();
+  }
+  std::string text = take_bytes();
+  if (is_first) {
+    append_token_text(vocabulary, id, true, text);
+  } else {
+    text += tokenizer_->token_bytes(id);
+  }
+  return stripped(std::move(text));
 }
 
-std::string StreamingDetokenizer::finish() { return replace_invalid_utf8(std::exchange(pending_, {})); }
+std::string StreamingDetokenizer::take_bytes() {
+  const std::string bytes = std::exchange(pending_, {});
+  const bool is_replaced_whole =
+      tokenizer_->vocabulary().decoder.byte_run == Decoder::ByteRun::all_or_nothing && first_invalid_utf8(bytes);
+  if (!is_replaced_whole) return replace_invalid_utf8(bytes);
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); ++i) text += "\uFFFD";
+  return text;
+}
+
+std::string StreamingDetokenizer::stripped(std::string text) {
+  const std::string& strip = tokenizer_->vocabulary().decoder.strip;
+  for (; strips_left_ > 0 && !text.empty(); --strips_left_) {
+    if (!text.starts_with(strip)) {
+      strips_left_ = 0;
+      break;
+    }
+    text.erase(0, strip.size());
+  }
+  return text;
+}
+
+std::string StreamingDetokenizer::finish() {
+  std::string text = stripped(take_bytes());
+  is_first_ = true;
+  strips_left_ = tokenizer_->vocabulary().decoder.strip_count;
+  return text;
+}
 
 }  // namespace weft

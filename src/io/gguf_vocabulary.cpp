@@ -1,6 +1,7 @@
 #include "io/gguf_vocabulary.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/core.h>
@@ -8,64 +9,12 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "base/utf8.h"
+#include "io/gguf_pre_tokenizers.h"
+#include "io/sentencepiece_vocabulary.h"
+#include "io/text_vocabulary.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kLlama3Pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+)"
-    R"(|\s+(?!\S)|\s+)";
-
-constexpr std::string_view kQwen2Pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+)"
-    R"(|\s+(?!\S)|\s+)";
-
-// The pattern of o200k, which splits words by letter case.
-constexpr std::string_view kGpt4oPattern =
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
-    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
-    R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-constexpr std::string_view kTekkenPattern =
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
-    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
-    R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-PatternSplit isolate(std::string_view pattern) { return {.pattern = std::string(pattern)}; }
-
-std::vector<GgufPreTokenizer> make_pre_tokenizers() {
-  const std::vector<PreTokenizerStep> gpt2 = {isolate(kGpt2Pattern)};
-  const std::vector<PreTokenizerStep> digits_then_gpt2 = {DigitSplit{.individual = true}, isolate(kGpt2Pattern)};
-  const std::vector<PreTokenizerStep> llama3 = {isolate(kLlama3Pattern)};
-  const std::vector<PreTokenizerStep> qwen2 = {isolate(kQwen2Pattern)};
-  return {
-      {.name = "deepseek-r1-qwen", .steps = qwen2, .add_bos = true},
-      {.name = "default", .steps = gpt2},
-      {.name = "gpt-2", .steps = gpt2},
-      {.name = "gpt-4o", .steps = {isolate(kGpt4oPattern)}},
-      {.name = "llama-bpe", .steps = llama3, .ignore_merges = true, .add_bos = true},
-      {.name = "llama-v3", .steps = llama3, .ignore_merges = true, .add_bos = true},
-      {.name = "llama3", .steps = llama3, .ignore_merges = true, .add_bos = true},
-      {.name = "phi-2", .steps = gpt2},
-      {.name = "qwen2", .steps = qwen2, .normalizer = Normalizer::nfc},
-      {.name = "refact", .steps = digits_then_gpt2},
-      {.name = "smollm", .steps = digits_then_gpt2},
-      {.name = "starcoder", .steps = digits_then_gpt2},
-      {.name = "tekken", .steps = {isolate(kTekkenPattern)}, .ignore_merges = true, .add_bos = true},
-  };
-}
-
-const GgufPreTokenizer& find_pre_tokenizer(std::string_view name) {
-  std::string known;
-  for (const GgufPreTokenizer& pre : gguf_pre_tokenizers()) {
-    if (pre.name == name) return pre;
-    known += known.empty() ? "" : ", ";
-    known += pre.name;
-  }
-  fail_user("[tokenizer] tokenizer.ggml.pre must be one of {}, but is {}", known,
-            name.empty() ? "missing" : quote(name));
-}
 
 Merge parse_merge(std::string text, size_t rank) {
   // The left token is never empty, so the search for the space starts at the second byte.
@@ -77,11 +26,21 @@ Merge parse_merge(std::string text, size_t rank) {
   return {std::move(text), static_cast<uint32_t>(space)};
 }
 
-TokenKind parse_kind(int32_t type, size_t id) {
-  USER_CHECK(type != 6, "[tokenizer] tokenizer.ggml.token_type[{}] is 6 (byte), but byte fallback is not supported",
-             id);
-  USER_CHECK(type >= 1 && type <= 5, "[tokenizer] tokenizer.ggml.token_type[{}] must be 1 to 6, but is {}", id, type);
-  return static_cast<TokenKind>(type);
+std::vector<TokenKind> parse_kinds(const GgufTokenizerFields& fields, bool may_have_bytes) {
+  const size_t count = fields.tokens.size();
+  USER_CHECK(fields.token_type.empty() || fields.token_type.size() == count,
+             "[tokenizer] tokenizer.ggml.token_type must have {} entries, one for each token, but has {}", count,
+             fields.token_type.size());
+  std::vector<TokenKind> kinds(count, TokenKind::normal);
+  for (size_t id = 0; id < fields.token_type.size(); ++id) {
+    const int32_t type = fields.token_type[id];
+    USER_CHECK(may_have_bytes || type != 6,
+               "[tokenizer] tokenizer.ggml.token_type[{}] is 6 (byte), which a vocabulary of the model {} cannot have",
+               id, quote(fields.model));
+    USER_CHECK(type >= 1 && type <= 6, "[tokenizer] tokenizer.ggml.token_type[{}] must be 1 to 6, but is {}", id, type);
+    kinds[id] = static_cast<TokenKind>(type);
+  }
+  return kinds;
 }
 
 std::optional<int> parse_id(std::optional<int64_t> id, std::string_view key, size_t token_count) {
@@ -137,6 +96,17 @@ constexpr std::string_view kEnds[] = {
     "<|file_sep|>",
 };
 
+// The marks of gpt-oss's messages, which its files give as control tokens. A reader of the output needs their text.
+constexpr std::string_view kMessageMarks[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
+
+void show_message_marks(Vocabulary& vocabulary) {
+  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    const bool is_mark =
+        std::find(std::begin(kMessageMarks), std::end(kMessageMarks), vocabulary.tokens[id]) != std::end(kMessageMarks);
+    if (is_mark && vocabulary.kinds[id] == TokenKind::control) vocabulary.kinds[id] = TokenKind::user_defined;
+  }
+}
+
 // A token with such a text becomes a control token, even if the file gives it another type.
 void add_ends_by_text(Vocabulary& vocabulary) {
   std::vector<int> found;
@@ -151,7 +121,10 @@ void add_ends_by_text(Vocabulary& vocabulary) {
     found.push_back(static_cast<int>(id));
   }
   // If <|return|> and <|call|> end a turn, <|end|> only ends a message, and more messages of the same turn may follow.
-  if (returns && calls) std::erase(found, plain_end);
+  if (returns && calls) {
+    std::erase(found, plain_end);
+    show_message_marks(vocabulary);
+  }
   for (const int id : found) {
     TokenKind& kind = vocabulary.kinds[static_cast<size_t>(id)];
     if (kind == TokenKind::normal || kind == TokenKind::unused) vocabulary.added_tokens.push_back({.id = id});
@@ -160,32 +133,23 @@ void add_ends_by_text(Vocabulary& vocabulary) {
   }
 }
 
-}  // namespace
-
-const std::vector<GgufPreTokenizer>& gguf_pre_tokenizers() {
-  static const std::vector<GgufPreTokenizer> table = make_pre_tokenizers();
-  return table;
+void add_tokens_of_kinds(Vocabulary& vocabulary) {
+  for (size_t id = 0; id < vocabulary.kinds.size(); ++id) {
+    const TokenKind kind = vocabulary.kinds[id];
+    if (is_special_kind(kind) || kind == TokenKind::user_defined)
+      vocabulary.added_tokens.push_back({.id = static_cast<int>(id)});
+  }
 }
 
-Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
-  USER_CHECK(fields.model == "gpt2",
-             "[tokenizer] tokenizer.ggml.model must be \"gpt2\" (byte-level BPE), but is {}, which is not supported",
-             fields.model.empty() ? "missing" : quote(fields.model));
-  const GgufPreTokenizer& pre = find_pre_tokenizer(fields.pre);
-  const size_t token_count = fields.tokens.size();
-  USER_CHECK(fields.token_type.empty() || fields.token_type.size() == token_count,
-             "[tokenizer] tokenizer.ggml.token_type must have {} entries, one for each token, but has {}", token_count,
-             fields.token_type.size());
-
+// Byte-pair encoding by a list of merges.
+Vocabulary read_gguf_merges(GgufTokenizerFields& fields) {
+  const GgufPreTokenizer& pre = find_gguf_pre_tokenizer(fields.pre);
   Vocabulary vocabulary;
+  vocabulary.byte_alphabet = pre.byte_alphabet;
+  vocabulary.may_repeat = !pre.byte_alphabet;  // the files of Gemma 4 have three texts twice
+  vocabulary.kinds = parse_kinds(fields, !pre.byte_alphabet);
   vocabulary.tokens = std::move(fields.tokens);
-  vocabulary.kinds.assign(token_count, TokenKind::normal);
-  for (size_t id = 0; id < fields.token_type.size(); ++id) {
-    const TokenKind kind = parse_kind(fields.token_type[id], id);
-    vocabulary.kinds[id] = kind;
-    const bool is_added = kind == TokenKind::control || kind == TokenKind::user_defined || kind == TokenKind::unknown;
-    if (is_added) vocabulary.added_tokens.push_back({.id = static_cast<int>(id)});
-  }
+  add_tokens_of_kinds(vocabulary);
   vocabulary.merges.reserve(fields.merges.size());
   for (size_t rank = 0; rank < fields.merges.size(); ++rank) {
     vocabulary.merges.push_back(parse_merge(std::move(fields.merges[rank]), rank));
@@ -193,10 +157,89 @@ Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
   vocabulary.normalizer = pre.normalizer;
   vocabulary.steps = pre.steps;
   vocabulary.ignore_merges = pre.ignore_merges;
+  if (!fields.add_bos_token) fields.add_bos_token = pre.add_bos;
+  if (!pre.byte_alphabet) {
+    vocabulary.unknown = parse_id(fields.unknown_token_id, "unknown_token_id", vocabulary.tokens.size());
+    vocabulary.decoder.form = Decoder::Form::pieces;
+    vocabulary.decoder.replacements = {{std::string(kSpaceMark), " "}};
+  }
+  return vocabulary;
+}
 
+Vocabulary read_gguf_sentencepiece(GgufTokenizerFields& fields, bool is_unigram) {
+  const size_t count = fields.tokens.size();
+  USER_CHECK(fields.scores.size() == count,
+             "[tokenizer] tokenizer.ggml.scores must have {} entries, one for each token, but has {}", count,
+             fields.scores.size());
+  // The defaults are those of llama.cpp.
+  const auto use = [&](std::optional<int64_t>& id, int64_t otherwise) {
+    if (!id && otherwise < static_cast<int64_t>(count)) id = otherwise;
+  };
+  if (!is_unigram) use(fields.bos_token_id, 1);
+  use(fields.eos_token_id, is_unigram ? 1 : 2);
+  use(fields.unknown_token_id, is_unigram ? 2 : 0);
+  if (!fields.add_bos_token) fields.add_bos_token = !is_unigram;
+  if (!fields.add_eos_token) fields.add_eos_token = is_unigram;
+
+  SentencePieceTables tables;
+  tables.kinds = parse_kinds(fields, true);
+  tables.tokens = std::move(fields.tokens);
+  tables.scores = std::move(fields.scores);
+  tables.is_unigram = is_unigram;
+  using Front = SentencePieceTables::Front;
+  tables.front = fields.add_space_prefix.value_or(true) ? Front::every_stretch : Front::none;
+  if (is_unigram) {
+    tables.remove_extra_spaces = fields.remove_extra_whitespaces.value_or(false);
+    tables.character_map = std::move(fields.character_map);
+  }
+  tables.unknown = parse_id(fields.unknown_token_id, "unknown_token_id", count);
+  return vocabulary_from_sentencepiece(std::move(tables));
+}
+
+Vocabulary read_gguf_word_piece(GgufTokenizerFields& fields) {
+  Vocabulary vocabulary;
+  set_bert_rules(fields.lowercase.value_or(true), vocabulary);
+  vocabulary.kinds = parse_kinds(fields, false);
+  vocabulary.tokens = std::move(fields.tokens);
+  add_tokens_of_kinds(vocabulary);
+  // The file marks the tokens that begin a word; BERT's own vocabulary marks the others.
+  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    std::string& token = vocabulary.tokens[id];
+    if (vocabulary.kinds[id] != TokenKind::normal || token.empty()) continue;
+    if (token.starts_with(kSpaceMark)) {
+      token.erase(0, kSpaceMark.size());
+    } else {
+      token.insert(0, vocabulary.continuation);
+    }
+  }
+  vocabulary.unknown = parse_id(fields.unknown_token_id, "unknown_token_id", vocabulary.tokens.size());
+  if (!fields.bos_token_id) fields.bos_token_id = fields.cls_token_id;
+  if (!fields.eos_token_id) fields.eos_token_id = fields.separator_token_id;
+  if (!fields.add_bos_token) fields.add_bos_token = true;
+  if (!fields.add_sep_token) fields.add_sep_token = true;
+  return vocabulary;
+}
+
+Vocabulary read_gguf_model(GgufTokenizerFields& fields) {
+  if (fields.model == "gemma4" && (fields.pre.empty() || fields.pre == "default")) fields.pre = "gemma4";
+  if (fields.model == "gpt2" || fields.model == "gemma4") return read_gguf_merges(fields);
+  if (fields.model == "llama") return read_gguf_sentencepiece(fields, false);
+  if (fields.model == "t5") return read_gguf_sentencepiece(fields, true);
+  if (fields.model == "bert") return read_gguf_word_piece(fields);
+  const std::array<std::string, 5> known = {"gpt2", "llama", "t5", "bert", "gemma4"};
+  fail_user("[tokenizer] tokenizer.ggml.model must be gpt2, llama, t5, bert or gemma4, but is {}{}",
+            fields.model.empty() ? "missing" : quote(fields.model), suggestion(fields.model, known));
+}
+
+}  // namespace
+
+Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
+  Vocabulary vocabulary = read_gguf_model(fields);
+  const size_t token_count = vocabulary.tokens.size();
   vocabulary.bos = parse_id(fields.bos_token_id, "bos_token_id", token_count);
   vocabulary.eos = parse_end(fields.eos_token_id, "eos_token_id", vocabulary);
   vocabulary.padding = parse_id(fields.padding_token_id, "padding_token_id", token_count);
+  const std::optional<int> separator = parse_id(fields.separator_token_id, "seperator_token_id", token_count);
   const std::optional<int> end_of_turn = parse_end(fields.eot_token_id, "eot_token_id", vocabulary);
   const std::optional<int> end_of_message = parse_end(fields.eom_token_id, "eom_token_id", vocabulary);
   std::vector<int>& ends = vocabulary.end_of_generation;
@@ -205,8 +248,9 @@ Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
   }
   add_ends_by_text(vocabulary);
   sort_without_repeats(ends);
-  if (vocabulary.bos && fields.add_bos_token.value_or(pre.add_bos)) vocabulary.prefix = {*vocabulary.bos};
+  if (vocabulary.bos && fields.add_bos_token.value_or(false)) vocabulary.prefix = {*vocabulary.bos};
   if (vocabulary.eos && fields.add_eos_token.value_or(false)) vocabulary.suffix = {*vocabulary.eos};
+  if (separator && fields.add_sep_token.value_or(false)) vocabulary.suffix = {*separator};
   return vocabulary;
 }
 

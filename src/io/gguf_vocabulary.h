@@ -19,28 +19,22 @@ struct GgufTokenizerFields {
   std::vector<std::string> tokens;  // .tokens
   std::vector<int32_t> token_type;  // .token_type; empty if the key is missing: all are normal
   std::vector<std::string> merges;  // .merges, "left right"
-  std::optional<int64_t> bos_token_id, eos_token_id, eot_token_id, eom_token_id, padding_token_id;
-  std::optional<bool> add_bos_token, add_eos_token;  // missing: the default of this .pre
+  std::vector<float> scores;        // .scores
+  std::string character_map;        // .precompiled_charsmap; "": none
+  std::optional<int64_t> bos_token_id, eos_token_id, eot_token_id, eom_token_id, padding_token_id, unknown_token_id;
+  std::optional<int64_t> separator_token_id, cls_token_id;
+  std::optional<bool> add_bos_token, add_eos_token, add_sep_token;  // missing: the default of this model or .pre
+  std::optional<bool> add_space_prefix, remove_extra_whitespaces;   // of SentencePiece
+  std::optional<bool> lowercase;                                    // .normalizer.lowercase, of WordPiece
 };
 
-// A UserError names the key. Errors are: a model other than "gpt2" (byte-level BPE), an unknown .pre (the message lists
-// the known ones), a merge that is not two texts, a number of token types that differs from the number of tokens, and
-// an id outside the vocabulary.
+// The models are "gpt2" (byte-level BPE), "gemma4" (BPE with byte fallback), "llama" (BPE of SentencePiece), "t5"
+// (Unigram of SentencePiece) and "bert" (WordPiece). A UserError names the key: another model or an unknown .pre (with
+// the nearest known one), a merge that is not two texts, a list that has not one element for each token, and an id
+// outside the vocabulary.
 //
-// The fields omit tokenizer.ggml.unknown_token_id because Hugging Face and llama.cpp both drop bytes that have no token
-// from the text of such a model.
+// unknown_token_id is ignored for "gpt2" because Hugging Face and llama.cpp both drop bytes that have no token from the
+// text of such a model.
 Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields);
-
-// How models with one value of tokenizer.ggml.pre split text. Source: the tokenizer.json files of their publishers.
-struct GgufPreTokenizer {
-  std::string_view name;
-  std::vector<PreTokenizerStep> steps;
-  Normalizer normalizer = Normalizer::none;
-  bool ignore_merges = false;
-  bool add_bos = false;
-};
-
-// Sorted by name.
-const std::vector<GgufPreTokenizer>& gguf_pre_tokenizers();
 
 }  // namespace weft

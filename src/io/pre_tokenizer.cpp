@@ -3,41 +3,56 @@
 #include <algorithm>
 #include <utility>
 
-#include <utf8proc.h>
-
 #include "base/error.h"
 #include "base/utf8.h"
+#include "io/unicode.h"
 
 namespace weft {
 
 const std::string_view kGpt2Pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+const std::string_view kWhiteSpacePattern = R"(\s+)";
+const std::string_view kPunctuationPattern = R"([!-/:-@\[-`{-~\p{P}])";
 
 namespace {
+
+constexpr size_t kMaxBytes = (size_t{1} << 31) - 1;
 
 void append_unless_empty(Pieces::Range range, std::vector<Pieces::Range>& ranges) {
   if (range.begin < range.end) ranges.push_back(range);
 }
 
-bool is_numeric(char32_t character) {
-  if (character < 0x80) return character >= '0' && character <= '9';
-  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
-  return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
+// Cuts a run of digits in front of every third one from its end. `starts` are the offsets of its digits.
+void append_thousands(const std::vector<uint32_t>& starts, uint32_t end, std::vector<Pieces::Range>& ranges) {
+  uint32_t begin = starts.front();
+  for (size_t i = 1; i < starts.size(); ++i) {
+    if ((starts.size() - i) % 3 != 0) continue;
+    ranges.push_back({begin, starts[i]});
+    begin = starts[i];
+  }
+  ranges.push_back({begin, end});
 }
 
-void split_digits(std::string_view text, Pieces::Range piece, bool individual, std::vector<Pieces::Range>& ranges) {
+void split_digits(std::string_view text, Pieces::Range piece, const DigitSplit& split,
+                  std::vector<Pieces::Range>& ranges) {
   uint32_t begin = piece.begin;
-  bool in_digits = false;
+  std::vector<uint32_t> digits;  // offsets of those of the current run
+  const auto end_part = [&](uint32_t end) {
+    if (split.in_thousands && !digits.empty()) {
+      append_thousands(digits, end, ranges);
+    } else {
+      append_unless_empty({begin, end}, ranges);
+    }
+    begin = end;
+    digits.clear();
+  };
   for (uint32_t offset = piece.begin; offset < piece.end;) {
     const Utf8Step step = utf8_step(text, offset);
     const bool numeric = is_numeric(step.character);
-    if (numeric != in_digits || (numeric && individual)) {
-      append_unless_empty({begin, offset}, ranges);
-      begin = offset;
-      in_digits = numeric;
-    }
+    if (numeric == digits.empty() || (numeric && split.individual)) end_part(offset);
+    if (numeric) digits.push_back(offset);
     offset += static_cast<uint32_t>(step.length);
   }
-  append_unless_empty({begin, piece.end}, ranges);
+  end_part(piece.end);
 }
 
 Pieces prefix_spaces(const Pieces& pieces) {
@@ -49,6 +64,33 @@ Pieces prefix_spaces(const Pieces& pieces) {
     if (pieces[i].front() != ' ') result.text += ' ';
     result.text += pieces[i];
     result.ranges.push_back({begin, static_cast<uint32_t>(result.text.size())});
+  }
+  return result;
+}
+
+Pieces apply_metaspace(const Pieces& pieces, const Metaspace& step, bool is_first) {
+  Pieces result;
+  result.text.reserve(pieces.text.size() * 5 / 4);
+  std::string marked;
+  for (size_t i = 0; i < pieces.ranges.size(); ++i) {
+    marked.clear();
+    for (const char c : pieces[i]) c == ' ' ? marked += step.mark : marked += c;
+    const bool at_front = step.front == Metaspace::Front::always ||
+                          (step.front == Metaspace::Front::first && is_first && pieces.ranges[i].begin == 0);
+    uint32_t begin = static_cast<uint32_t>(result.text.size());
+    if (at_front && !marked.starts_with(step.mark)) result.text += step.mark;
+    result.text += marked;
+    if (step.split) {
+      for (size_t at = result.text.find(step.mark, begin + 1); at != std::string::npos;
+           at = result.text.find(step.mark, at + 1)) {
+        result.ranges.push_back({begin, static_cast<uint32_t>(at)});
+        begin = static_cast<uint32_t>(at);
+      }
+    }
+    append_unless_empty({begin, static_cast<uint32_t>(result.text.size())}, result.ranges);
+    // A mark is longer than a space.
+    USER_CHECK(result.text.size() <= kMaxBytes, "[tokenizer] a text with marks for spaces may have at most {} bytes",
+               kMaxBytes);
   }
   return result;
 }
@@ -124,8 +166,8 @@ PreTokenizer::PreTokenizer(const std::vector<PreTokenizerStep>& steps) {
   }
 }
 
-Pieces PreTokenizer::split(std::string text) const {
-  CHECK(text.size() < (size_t{1} << 31), "[pre_tokenizer] text of {} bytes", text.size());
+Pieces PreTokenizer::split(std::string text, bool is_first) const {
+  CHECK(text.size() <= kMaxBytes, "[pre_tokenizer] text of {} bytes", text.size());
   Pieces pieces;
   pieces.text = std::move(text);
   append_unless_empty({0, static_cast<uint32_t>(pieces.text.size())}, pieces.ranges);
@@ -141,8 +183,10 @@ Pieces PreTokenizer::split(std::string text) const {
       }
       pieces.ranges.swap(cut);
     } else if (const auto* digits = std::get_if<DigitSplit>(&step.what)) {
-      for (const Pieces::Range piece : pieces.ranges) split_digits(pieces.text, piece, digits->individual, cut);
+      for (const Pieces::Range piece : pieces.ranges) split_digits(pieces.text, piece, *digits, cut);
       pieces.ranges.swap(cut);
+    } else if (const auto* metaspace = std::get_if<Metaspace>(&step.what)) {
+      pieces = apply_metaspace(pieces, *metaspace, is_first);
     } else {
       pieces = prefix_spaces(pieces);
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Splits text into the pieces that byte-pair merging never crosses, by the steps of Hugging Face's pre-tokenizers. Each
+// Splits text into the pieces that become tokens separately, by the steps of Hugging Face's pre-tokenizers. Each
 // step splits each piece of the previous step separately, so a look-ahead does not see past its piece.
 
 #include <cstdint>
@@ -24,20 +24,38 @@ struct PatternSplit {
   bool invert = false;  // swaps matches and the text between them
 };
 
-// Separates numeric characters (Unicode category N) from all others: each one individually, or in runs.
+// Separates numeric characters (Unicode category N) from all others: each one individually, or in runs, or runs in
+// groups of three that are counted from the right, as in 12 345 678.
 struct DigitSplit {
   bool individual = true;
+  bool in_thousands = false;
 };
 
 // Puts a space in front of every piece that does not begin with one.
 struct PrefixSpace {};
 
-using PreTokenizerStep = std::variant<PatternSplit, DigitSplit, PrefixSpace>;
+// Writes each space as a mark, and puts a mark in front of pieces that do not begin with one.
+struct Metaspace {
+  enum class Front {
+    always,
+    first,  // only in front of the piece that begins the text
+    never,
+  };
+  std::string mark = "\u2581";
+  Front front = Front::always;
+  bool split = true;  // before each mark
+};
+
+using PreTokenizerStep = std::variant<PatternSplit, DigitSplit, PrefixSpace, Metaspace>;
+
+// The pattern of white space and the one of BERT's punctuation: the punctuation of Unicode and all signs of ASCII.
+extern const std::string_view kWhiteSpacePattern;
+extern const std::string_view kPunctuationPattern;
 
 // GPT-2's pattern, which a ByteLevel step with use_regex applies.
 extern const std::string_view kGpt2Pattern;
 
-// A text, possibly with inserted prefix spaces, and its non-empty pieces in order.
+// A text, possibly with inserted spaces or marks, and its non-empty pieces in order.
 struct Pieces {
   struct Range {
     uint32_t begin = 0;  // bytes
@@ -56,8 +74,9 @@ class PreTokenizer {
   // UserError if a pattern is not a regular expression or uses a construct outside the subset of regex.h.
   explicit PreTokenizer(const std::vector<PreTokenizerStep>& steps);
 
-  // `text` must be valid UTF-8 and shorter than 2 GiB. UserError if a pattern exceeds its limits.
-  Pieces split(std::string text) const;
+  // `text` must be valid UTF-8 and shorter than 2 GiB; `is_first` says whether it begins the whole text. UserError if a
+  // pattern exceeds its limits.
+  Pieces split(std::string text, bool is_first = true) const;
 
  private:
   struct Step {

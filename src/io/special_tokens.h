@@ -12,9 +12,6 @@
 
 namespace weft {
 
-// Returns the text in the Vocabulary's normal form. `text` must be valid UTF-8.
-std::string normalize(std::string_view text, Normalizer normalizer);
-
 class SpecialTokenFinder {
  public:
   // A range of the text: one added token, or text without added tokens (id -1).
@@ -24,9 +21,12 @@ class SpecialTokenFinder {
     size_t end = 0;
   };
 
-  // Finds either the added tokens that match normalized text, or those that match the original text. Added tokens must
-  // have valid ids. UserError if the text of a token is empty or not UTF-8.
-  SpecialTokenFinder(const Vocabulary& vocabulary, bool normalized);
+  // With a normalizer, finds the added tokens that match normalized text, else those that match the original text.
+  // Added tokens must have valid ids. UserError if the text of a token is empty or not UTF-8.
+  explicit SpecialTokenFinder(const Vocabulary& vocabulary, const Normalizer* normalizer = nullptr);
+
+  // Whether there are no tokens to find.
+  bool empty() const { return entries_.empty(); }
 
   // Returns non-empty stretches that cover the text, except for white space that a token strips. Without
   // `parse_special`, the text of a control token stays plain text, and no other token is matched inside it (Hugging

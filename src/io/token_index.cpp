@@ -18,7 +18,7 @@ uint32_t hash_of(std::string_view text) {
 
 }  // namespace
 
-TokenIndex::TokenIndex(const std::vector<std::string>& tokens) {
+TokenIndex::TokenIndex(const std::vector<std::string>& tokens, bool may_repeat) {
   USER_CHECK(tokens.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()),
              "[tokenizer] a vocabulary may have up to 2^31 tokens, but has {}", tokens.size());
   slots_.resize(std::bit_ceil(2 * tokens.size() + 1));
@@ -29,8 +29,11 @@ TokenIndex::TokenIndex(const std::vector<std::string>& tokens) {
     size_t place = hash & mask;
     while (slots_[place].id >= 0) {
       const Slot& slot = slots_[place];
-      USER_CHECK(slot.hash != hash || tokens[slot.id] != tokens[id],
-                 "[tokenizer] tokens must be distinct, but {} and {} are both {}", slot.id, id, quote(tokens[id]));
+      if (slot.hash == hash && tokens[slot.id] == tokens[id]) {
+        USER_CHECK(may_repeat, "[tokenizer] tokens must be distinct, but {} and {} are both {}", slot.id, id,
+                   quote(tokens[id]));
+        break;
+      }
       place = (place + 1) & mask;
     }
     slots_[place] = {static_cast<int32_t>(id), hash};

@@ -14,8 +14,8 @@ namespace weft {
 class TokenIndex {
  public:
   // Keeps no reference to `tokens`; the caller must pass the same list to find(). Empty texts are skipped. UserError if
-  // two tokens have the same text, or if there are 2^31 of them.
-  explicit TokenIndex(const std::vector<std::string>& tokens);
+  // two tokens have the same text, unless texts may repeat (then the last one is found), or if there are 2^31 of them.
+  explicit TokenIndex(const std::vector<std::string>& tokens, bool may_repeat = false);
 
   std::optional<int> find(std::string_view text, const std::vector<std::string>& tokens) const;
 

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "io/byte_alphabet.h"
+#include "io/detokenizer.h"
+#include "io/token_text.h"
 
 namespace weft {
 namespace {
@@ -44,21 +46,19 @@ Vocabulary checked(Vocabulary vocabulary) {
 }  // namespace
 
 Tokenizer::Tokenizer(Vocabulary vocabulary)
-    : vocabulary_(checked(std::move(vocabulary))),
-      index_(vocabulary_.tokens),
-      merger_(vocabulary_, index_),
-      pre_tokenizer_(vocabulary_.steps),
-      raw_finder_(vocabulary_, false),
-      normalized_finder_(vocabulary_, true) {
-  vocabulary_.merges = {};
-  byte_ends_.reserve(vocabulary_.tokens.size() + 1);
+    : vocabulary_(std::make_unique<Vocabulary>(checked(std::move(vocabulary)))),
+      index_(std::make_unique<TokenIndex>(vocabulary_->tokens, vocabulary_->may_repeat)),
+      model_(make_piece_model(*vocabulary_, *index_)),
+      normalizer_(vocabulary_->normalizer),
+      pre_tokenizer_(vocabulary_->steps),
+      raw_finder_(*vocabulary_),
+      normalized_finder_(*vocabulary_, &normalizer_) {
+  vocabulary_->merges = {};
+  const size_t count = vocabulary_->tokens.size();
+  byte_ends_.reserve(count + 1);
   byte_ends_.push_back(0);
-  for (size_t id = 0; id < vocabulary_.tokens.size(); ++id) {
-    const TokenKind kind = vocabulary_.kinds[id];
-    const bool in_alphabet = kind == TokenKind::normal || kind == TokenKind::unused;
-    const std::string& text = vocabulary_.tokens[id];
-    // A text outside the alphabet means its own bytes, as in Hugging Face's ByteLevel decoder.
-    if (!in_alphabet || !append_from_byte_alphabet(text, bytes_)) bytes_ += text;
+  for (size_t id = 0; id < count; ++id) {
+    append_token_text(*vocabulary_, static_cast<int>(id), false, bytes_);
     byte_ends_.push_back(bytes_.size());
   }
 }
@@ -70,49 +70,53 @@ std::vector<int> Tokenizer::encode(std::string_view text, EncodeOptions options)
     fail_user("[tokenizer] text must be UTF-8, but byte {} (0x{:02x}) is not part of a character", *bad,
               static_cast<unsigned>(static_cast<uint8_t>(text[*bad])));
   std::vector<int> ids;
-  BytePairMerger::Scratch scratch;
-  if (options.add_special) ids = vocabulary_.prefix;
+  PieceScratch scratch;
+  if (options.add_special) ids = vocabulary_->prefix;
   for (const SpecialTokenFinder::Stretch& outer : raw_finder_.split(text, options.parse_special)) {
     if (outer.id >= 0) {
       ids.push_back(outer.id);
       continue;
     }
-    const std::string normal = normalize(text.substr(outer.begin, outer.end - outer.begin), vocabulary_.normalizer);
-    // Decomposition can triple a text's length.
+    const std::string normal = normalizer_.apply(text.substr(outer.begin, outer.end - outer.begin));
+    // Normalization can triple a text's length.
     USER_CHECK(normal.size() <= kMaxTextBytes, "[tokenizer] a normalized text may have at most {} bytes, but has {}",
                kMaxTextBytes, normal.size());
     for (const SpecialTokenFinder::Stretch& inner : normalized_finder_.split(normal, options.parse_special)) {
       if (inner.id >= 0) {
         ids.push_back(inner.id);
       } else {
-        append_plain(normal.substr(inner.begin, inner.end - inner.begin), scratch, ids);
+        const bool is_first = outer.begin == 0 && inner.begin == 0;
+        append_plain(normal.substr(inner.begin, inner.end - inner.begin), is_first, scratch, ids);
       }
     }
   }
-  if (options.add_special) ids.insert(ids.end(), vocabulary_.suffix.begin(), vocabulary_.suffix.end());
+  if (options.add_special) ids.insert(ids.end(), vocabulary_->suffix.begin(), vocabulary_->suffix.end());
   return ids;
 }
 
-void Tokenizer::append_plain(std::string text, BytePairMerger::Scratch& scratch, std::vector<int>& ids) const {
-  const Pieces pieces = pre_tokenizer_.split(std::move(text));
+void Tokenizer::append_plain(std::string text, bool is_first, PieceScratch& scratch, std::vector<int>& ids) const {
+  const Pieces pieces = pre_tokenizer_.split(std::move(text), is_first);
   std::string piece_text;
   for (size_t i = 0; i < pieces.ranges.size(); ++i) {
     const std::optional<int> whole =
-        vocabulary_.ignore_merges ? whole_token(pieces[i], piece_text) : std::optional<int>();
+        vocabulary_->ignore_merges ? whole_token(pieces[i], piece_text) : std::optional<int>();
     if (whole) {
       ids.push_back(*whole);
     } else {
-      merger_.append(pieces[i], scratch, ids);
+      model_->append(pieces[i], scratch, ids);
     }
   }
 }
 
 // Ordinary text must not become an added token, so only normal tokens are returned.
 std::optional<int> Tokenizer::whole_token(std::string_view piece, std::string& text) const {
-  text.clear();
-  append_in_byte_alphabet(piece, text);
-  const std::optional<int> id = index_.find(text, vocabulary_.tokens);
-  return id && vocabulary_.kinds[*id] == TokenKind::normal ? id : std::nullopt;
+  if (vocabulary_->byte_alphabet) {
+    text.clear();
+    append_in_byte_alphabet(piece, text);
+    piece = text;
+  }
+  const std::optional<int> id = index_->find(piece, vocabulary_->tokens);
+  return id && vocabulary_->kinds[*id] == TokenKind::normal ? id : std::nullopt;
 }
 
 void Tokenizer::check_id(int id) const {
@@ -126,19 +130,21 @@ std::string_view Tokenizer::token_bytes(int id) const {
 
 bool Tokenizer::is_special(int id) const {
   check_id(id);
-  return vocabulary_.kinds[id] == TokenKind::control || vocabulary_.kinds[id] == TokenKind::unknown;
+  return is_special_kind(vocabulary_->kinds[id]);
 }
 
 std::optional<int> Tokenizer::find(std::string_view token_text) const {
-  return index_.find(token_text, vocabulary_.tokens);
+  return index_->find(token_text, vocabulary_->tokens);
 }
 
 std::string Tokenizer::decode(std::span<const int> ids, DecodeOptions options) const {
-  std::string bytes;
+  StreamingDetokenizer stream(*this, options);
+  std::string text;
   for (const int id : ids) {
-    if (!options.skip_special || !is_special(id)) bytes += token_bytes(id);
+    check_id(id);
+    text += stream.push(id);
   }
-  return replace_invalid_utf8(bytes);
+  return text + stream.finish();
 }
 
 }  // namespace weft

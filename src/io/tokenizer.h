@@ -1,18 +1,20 @@
 #pragma once
 
-// Byte-level BPE: text to token ids and back.
+// Text to token ids and back: normalizer, pre-tokenizer, model and decoder of a Vocabulary.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "io/normalizer.h"
+#include "io/piece_model.h"
 #include "io/pre_tokenizer.h"
 #include "io/special_tokens.h"
 #include "io/token_index.h"
-#include "io/tokenizer_bpe.h"
 #include "io/vocabulary.h"
 
 namespace weft {
@@ -37,11 +39,12 @@ class Tokenizer {
   // limits.
   std::vector<int> encode(std::string_view text, EncodeOptions options = {}) const;
 
-  // If the concatenated bytes are not UTF-8, each maximal broken part becomes one U+FFFD. UserError for an id outside
-  // the vocabulary.
+  // The text by the vocabulary's decoder; it equals what a StreamingDetokenizer returns in parts. UserError for an id
+  // outside the vocabulary.
   std::string decode(std::span<const int> ids, DecodeOptions options = {}) const;
 
-  // The raw bytes of one token; "" for an id without a token. UserError for an id outside the vocabulary.
+  // The bytes that one token adds to a text; "" for an id without a token. The first token of a text may add others,
+  // such as one space less. UserError for an id outside the vocabulary.
   std::string_view token_bytes(int id) const;
 
   // The id of the token with exactly this text in the vocabulary.
@@ -50,19 +53,21 @@ class Tokenizer {
   // Whether this is a control token, which skip_special omits. UserError for an id outside the vocabulary.
   bool is_special(int id) const;
 
-  int token_count() const { return static_cast<int>(vocabulary_.tokens.size()); }
+  int token_count() const { return static_cast<int>(vocabulary_->tokens.size()); }
 
   // The constructor's argument without its merges, which are stored in another form.
-  const Vocabulary& vocabulary() const { return vocabulary_; }
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
 
  private:
   void check_id(int id) const;
-  void append_plain(std::string text, BytePairMerger::Scratch& scratch, std::vector<int>& ids) const;
+  void append_plain(std::string text, bool is_first, PieceScratch& scratch, std::vector<int>& ids) const;
   std::optional<int> whole_token(std::string_view piece, std::string& text) const;
 
-  Vocabulary vocabulary_;
-  TokenIndex index_;
-  BytePairMerger merger_;
+  // The model has references to these two, which stay valid if the tokenizer is moved.
+  std::unique_ptr<Vocabulary> vocabulary_;
+  std::unique_ptr<const TokenIndex> index_;
+  std::unique_ptr<const PieceModel> model_;
+  Normalizer normalizer_;
   PreTokenizer pre_tokenizer_;
   SpecialTokenFinder raw_finder_;
   SpecialTokenFinder normalized_finder_;

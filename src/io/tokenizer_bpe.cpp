@@ -1,9 +1,6 @@
 #include "io/tokenizer_bpe.h"
 
-#include <algorithm>
 #include <bit>
-#include <functional>
-#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -12,12 +9,6 @@
 
 namespace weft {
 namespace {
-
-constexpr uint32_t kNoRank = std::numeric_limits<uint32_t>::max();
-constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-
-// Up to this length, a scan of all pairs for the lowest rank is faster than a queue. Words of a text are rarely longer.
-constexpr size_t kShortPiece = 48;
 
 int token_of(std::string_view text, const char* what, size_t rank, const Vocabulary& vocabulary,
              const TokenIndex& index) {
@@ -29,12 +20,40 @@ int token_of(std::string_view text, const char* what, size_t rank, const Vocabul
 
 }  // namespace
 
-BytePairMerger::BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& index)
-    : unknown_(vocabulary.unknown), fuse_unknown_(vocabulary.fuse_unknown) {
-  for (int byte = 0; byte < 256; ++byte) {
-    token_of_byte_[byte] = index.find(text_of_byte(static_cast<uint8_t>(byte)), vocabulary.tokens).value_or(-1);
+void BytePairMerger::CharacterTokens::add(char32_t character, int32_t id) {
+  uint16_t& page = page_of_[character >> 8];
+  if (page == 0) {
+    pages_.emplace_back().fill(-1);
+    page = static_cast<uint16_t>(pages_.size());
   }
-  USER_CHECK(vocabulary.merges.size() < kNoRank, "[tokenizer] there may be at most 2^32 - 2 merges, but there are {}",
+  pages_[page - 1U][character & 0xFF] = id;
+}
+
+int32_t BytePairMerger::CharacterTokens::find(char32_t character) const {
+  const uint16_t page = page_of_[character >> 8];
+  return page == 0 ? -1 : pages_[page - 1U][character & 0xFF];
+}
+
+BytePairMerger::BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& index)
+    : byte_alphabet_(vocabulary.byte_alphabet), fallback_(vocabulary, index), cuts_(vocabulary) {
+  if (byte_alphabet_) {
+    for (int byte = 0; byte < 256; ++byte) {
+      token_of_byte_[byte] = index.find(text_of_byte(static_cast<uint8_t>(byte)), vocabulary.tokens).value_or(-1);
+    }
+  } else {
+    for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+      const std::string& text = vocabulary.tokens[id];
+      if (text.empty() || text.size() > 4) continue;
+      const Utf8Step step = utf8_step(text, 0);
+      if (step.status == Utf8Status::complete && step.length == text.size())
+        token_of_character_.add(step.character, static_cast<int32_t>(id));
+    }
+  }
+  add_merges(vocabulary, index);
+}
+
+void BytePairMerger::add_merges(const Vocabulary& vocabulary, const TokenIndex& index) {
+  USER_CHECK(vocabulary.merges.size() < PairJoin::kNone, "[tokenizer] there may be at most 2^32 - 2 merges, but are {}",
              vocabulary.merges.size());
   slots_.resize(std::bit_ceil(vocabulary.merges.size() * 3 / 2 + 2));
   slot_bits_ = std::countr_zero(slots_.size());
@@ -76,110 +95,64 @@ void BytePairMerger::insert(const Slot& merge, const Merge& source) {
   slots_[place] = merge;
 }
 
-const BytePairMerger::Slot* BytePairMerger::find(int32_t left, int32_t right) const {
+PairJoin BytePairMerger::find(int32_t left, int32_t right) const {
   const size_t mask = slots_.size() - 1;
   for (size_t place = home_of(left, right);; place = (place + 1) & mask) {
     const Slot& slot = slots_[place];
-    if (slot.left == left && slot.right == right) return &slot;
-    if (slot.left < 0) return nullptr;
+    if (slot.left == left && slot.right == right) return {slot.rank, slot.merged};
+    if (slot.left < 0) return {};
   }
 }
 
-uint32_t BytePairMerger::rank_of(int32_t left, int32_t right) const {
-  const Slot* slot = find(left, right);
-  return slot ? slot->rank : kNoRank;
-}
-
-void BytePairMerger::append(std::string_view piece, Scratch& scratch, std::vector<int>& ids) const {
-  begin(piece, scratch.ids);
-  if (scratch.ids.size() <= kShortPiece) {
-    merge_short(scratch);
-  } else {
-    merge_long(scratch);
+void BytePairMerger::append(std::string_view piece, PieceScratch& scratch, std::vector<int>& ids) const {
+  for (size_t begin = 0; begin < piece.size();) {
+    const size_t end = cuts_.next(piece, begin);
+    append_part(piece.substr(begin, end - begin), scratch, ids);
+    begin = end;
   }
-  ids.insert(ids.end(), scratch.ids.begin(), scratch.ids.end());
 }
 
-// Sets `ids` to the tokens of the single bytes of the piece.
-void BytePairMerger::begin(std::string_view piece, std::vector<int32_t>& ids) const {
-  ids.clear();
+void BytePairMerger::append_part(std::string_view part, PieceScratch& scratch, std::vector<int>& ids) const {
+  std::vector<PairSymbol>& symbols = scratch.pairs.symbols;
+  symbols.clear();
+  byte_alphabet_ ? begin_with_bytes(part, symbols) : begin_with_characters(part, symbols);
+  join_pairs(scratch.pairs, static_cast<uint32_t>(part.size()),
+             [this](const PairSymbol& left, const PairSymbol& right, uint32_t) { return find(left.id, right.id); });
+  for (const PairSymbol& symbol : symbols) ids.push_back(symbol.id);
+}
+
+// Hugging Face emits one unknown token per character of the byte-level alphabet, which is one per byte.
+void BytePairMerger::begin_with_bytes(std::string_view piece, std::vector<PairSymbol>& symbols) const {
   bool after_unknown = false;
-  // Hugging Face emits one unknown token per character of the byte-level alphabet, which is one per byte.
-  for (const char byte : piece) {
-    const int32_t id = token_of_byte_[static_cast<uint8_t>(byte)];
+  for (size_t i = 0; i < piece.size(); ++i) {
+    const auto begin = static_cast<uint32_t>(i);
+    const int32_t id = token_of_byte_[static_cast<uint8_t>(piece[i])];
     if (id >= 0) {
-      ids.push_back(id);
-    } else if (unknown_ && !(fuse_unknown_ && after_unknown)) {
-      ids.push_back(*unknown_);
+      symbols.push_back({id, begin});
+      after_unknown = false;
+    } else {
+      fallback_.append(piece.substr(i, 1), after_unknown, [&](int token, size_t) {
+        symbols.push_back({token, begin});
+      });
     }
-    after_unknown = id < 0;
   }
 }
 
-void BytePairMerger::merge_short(Scratch& scratch) const {
-  std::vector<int32_t>& ids = scratch.ids;
-  std::vector<uint32_t>& ranks = scratch.ranks;  // element i is for the pair (i, i + 1)
-  if (ids.size() < 2) return;
-  ranks.resize(ids.size() - 1);
-  for (size_t i = 0; i + 1 < ids.size(); ++i) ranks[i] = rank_of(ids[i], ids[i + 1]);
-  while (!ranks.empty()) {
-    const auto lowest = std::min_element(ranks.begin(), ranks.end());
-    if (*lowest == kNoRank) break;
-    const size_t i = static_cast<size_t>(lowest - ranks.begin());
-    ids[i] = find(ids[i], ids[i + 1])->merged;
-    ids.erase(ids.begin() + static_cast<ptrdiff_t>(i) + 1);
-    ranks.erase(lowest);
-    if (i > 0) ranks[i - 1] = rank_of(ids[i - 1], ids[i]);
-    if (i + 1 < ids.size()) ranks[i] = rank_of(ids[i], ids[i + 1]);
+void BytePairMerger::begin_with_characters(std::string_view piece, std::vector<PairSymbol>& symbols) const {
+  bool after_unknown = false;
+  for (size_t i = 0; i < piece.size();) {
+    const Utf8Step step = utf8_step(piece, i);
+    const int32_t id = token_of_character_.find(step.character);
+    if (id >= 0) {
+      symbols.push_back({id, static_cast<uint32_t>(i)});
+      after_unknown = false;
+    } else {
+      fallback_.append(piece.substr(i, step.length), after_unknown, [&](int token, size_t offset) {
+        symbols.push_back({token, static_cast<uint32_t>(i + offset)});
+      });
+    }
+    i += step.length;
   }
-}
-
-// Uses a linked list of symbols and a queue of (rank, position of the left symbol). An entry is stale if its left
-// symbol no longer exists or the pair at that position has another rank. Ranks and pairs correspond one to one.
-void BytePairMerger::merge_long(Scratch& scratch) const {
-  std::vector<int32_t>& ids = scratch.ids;
-  std::vector<uint32_t>& next = scratch.next;
-  std::vector<uint32_t>& previous = scratch.previous;
-  std::vector<uint64_t>& queue = scratch.queue;
-  const uint32_t count = static_cast<uint32_t>(ids.size());
-  next.resize(count);
-  previous.resize(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    next[i] = i + 1 < count ? i + 1 : kNone;
-    previous[i] = i > 0 ? i - 1 : kNone;
-  }
-
-  const auto entry = [](uint32_t rank, uint32_t position) { return (static_cast<uint64_t>(rank) << 32) | position; };
-  queue.clear();
-  for (uint32_t i = 0; i + 1 < count; ++i) {
-    const uint32_t rank = rank_of(ids[i], ids[i + 1]);
-    if (rank != kNoRank) queue.push_back(entry(rank, i));
-  }
-  std::make_heap(queue.begin(), queue.end(), std::greater<>());
-  const auto add = [&](uint32_t left) {
-    const uint32_t rank = rank_of(ids[left], ids[next[left]]);
-    if (rank == kNoRank) return;
-    queue.push_back(entry(rank, left));
-    std::push_heap(queue.begin(), queue.end(), std::greater<>());
-  };
-
-  while (!queue.empty()) {
-    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
-    const uint32_t rank = static_cast<uint32_t>(queue.back() >> 32);
-    const uint32_t left = static_cast<uint32_t>(queue.back());
-    queue.pop_back();
-    const uint32_t right = ids[left] >= 0 ? next[left] : kNone;
-    if (right == kNone) continue;
-    const Slot* merge = find(ids[left], ids[right]);
-    if (!merge || merge->rank != rank) continue;
-    ids[left] = merge->merged;
-    ids[right] = -1;
-    next[left] = next[right];
-    if (next[left] != kNone) previous[next[left]] = left;
-    if (previous[left] != kNone) add(previous[left]);
-    if (next[left] != kNone) add(left);
-  }
-  ids.erase(std::remove(ids.begin(), ids.end(), -1), ids.end());
 }
 
 }  // namespace weft

@@ -1,35 +1,26 @@
 #pragma once
 
-// Byte-pair merging computes the tokens of one piece. It repeatedly merges the neighbouring pair of lowest rank, and
-// among equal ranks the leftmost, until no pair has a merge.
+// Byte-pair encoding by a list of merges, whose ranks are their indices.
 
 #include <array>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "io/token_index.h"
-#include "io/vocabulary.h"
+#include "io/fallback_tokens.h"
+#include "io/piece_model.h"
+#include "io/space_cuts.h"
 
 namespace weft {
 
-class BytePairMerger {
+class BytePairMerger final : public PieceModel {
  public:
-  // Working memory of a call. Each thread has its own.
-  struct Scratch {
-    std::vector<int32_t> ids;
-    std::vector<uint32_t> ranks, next, previous;
-    std::vector<uint64_t> queue;
-  };
-
   // Keeps no reference to its arguments. UserError if the left, right or joined text of a merge is not a token, or if a
   // merge is repeated.
   BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& index);
 
-  // Appends the tokens of a piece of n raw bytes in O(n log n).
-  void append(std::string_view piece, Scratch& scratch, std::vector<int>& ids) const;
+  // In O(n log n) for a piece of n bytes.
+  void append(std::string_view piece, PieceScratch& scratch, std::vector<int>& ids) const override;
 
  private:
   struct Slot {
@@ -39,17 +30,31 @@ class BytePairMerger {
     int32_t merged = 0;
   };
 
-  const Slot* find(int32_t left, int32_t right) const;
-  uint32_t rank_of(int32_t left, int32_t right) const;
+  // Tokens of single characters, in pages of 256 that exist if they have a token.
+  class CharacterTokens {
+   public:
+    void add(char32_t character, int32_t id);
+    int32_t find(char32_t character) const;  // -1: none
+
+   private:
+    using Page = std::array<int32_t, 256>;
+    std::array<uint16_t, 0x1100> page_of_{};  // 1 + index; 0: none
+    std::vector<Page> pages_;
+  };
+
+  void add_merges(const Vocabulary& vocabulary, const TokenIndex& index);
+  PairJoin find(int32_t left, int32_t right) const;
   size_t home_of(int32_t left, int32_t right) const;
   void insert(const Slot& merge, const Merge& source);
-  void begin(std::string_view piece, std::vector<int32_t>& ids) const;
-  void merge_short(Scratch& scratch) const;
-  void merge_long(Scratch& scratch) const;
+  void begin_with_bytes(std::string_view piece, std::vector<PairSymbol>& symbols) const;
+  void begin_with_characters(std::string_view piece, std::vector<PairSymbol>& symbols) const;
+  void append_part(std::string_view part, PieceScratch& scratch, std::vector<int>& ids) const;
 
-  std::array<int32_t, 256> token_of_byte_{};  // -1: none
-  std::optional<int> unknown_;
-  bool fuse_unknown_ = false;
+  bool byte_alphabet_ = true;
+  std::array<int32_t, 256> token_of_byte_{};  // with the byte alphabet; -1: none
+  CharacterTokens token_of_character_;        // without it
+  FallbackTokens fallback_;
+  SpaceCuts cuts_;
   std::vector<Slot> slots_;  // a power of two, at most two thirds full
   int slot_bits_ = 0;
 };

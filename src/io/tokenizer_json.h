@@ -8,10 +8,10 @@
 
 namespace weft {
 
-// Supports byte-level BPE: model BPE (merges as texts or pairs, ignore_merges, unk_token, fuse_unk); normalizer null,
-// NFC or a Sequence; pre-tokenizer Split, Digits, ByteLevel or a Sequence that ends with ByteLevel; added_tokens;
-// post-processor ByteLevel, TemplateProcessing (its form for one text) or a Sequence; decoder ByteLevel, Fuse or a
-// Sequence. `truncation` and `padding` are not read; the caller decides them.
+// Supports the models BPE (with merges as texts or pairs, in the byte-level alphabet or with byte_fallback), Unigram
+// and WordPiece; the normalizers, pre-tokenizers and decoders of tokenizer_json_steps.cpp, alone or in a Sequence;
+// added_tokens; post-processors ByteLevel, TemplateProcessing (its form for one text), BertProcessing and
+// RobertaProcessing. `truncation` and `padding` are not read; the caller decides them.
 //
 // `bos` is the first token that is added before a text; the file names neither an end nor a padding token.
 //

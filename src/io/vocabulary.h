@@ -1,6 +1,6 @@
 #pragma once
 
-// The byte-level BPE tokenizer of a checkpoint as plain data, independent of the file format. The Tokenizer checks it.
+// The tokenizer of a checkpoint as plain data, independent of the file format. The Tokenizer checks it.
 
 #include <cstdint>
 #include <optional>
@@ -10,6 +10,8 @@
 
 #include <fmt/core.h>
 
+#include "io/decoder.h"
+#include "io/normalizer.h"
 #include "io/pre_tokenizer.h"
 
 namespace weft {
@@ -20,7 +22,18 @@ inline std::string no_such_token(const std::string& where, std::string_view key,
 }
 
 // The numbers are those of GGUF's tokenizer.ggml.token_type.
-enum class TokenKind : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5 };
+enum class TokenKind : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+
+// Whether the text of such a token in a prompt becomes the token only if special tokens are parsed.
+constexpr bool is_special_kind(TokenKind kind) { return kind == TokenKind::control || kind == TokenKind::unknown; }
+
+// How a piece of text becomes tokens.
+enum class TokenModel {
+  merges,      // byte-pair encoding (BPE) by a list of merges
+  scores,      // BPE: neighbours join if their joined text is a token, and the best score joins first
+  unigram,     // the sequence of tokens with the best sum of scores
+  word_piece,  // the longest token that fits, from left to right
+};
 
 // Two tokens that merge into one. The rank of a merge is its index in the list.
 struct Merge {
@@ -28,7 +41,7 @@ struct Merge {
   uint32_t left_bytes = 0;  // bytes of `text` that are the left token
 };
 
-// A token that is matched verbatim in the text before any splitting. A control token counts as special.
+// A token that is matched verbatim in the text before any splitting.
 struct AddedToken {
   int id = 0;
   bool single_word = false;  // only if no word character is next to it
@@ -37,24 +50,40 @@ struct AddedToken {
   bool normalized = false;  // matched in the normalized text
 };
 
-enum class Normalizer { none, nfc };
+// SentencePiece's mark of a space, "▁".
+inline constexpr std::string_view kSpaceMark = "\u2581";
+
+// The ids of a file may have gaps, but the list by id must not become much longer than the number of tokens.
+inline constexpr std::int64_t kMaxIdGap = 65536;
 
 struct Vocabulary {
-  // Indexed by id. Normal tokens are written in the byte-level alphabet ("Ġthe"), all others as plain text. Texts are
-  // distinct, except that an id without a token is "" and unused.
+  TokenModel model = TokenModel::merges;
+  // Normal tokens are written in the byte-level alphabet ("Ġthe"), and all bytes have a token. Otherwise they are
+  // written as text ("▁the"), and characters without a token become tokens of kind byte ("<0xE2>"), if there are any.
+  bool byte_alphabet = true;
+
+  // Indexed by id. Texts are distinct, except that an id without a token is "" and unused.
   std::vector<std::string> tokens;
+  bool may_repeat = false;       // several tokens may have the same text; then it becomes the last of them
   std::vector<TokenKind> kinds;  // one for each token
-  std::vector<Merge> merges;     // in rank order
+  std::vector<Merge> merges;     // TokenModel::merges: in rank order
+  std::vector<float> scores;     // TokenModel::scores and unigram: one for each token
   std::vector<AddedToken> added_tokens;
 
-  Normalizer normalizer = Normalizer::none;
+  std::vector<NormalizerStep> normalizer;
   std::vector<PreTokenizerStep> steps;
   // A piece whose whole text is a token becomes that token, even if merging would not produce it.
   bool ignore_merges = false;
 
-  // The token for a byte that has no token. Nullopt: such a byte is dropped before merging.
+  // TokenModel::word_piece: a token inside a word begins with this text, and a word of more characters is unknown.
+  std::string continuation = "##";
+  size_t max_word_characters = 100;
+
+  // The token for text that has no token. Nullopt: such text is dropped.
   std::optional<int> unknown;
-  bool fuse_unknown = false;  // one token for a run of such bytes
+  bool fuse_unknown = false;  // one token for a run of such text
+
+  Decoder decoder;
 
   // The tokens that encoding adds before and after a text if add_special is set.
   std::vector<int> prefix;

@@ -108,7 +108,11 @@ Json pre_tokenizer_json(const Vocabulary& vocabulary) {
         if (behavior == split->behavior) one["behavior"] = name;
       one["invert"] = split->invert;
       steps.push_back(std::move(one));
-    } else if (const auto* digits = std::get_if<DigitSplit>(&step)) {
+    } else if (const auto* digits = std::get_if<DigitSplit>(&step); digits && digits->in_thousands) {
+      for (const char* pattern : {R"(\p{N}+)", R"((?=(?:\p{N}{3})+(?!\p{N})))"})
+        steps.push_back(
+            {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
+    } else if (digits) {
       steps.push_back({{"type", "Digits"}, {"individual_digits", digits->individual}});
     } else {
       prefix_space = true;
@@ -177,6 +181,10 @@ std::map<std::string, std::string> files_of_gguf(const Checkpoint& checkpoint, c
 }  // namespace
 
 std::string tokenizer_json(const Vocabulary& vocabulary) {
+  USER_CHECK(
+      vocabulary.model == TokenModel::merges && vocabulary.byte_alphabet,
+      "[tokenizer] a tokenizer.json can be written for byte-level BPE, but the file has another tokenizer; wanted "
+      "the folder it was made from");
   Json tokens = Json::object(), merges = Json::array(), added = Json::array();
   // Appends to the underlying vector, because the object's own insertion compares each key with all earlier ones. The
   // keys are distinct.
@@ -202,7 +210,8 @@ std::string tokenizer_json(const Vocabulary& vocabulary) {
   const bool has_unknown = vocabulary.unknown.has_value();
   const Json unknown =
       has_unknown ? Json(vocabulary.tokens[static_cast<std::size_t>(*vocabulary.unknown)]) : Json(nullptr);
-  const Json normalizer = vocabulary.normalizer == Normalizer::nfc ? Json{{"type", "NFC"}} : Json(nullptr);
+  // The only one of byte-level vocabularies in GGUF files is NFC.
+  const Json normalizer = vocabulary.normalizer.empty() ? Json(nullptr) : Json{{"type", "NFC"}};
   const Json bytes{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
   return json_text(Json{{"version", "1.0"},
                         {"truncation", nullptr},

@@ -78,4 +78,73 @@ TEST(StreamingDetokenizer, PiecesJoinToTheDecodedTextAndNeverEndInsideACharacter
   }
 }
 
+Vocabulary byte_fallback_vocabulary() {
+  Vocabulary vocabulary;
+  vocabulary.byte_alphabet = false;
+  vocabulary.tokens = {"<s>", "<0xE2>", "<0x82>", "<0xAC>", "\u2581a", "b", "<0x20>"};
+  vocabulary.kinds = {TokenKind::control, TokenKind::byte,   TokenKind::byte, TokenKind::byte,
+                      TokenKind::normal,  TokenKind::normal, TokenKind::byte};
+  vocabulary.decoder.form = Decoder::Form::pieces;
+  vocabulary.decoder.replacements = {{"\u2581", " "}};
+  vocabulary.decoder.strip_count = 1;
+  return vocabulary;
+}
+
+TEST(StreamingDetokenizer, BytesWaitForTheirCharacter) {
+  const Tokenizer tokenizer(byte_fallback_vocabulary());
+  StreamingDetokenizer stream(tokenizer);
+  EXPECT_EQ(stream.push(5), "b");
+  EXPECT_EQ(stream.push(1), "");
+  EXPECT_EQ(stream.push(2), "");
+  EXPECT_EQ(stream.push(3), "\u20ac");
+  EXPECT_EQ(stream.push(1), "");
+  EXPECT_EQ(stream.push(4), "\uFFFD a");
+  EXPECT_EQ(stream.finish(), "");
+}
+
+// Hugging Face's ByteFallback: one byte that does not fit makes all of its run U+FFFD.
+TEST(StreamingDetokenizer, ARunOfBytesIsAllOrNothing) {
+  Vocabulary vocabulary = byte_fallback_vocabulary();
+  vocabulary.decoder.byte_run = Decoder::ByteRun::all_or_nothing;
+  const Tokenizer tokenizer(vocabulary);
+  EXPECT_EQ(tokenizer.decode(std::vector<int>{5, 1, 2, 3, 5}), "b\u20acb");
+  EXPECT_EQ(tokenizer.decode(std::vector<int>{5, 1, 2, 3, 3, 5}), "b\uFFFD\uFFFD\uFFFD\uFFFDb");
+  StreamingDetokenizer stream(tokenizer);
+  for (const int id : {1, 2, 3}) EXPECT_EQ(stream.push(id), "");
+  EXPECT_EQ(stream.push(5), "\u20acb");
+}
+
+TEST(StreamingDetokenizer, OnlyTheFirstSpaceOfATextIsStripped) {
+  const Tokenizer tokenizer(byte_fallback_vocabulary());
+  EXPECT_EQ(tokenizer.decode(std::vector<int>{4, 4}), "a a");
+  EXPECT_EQ(tokenizer.decode(std::vector<int>{6, 6, 4}), "  a");
+  EXPECT_EQ(tokenizer.decode(std::vector<int>{0, 4}, {.skip_special = true}), "a");
+  StreamingDetokenizer stream(tokenizer, {.skip_special = true});
+  stream.continue_after(std::vector<int>{0});  // a text of special tokens only is empty
+  EXPECT_EQ(stream.push(4), "a");
+  EXPECT_EQ(stream.finish(), "");
+  stream.continue_after(std::vector<int>{0, 5});
+  EXPECT_EQ(stream.push(4), " a");
+}
+
+TEST(StreamingDetokenizer, MetaspaceAndWordPieceBeginInTheirOwnWay) {
+  Vocabulary metaspace = byte_fallback_vocabulary();
+  metaspace.decoder.form = Decoder::Form::metaspace;
+  metaspace.decoder.strip_count = 0;
+  metaspace.tokens[5] = "\u2581\u2581b";
+  EXPECT_EQ(Tokenizer(metaspace).decode(std::vector<int>{5, 4, 5}), "b a  b");
+
+  Vocabulary words = byte_fallback_vocabulary();
+  words.tokens = {"[CLS]", "un", "##able", ",", "n't", "'", "do"};
+  words.kinds.assign(7, TokenKind::normal);
+  words.model = TokenModel::word_piece;
+  words.unknown = 0;
+  words.decoder = {};
+  words.decoder.form = Decoder::Form::word_piece;
+  const std::vector<int> ids = {1, 2, 3, 6, 4};
+  EXPECT_EQ(Tokenizer(words).decode(ids), "unable , do n't");
+  words.decoder.clean_up = true;
+  EXPECT_EQ(Tokenizer(words).decode(ids), "unable, don't");
+}
+
 }  // namespace weft::detokenizer_test

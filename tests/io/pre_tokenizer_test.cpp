@@ -65,6 +65,29 @@ TEST(PreTokenizer, PrefixSpaceIsPutWhereNoneIs) {
   EXPECT_EQ(split(steps, "a, b"), (Strings{" a", " ,", " b"}));
 }
 
+TEST(PreTokenizer, DigitsInGroupsOfThreeFromTheRight) {
+  const DigitSplit thousands{.individual = false, .in_thousands = true};
+  EXPECT_EQ(split({thousands}, "a12345b678,1"), (Strings{"a", "12", "345", "b", "678", ",", "1"}));
+  EXPECT_EQ(split({thousands}, "1234567"), (Strings{"1", "234", "567"}));
+}
+
+TEST(PreTokenizer, MetaspaceMarksSpaces) {
+  EXPECT_EQ(split({Metaspace{}}, "a b  c"), (Strings{"\u2581a", "\u2581b", "\u2581", "\u2581c"}));
+  EXPECT_EQ(split({Metaspace{}}, " a"), (Strings{"\u2581a"}));
+  EXPECT_EQ(split({Metaspace{.front = Metaspace::Front::never}}, "a b"), (Strings{"a", "\u2581b"}));
+  EXPECT_EQ(split({Metaspace{.split = false}}, "a b"), (Strings{"\u2581a\u2581b"}));
+  const PatternSplit words{.pattern = std::string(kWhiteSpacePattern), .behavior = SplitBehavior::removed};
+  EXPECT_EQ(split({words, Metaspace{}}, "a b"), (Strings{"\u2581a", "\u2581b"}));
+  const Metaspace first{.front = Metaspace::Front::first};
+  EXPECT_EQ(split({words, first}, "a b"), (Strings{"\u2581a", "b"}));
+  EXPECT_EQ(PreTokenizer({first}).split("a", false)[0], "a");
+}
+
+TEST(PreTokenizer, PunctuationOfBert) {
+  EXPECT_EQ(split({PatternSplit{.pattern = std::string(kPunctuationPattern)}}, "a$b\u3002`c"),
+            (Strings{"a", "$", "b", "\u3002", "`", "c"}));
+}
+
 TEST(PreTokenizer, NoTextGivesNoPieces) {
   EXPECT_TRUE(split({PatternSplit{.pattern = std::string(kGpt2Pattern)}}, "").empty());
   EXPECT_EQ(split({}, "whole text"), (Strings{"whole text"}));

@@ -13,7 +13,7 @@ namespace weft::special_tokens_test {
 // "text", or "#id" for a token, and the token's own stretch in brackets.
 std::vector<std::string> split(const Vocabulary& vocabulary, std::string_view text, bool parse_special = true) {
   std::vector<std::string> result;
-  for (const SpecialTokenFinder::Stretch& stretch : SpecialTokenFinder(vocabulary, false).split(text, parse_special)) {
+  for (const SpecialTokenFinder::Stretch& stretch : SpecialTokenFinder(vocabulary).split(text, parse_special)) {
     const std::string part(text.substr(stretch.begin, stretch.end - stretch.begin));
     result.push_back(stretch.id < 0 ? part : "#" + std::to_string(stretch.id) + "[" + part + "]");
   }
@@ -55,10 +55,14 @@ TEST(SpecialTokenFinder, RefusesTextsThatAreEmptyOrNotUtf8) {
   EXPECT_THROW(split(small_vocabulary({}, {"\xC3"}), "x"), UserError);
 }
 
-TEST(Normalize, ComposesCharacters) {
-  EXPECT_EQ(normalize("e\u0301", Normalizer::nfc), "\u00e9");
-  EXPECT_EQ(normalize("e\u0301", Normalizer::none), "e\u0301");
-  EXPECT_EQ(normalize("plain", Normalizer::nfc), "plain");
+TEST(SpecialTokenFinder, NormalizesTheTextsOfTokens) {
+  Vocabulary vocabulary = small_vocabulary({}, {"e\u0301", " "});
+  for (AddedToken& token : vocabulary.added_tokens) token.normalized = true;
+  const Normalizer normalizer({UnicodeForm::nfc, StripSpaces{}});
+  const SpecialTokenFinder finder(vocabulary, &normalizer);
+  const auto stretches = finder.split("a\u00e9 ", true);
+  ASSERT_EQ(stretches.size(), 3U);  // a token whose normal form is empty is never found
+  EXPECT_EQ(stretches[1].id, 256);
 }
 
 }  // namespace weft::special_tokens_test

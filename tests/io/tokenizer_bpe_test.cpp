@@ -17,7 +17,7 @@ namespace weft::tokenizer_bpe_test {
 
 std::vector<int> merge(const Vocabulary& vocabulary, std::string_view piece) {
   const TokenIndex index(vocabulary.tokens);
-  BytePairMerger::Scratch scratch;
+  PieceScratch scratch;
   std::vector<int> ids;
   BytePairMerger(vocabulary, index).append(piece, scratch, ids);
   return ids;

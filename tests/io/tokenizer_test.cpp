@@ -88,7 +88,7 @@ TEST(Tokenizer, WholePiecesWinWhenMergesAreIgnored) {
 
 TEST(Tokenizer, NormalizedTokensAreFoundInNormalizedText) {
   Vocabulary vocabulary = small_vocabulary({}, {"e\u0301t"});
-  vocabulary.normalizer = Normalizer::nfc;
+  vocabulary.normalizer = {UnicodeForm::nfc};
   EXPECT_EQ(Tokenizer(vocabulary).encode("\u00e9t"), (Ids{0xC3, 0xA9, 't'}));
   vocabulary.added_tokens[0].normalized = true;
   EXPECT_EQ(Tokenizer(vocabulary).encode("\u00e9te\u0301t"), (Ids{256, 256}));

@@ -1,0 +1,67 @@
+#include "io/added_tokens.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/config_fields.h"
+
+namespace weft {
+namespace {
+
+void add_token(AddedToken token, std::int64_t id, const std::string& text, bool is_special, const std::string& where,
+               Vocabulary& vocabulary) {
+  const auto count = static_cast<std::int64_t>(vocabulary.tokens.size());
+  USER_CHECK(id >= 0 && id <= count + kMaxIdGap, "[{}] the id of {} must be 0 to {}, but is {}", where, quote(text),
+             count + kMaxIdGap, id);
+  const auto index = static_cast<size_t>(id);
+  if (id >= count) {
+    vocabulary.tokens.resize(index + 1);
+    vocabulary.kinds.resize(index + 1, TokenKind::unused);
+    if (!vocabulary.scores.empty()) vocabulary.scores.resize(index + 1);
+  }
+  std::string& existing = vocabulary.tokens[index];
+  TokenKind& kind = vocabulary.kinds[index];
+  // A user-defined piece of SentencePiece is listed with marks, and its text here has spaces.
+  USER_CHECK(existing.empty() || existing == text || kind == TokenKind::user_defined,
+             "[{}] token {} must be {}, as in the vocabulary, but is {}", where, id, quote(existing), quote(text));
+  if (existing.empty()) existing = text;
+  if (kind != TokenKind::unknown) kind = is_special ? TokenKind::control : TokenKind::user_defined;
+  token.id = static_cast<int>(id);
+  auto& added = vocabulary.added_tokens;
+  const auto found =
+      std::find_if(added.begin(), added.end(), [&](const AddedToken& one) { return one.id == token.id; });
+  found == added.end() ? added.push_back(token) : void(*found = token);
+}
+
+}  // namespace
+
+void add_tokens_of_config(const Json& tokenizer_config, const std::string& where, Vocabulary& vocabulary) {
+  const auto list = tokenizer_config.find("added_tokens_decoder");
+  if (list == tokenizer_config.end() || !list->is_object()) return;
+  for (const auto& [key, value] : list->items()) {
+    std::int64_t id = -1;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    USER_CHECK(error == std::errc() && end == key.data() + key.size() && value.is_object(),
+               "[{}] added_tokens_decoder must map ids to objects, but has {}", where, quote(key));
+    const JsonFields fields(value, where, "added_tokens_decoder." + key + ".");
+    const auto text = fields.find_text("content");
+    USER_CHECK(text && !text->empty(), "[{}] added_tokens_decoder.{} must have a content, but has none", where, key);
+    const AddedToken token{.single_word = fields.find_boolean("single_word").value_or(false),
+                           .strip_left = fields.find_boolean("lstrip").value_or(false),
+                           .strip_right = fields.find_boolean("rstrip").value_or(false)};
+    add_token(token, id, *text, fields.find_boolean("special").value_or(false), where, vocabulary);
+  }
+}
+
+void add_tokens_by_text(const Json& tokens, const std::string& where, bool is_special, Vocabulary& vocabulary) {
+  USER_CHECK(tokens.is_object(), "[{}] must map texts of tokens to ids, but is {}", where, shown_json(tokens));
+  for (const auto& [text, id] : tokens.items()) {
+    USER_CHECK(id.is_number_integer() && !text.empty(), "[{}] {} must have an id, but has {}", where, quote(text),
+               shown_json(id));
+    add_token({}, id.get<std::int64_t>(), text, is_special, where, vocabulary);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,108 @@
+#include "io/folder_vocabulary.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "io/added_tokens.h"
+#include "io/config_fields.h"
+#include "io/gguf_pre_tokenizers.h"
+#include "io/sentencepiece_model.h"
+#include "io/text_vocabulary.h"
+#include "io/tokenizer_json.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kTokenizerJson = "tokenizer.json";
+constexpr std::string_view kWordList = "vocab.txt";
+constexpr std::array<std::string_view, 6> kNames = {kTokenizerJson,  "tokenizer.model", "tiktoken.model",
+                                                    "qwen.tiktoken", "vocab.tiktoken",  kWordList};
+
+// The pattern of a tiktoken file, which the code of its publisher has: a row of the table of GGUF names.
+constexpr std::pair<std::string_view, std::string_view> kPatterns[] = {
+    {"llama", "llama-bpe"}, {"qwen", "qwen2"},       {"kimi_k2", "kimi-k2"}, {"chatglm", "chatglm-bpe"},
+    {"glm", "chatglm-bpe"}, {"glm4", "chatglm-bpe"}, {"gpt_oss", "gpt-4o"},
+};
+
+std::string path_in(const VocabularyFolder& folder, std::string_view name) {
+  return (std::filesystem::path(folder.path) / name).string();
+}
+
+std::optional<Json> read_folder_json(const VocabularyFolder& folder, std::string_view name) {
+  const auto text = folder.file(name);
+  if (!text) return std::nullopt;
+  return parse_config_json(*text, path_in(folder, name));
+}
+
+// encoding.json has the pattern and the special tokens of a tiktoken file.
+void read_encoding(const VocabularyFolder& folder, std::string_view name, Vocabulary& vocabulary) {
+  if (const auto json = read_folder_json(folder, "encoding.json")) {
+    const std::string its_path = path_in(folder, "encoding.json");
+    const JsonFields fields(*json, its_path);
+    const auto pattern = fields.find_text("pat_str");
+    USER_CHECK(pattern, "[{}] pat_str must be the pattern of {}, but is missing", its_path, name);
+    vocabulary.steps = {PatternSplit{.pattern = *pattern}};
+    if (const auto* tokens = fields.value("special_tokens")) add_tokens_by_text(*tokens, its_path, true, vocabulary);
+    return;
+  }
+  const auto found = std::find_if(std::begin(kPatterns), std::end(kPatterns),
+                                  [&](const auto& one) { return one.first == folder.architecture; });
+  std::string known;
+  for (const auto& [model, pre] : kPatterns) known += fmt::format("{}{}", known.empty() ? "" : ", ", model);
+  USER_CHECK(
+      found != std::end(kPatterns),
+      "[{}] has no pattern; wanted an encoding.json with pat_str next to it, or a model_type of {}, but it is {}",
+      path_in(folder, name), known, quote(folder.architecture));
+  const GgufPreTokenizer& pre = find_gguf_pre_tokenizer(found->second);
+  vocabulary.steps = pre.steps;
+  vocabulary.normalizer = pre.normalizer;
+}
+
+Vocabulary read_other_vocabulary(const VocabularyFolder& folder, std::string_view name, const std::string& contents) {
+  const std::optional<Json> config = read_folder_json(folder, "tokenizer_config.json");
+  const std::string config_path = path_in(folder, "tokenizer_config.json");
+  const auto flag = [&](const char* key) {
+    return config ? JsonFields(*config, config_path).find_boolean(key) : std::optional<bool>();
+  };
+  Vocabulary vocabulary;
+  if (name == kWordList) {
+    vocabulary = read_word_list(contents, path_in(folder, name), flag("do_lower_case").value_or(true));
+  } else if (name.ends_with(".tiktoken") || is_tiktoken(contents)) {
+    vocabulary = read_tiktoken(contents, path_in(folder, name));
+    read_encoding(folder, name, vocabulary);
+  } else {
+    vocabulary = read_sentencepiece_model(contents, path_in(folder, name), flag("legacy").value_or(true));
+  }
+  if (const auto added = read_folder_json(folder, "added_tokens.json"))
+    add_tokens_by_text(*added, path_in(folder, "added_tokens.json"), false, vocabulary);
+  if (config) add_tokens_of_config(*config, config_path, vocabulary);
+  return vocabulary;
+}
+
+}  // namespace
+
+std::span<const std::string_view> vocabulary_file_names() { return kNames; }
+
+bool has_vocabulary_file(const VocabularyFolder& folder) {
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view name) { return folder.file(name).has_value(); });
+}
+
+Vocabulary read_vocabulary_file(const VocabularyFolder& folder) {
+  for (const std::string_view name : kNames) {
+    const auto contents = folder.file(name);
+    if (!contents) continue;
+    return name == kTokenizerJson ? read_tokenizer_json(*contents) : read_other_vocabulary(folder, name, *contents);
+  }
+  fail_user("[{}] wanted a folder with tokenizer.json, tokenizer.model, a tiktoken file or vocab.txt, but it has none",
+            folder.path);
+}
+
+}  // namespace weft

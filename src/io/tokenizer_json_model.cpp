@@ -1,0 +1,196 @@
+// The members model and added_tokens of tokenizer.json.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/fallback_tokens.h"
+#include "io/tokenizer_json_parts.h"
+
+namespace weft::tokenizer_json {
+namespace {
+
+struct Piece {
+  std::string_view text;
+  int id = 0;
+  float score = 0;
+};
+
+void place_token(int id, std::string_view text, TokenKind kind, const std::string& path, Vocabulary& vocabulary) {
+  std::string& token = vocabulary.tokens[id];
+  USER_CHECK(token.empty() || token == text, "[tokenizer.json] {} gives id {} to {}, which {} has already", path, id,
+             quote(text), quote(token));
+  token = text;
+  vocabulary.kinds[id] = kind;
+}
+
+// {"text": id, ...}
+std::vector<Piece> pieces_by_text(const Member& vocab) {
+  std::vector<Piece> pieces;
+  for (const simdjson::dom::key_value_pair entry : as<simdjson::dom::object>(vocab, "an object")) {
+    int64_t id = -1;
+    if (entry.value.get(id) || id < 0 || id >= std::numeric_limits<int32_t>::max()) {
+      fail_user("[tokenizer.json] model.vocab must give {} a token id, but gives {}", quote(entry.key),
+                shown(entry.value));
+    }
+    pieces.push_back({entry.key, static_cast<int>(id)});
+  }
+  return pieces;
+}
+
+// [["text", score], ...], in the order of the ids.
+std::vector<Piece> pieces_with_scores(const Member& vocab) {
+  std::vector<Piece> pieces;
+  for (const Element entry : as<simdjson::dom::array>(vocab, "a list")) {
+    simdjson::dom::array pair;
+    std::string_view text;
+    double score = 0;
+    const bool fits = entry.get(pair) == simdjson::SUCCESS && pair.size() == 2 && !pair.at(0).get(text) &&
+                      !pair.at(1).get(score) && std::isfinite(static_cast<float>(score));
+    USER_CHECK(fits, "[tokenizer.json] model.vocab[{}] must be a text and a score, but is {}", pieces.size(),
+               shown(entry));
+    pieces.push_back({text, static_cast<int>(pieces.size()), static_cast<float>(score)});
+  }
+  return pieces;
+}
+
+void read_tokens(const Member& root, const Member& vocab, Vocabulary& vocabulary) {
+  const bool has_scores = vocabulary.model == TokenModel::unigram;
+  const std::vector<Piece> pieces = has_scores ? pieces_with_scores(vocab) : pieces_by_text(vocab);
+  const Member added_tokens = member(root, "added_tokens");
+  const std::vector<Member> added = added_tokens.present ? elements_of(added_tokens) : std::vector<Member>();
+
+  int max_id = -1;
+  for (const Piece& piece : pieces) max_id = std::max(max_id, piece.id);
+  for (const Member& token : added) max_id = std::max(max_id, id_of(member(token, "id")));
+  const size_t token_count = static_cast<size_t>(max_id) + 1;
+  USER_CHECK(token_count <= pieces.size() + added.size() + static_cast<size_t>(kMaxIdGap),
+             "[tokenizer.json] ids must leave at most {} gaps, but the largest is {} for {} tokens", kMaxIdGap, max_id,
+             pieces.size() + added.size());
+
+  vocabulary.tokens.resize(token_count);
+  vocabulary.kinds.assign(token_count, TokenKind::unused);
+  if (has_scores) vocabulary.scores.assign(token_count, 0.0F);
+  for (const Piece& piece : pieces) {
+    place_token(piece.id, piece.text, TokenKind::normal, vocab.path, vocabulary);
+    if (has_scores) vocabulary.scores[static_cast<size_t>(piece.id)] = piece.score;
+  }
+  for (const Member& token : added) {
+    const int id = id_of(member(token, "id"));
+    const bool is_special = bool_of(member(token, "special"), false);
+    place_token(id, text_of(member(token, "content")), is_special ? TokenKind::control : TokenKind::user_defined,
+                token.path, vocabulary);
+    vocabulary.added_tokens.push_back({.id = id,
+                                       .single_word = bool_of(member(token, "single_word"), false),
+                                       .strip_left = bool_of(member(token, "lstrip"), false),
+                                       .strip_right = bool_of(member(token, "rstrip"), false),
+                                       .normalized = bool_of(member(token, "normalized"), !is_special)});
+  }
+}
+
+// Older files write a merge as "left right", newer ones as ["left", "right"].
+Merge read_merge(Element json, size_t rank) {
+  std::string_view text;
+  if (json.get(text) == simdjson::SUCCESS) {
+    const size_t space = text.find(' ');
+    if (space != std::string_view::npos && space > 0 && space + 1 < text.size()) {
+      std::string joined(text.substr(0, space));
+      joined += text.substr(space + 1);
+      return {std::move(joined), static_cast<uint32_t>(space)};
+    }
+  }
+  simdjson::dom::array pair;
+  std::string_view left, right;
+  if (json.get(pair) == simdjson::SUCCESS && pair.size() == 2 && !pair.at(0).get(left) && !pair.at(1).get(right)) {
+    std::string joined(left);
+    joined += right;
+    return {std::move(joined), static_cast<uint32_t>(left.size())};
+  }
+  fail_user("[tokenizer.json] model.merges[{}] must be two tokens, but is {}", rank, shown(json));
+}
+
+void refuse_text_unless_empty(const Member& member) {
+  if (member.present && !text_of(member).empty()) refuse(member);
+}
+
+void read_byte_fallback(const Member& model, Vocabulary& vocabulary) {
+  // In the byte-level alphabet, each byte has a token already.
+  if (vocabulary.byte_alphabet || !bool_of(member(model, "byte_fallback"), false)) return;
+  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    if (vocabulary.kinds[id] == TokenKind::normal && byte_of_token(vocabulary.tokens[id]))
+      vocabulary.kinds[id] = TokenKind::byte;
+  }
+}
+
+void read_merges(const Member& model, Vocabulary& vocabulary) {
+  const Member dropout = member(model, "dropout");
+  if (dropout.present && as<double>(dropout, "a number") != 0.0) refuse(dropout);
+  refuse_text_unless_empty(member(model, "continuing_subword_prefix"));
+  refuse_text_unless_empty(member(model, "end_of_word_suffix"));
+  const simdjson::dom::array merges = as<simdjson::dom::array>(member(model, "merges"), "a list");
+  vocabulary.merges.reserve(merges.size());
+  for (const Element merge : merges) vocabulary.merges.push_back(read_merge(merge, vocabulary.merges.size()));
+  vocabulary.ignore_merges = bool_of(member(model, "ignore_merges"), false);
+  vocabulary.fuse_unknown = bool_of(member(model, "fuse_unk"), false);
+  const Member unknown = member(model, "unk_token");
+  if (unknown.present && !text_of(unknown).empty()) vocabulary.unknown = find_token(unknown, vocabulary);
+}
+
+void read_unigram(const Member& model, Vocabulary& vocabulary) {
+  vocabulary.fuse_unknown = true;
+  const Member unknown = member(model, "unk_id");
+  if (unknown.present) {
+    vocabulary.unknown = id_of(unknown);
+    USER_CHECK(static_cast<size_t>(*vocabulary.unknown) < vocabulary.tokens.size(),
+               "[tokenizer.json] {} must be an id below {}, but is {}", unknown.path, vocabulary.tokens.size(),
+               *vocabulary.unknown);
+  }
+}
+
+void read_word_piece(const Member& model, Vocabulary& vocabulary) {
+  vocabulary.unknown = find_token(member(model, "unk_token"), vocabulary);
+  vocabulary.continuation = text_of(member(model, "continuing_subword_prefix"), "##");
+  const Member longest = member(model, "max_input_chars_per_word");
+  if (longest.present) vocabulary.max_word_characters = as<uint64_t>(longest, "a number of characters");
+}
+
+// Files of older versions have no type.
+std::string_view type_of(const Member& model) {
+  const Member type = member(model, "type");
+  if (type.present) return text_of(type);
+  const Member vocab = member(model, "vocab");
+  return vocab.present && vocab.json.is_array() ? "Unigram" : "BPE";
+}
+
+}  // namespace
+
+void read_model(const Member& root, Vocabulary& vocabulary) {
+  const Member model = member(root, "model");
+  const std::string_view type = type_of(model);
+  if (type == "Unigram") {
+    vocabulary.model = TokenModel::unigram;
+  } else if (type == "WordPiece") {
+    vocabulary.model = TokenModel::word_piece;
+  } else if (type != "BPE") {
+    refuse(member(model, "type"));
+  }
+  USER_CHECK(type == "BPE" || !vocabulary.byte_alphabet,
+             "[tokenizer.json] a {} model must have no ByteLevel pre-tokenizer, but has one", type);
+  read_tokens(root, member(model, "vocab"), vocabulary);
+  read_byte_fallback(model, vocabulary);
+  switch (vocabulary.model) {
+    case TokenModel::unigram:
+      return read_unigram(model, vocabulary);
+    case TokenModel::word_piece:
+      return read_word_piece(model, vocabulary);
+    case TokenModel::merges:
+    case TokenModel::scores:
+      break;
+  }
+  read_merges(model, vocabulary);
+}
+
+}  // namespace weft::tokenizer_json
