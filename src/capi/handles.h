@@ -23,6 +23,7 @@ struct weft_context {
 struct weft_model {
   weft::HandleMutex mutex;
   std::unique_ptr<weft::Engine> engine;
+  std::vector<std::string> notes;
 };
 
 struct weft_graph {

@@ -1,3 +1,7 @@
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
 #include "capi/handles.h"
 #include "engine/open_model.h"
 
@@ -10,9 +14,11 @@ int weft_model_open(weft_context* context, const char* path_or_name, weft_model*
     weft::given(context, name, "context");
     const std::string wanted = weft::given_text(path_or_name, name, "path_or_name");
     auto made = std::make_unique<weft_model>();
-    // The notes on the options are those of the context.
-    made->engine =
-        weft::open_engine({.name = wanted, .options = weft::options_of(*context)}, [](const std::string&) {});
+    const auto note = [&](const std::string& sentence) {
+      const std::vector<std::string>& known = context->notes;
+      if (std::find(known.begin(), known.end(), sentence) == known.end()) made->notes.push_back(sentence);
+    };
+    made->engine = weft::open_engine({.name = wanted, .options = weft::options_of(*context)}, note);
     *model = made.release();
   });
 }
@@ -22,6 +28,14 @@ int weft_model_close(weft_model* model, weft_error* error) {
     if (model == nullptr) return;
     { const weft::HandleMutex::Lock last(model->mutex, "weft_model_close"); }
     delete model;
+  });
+}
+
+int weft_model_notes(weft_model* model, char** text, weft_error* error) {
+  return weft::at_boundary(error, [&] {
+    weft::given(text, "weft_model_notes", "text") = nullptr;
+    weft::given(model, "weft_model_notes", "model");
+    *text = weft::text_for_caller(fmt::format("{}", fmt::join(model->notes, "\n")));
   });
 }
 

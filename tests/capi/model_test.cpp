@@ -87,6 +87,17 @@ TEST(CModel, OpensAnArtifactAsTheModelItWasMadeOf) {
       "");
 }
 
+TEST(CModel, NotesWhatIsLeftOut) {
+  const OwnedContext context(OptionPairs{{"max-num-seqs", "1000"}, {"max-num-batched-tokens", "100"}});
+  EXPECT_EQ(text_of(weft_model_notes, static_cast<weft_model*>(OwnedModel(context, plain_model()))), "")
+      << "these options are noted with the context";
+  const std::string path = checkpoint().write_folder(folder(), "noted", DType::f32);
+  std::ofstream(path + "/generation_config.json") << R"({"eos_token_id": 999999})";
+  const std::string notes = text_of(weft_model_notes, static_cast<weft_model*>(OwnedModel(context, path)));
+  EXPECT_NE(notes.find("eos_token_id"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("999999"), std::string::npos) << notes;
+}
+
 TEST(CModel, RefusesWhatIsNoModel) {
   const OwnedContext context;
   int error_place = 0;
@@ -131,6 +142,8 @@ TEST(CModel, RefusesNullAndStructsOfAnotherSize) {
       {"path_or_name must be given",
        [&](weft_error* error) { return weft_model_open(context, nullptr, &made, error); }},
       {"model must be given", [&](weft_error* error) { return weft_model_open(context, "x", nullptr, error); }},
+      {"model must be given", [&](weft_error* error) { return weft_model_notes(nullptr, &json, error); }},
+      {"text must be given", [&](weft_error* error) { return weft_model_notes(model, nullptr, error); }},
       {"model must be given", [&](weft_error* error) { return weft_model_sampling(nullptr, &small, error); }},
       {"sampling must be given", [&](weft_error* error) { return weft_model_sampling(model, nullptr, error); }},
       {"weft_sampling.size must be", [&](weft_error* error) { return weft_model_sampling(model, &small, error); }},
