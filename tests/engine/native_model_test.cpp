@@ -72,11 +72,11 @@ TEST_F(NativeModel, AllOpsGiveTheBitsOfTheirMeaning) {
 
 // Halves of heads are whole vectors, also where only a part of a head is rotated.
 std::vector<ModelForm> forms(const TemporaryFolder& folder) {
-  return model_forms(folder, {{"hidden_size", 128},
-                              {"num_attention_heads", 4},
-                              {"num_key_value_heads", 2},
-                              {"head_dim", 128},
-                              {"intermediate_size", 256}});
+  return sample_forms(folder, {{"hidden_size", 128},
+                               {"num_attention_heads", 4},
+                               {"num_key_value_heads", 2},
+                               {"head_dim", 128},
+                               {"intermediate_size", 256}});
 }
 
 // Matrix products, attention and the pages are kernels' work; all else is a row program's.

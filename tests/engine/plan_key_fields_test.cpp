@@ -226,7 +226,7 @@ class PlanKeyFields : public ::testing::Test {
 
 TEST_F(PlanKeyFields, OfModelsAreInTheKey) {
   int tried = 0;
-  for (const ModelForm& form : model_forms(folder_, {{"num_hidden_layers", 1}})) {
+  for (const ModelForm& form : sample_forms(folder_, {{"num_hidden_layers", 1}})) {
     SCOPED_TRACE(form.name());
     const auto context = open(form.options);
     const ModelCompilation model(context, open_checkpoint(form.path, form.options, models_), models_);
