@@ -71,14 +71,19 @@ struct TileRows {
   std::int64_t code_stride, scale_stride, term_stride;
 };
 
+// Whether the scales of a record are loaded once for many groups. In a record of one group they are loaded after its
+// codes are multiplied, so that they take no registers before.
+static constexpr bool loads_scales_first(const BlockPanel& block) {
+  return block.scale_depth == block.depth && block.depth > kGroupDepth;
+}
+
 // f += the products of 32 k. `weight` is at the tile's first column; `group` is the first group of the 32 k in the
-// record.
+// record. `whole` are the scales of the record if they are loaded first.
 template <PanelKind kind, int rows, int vectors>
 WEFT_VECTOR void add_groups(Floats (&f)[rows][vectors], const std::byte* record, const Scales (&whole)[vectors],
                             const std::byte* weight, std::int64_t group, int first_vector, const TileRows& x) {
   constexpr BlockPanel block = block_panel(kind);
   constexpr int groups = kGroupDepth / block.group, steps = block.group / 4;
-  constexpr bool is_whole = block.scale_depth == block.depth;
   const Codes codebook = load_codebook<kind>();
   WEFT_UNROLL for (int g = 0; g < groups; ++g) {
     const std::byte* term = x.term + g * 4;
@@ -89,7 +94,9 @@ WEFT_VECTOR void add_groups(Floats (&f)[rows][vectors], const std::byte* record,
 
     Scales scales[vectors];
     WEFT_UNROLL for (int n = 0; n < vectors; ++n) scales[n] = scales_of_group<kind>(
-        record, group + g, first_vector + n, is_whole ? whole[n] : record_scales<kind>(record, g, first_vector + n));
+        record, group + g, first_vector + n,
+        loads_scales_first(block) ? whole[n]
+                                  : record_scales<kind>(record, g * block.group / block.scale_depth, first_vector + n));
     WEFT_UNROLL for (int r = 0; r < rows; ++r) {
       const Floats s = spread(x.scale[r * x.scale_stride]);
       WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
@@ -121,7 +128,8 @@ __attribute__((noinline)) void tile(const std::byte* panel, int first_vector, co
     if constexpr (cold)
       WEFT_UNROLL for (int i = 0; i < scale_lines; ++i) __builtin_prefetch(panel + kPrefetchBytes + i * 64);
     Scales whole[vectors];
-    WEFT_UNROLL for (int n = 0; n < vectors; ++n) whole[n] = record_scales<kind>(panel, 0, first_vector + n);
+    if constexpr (loads_scales_first(block))
+      WEFT_UNROLL for (int n = 0; n < vectors; ++n) whole[n] = record_scales<kind>(panel, 0, first_vector + n);
     const std::byte* weight = panel + code_offset(block) + first_vector * kVectorBytes;
     for (int group = 0; group < block.depth / block.group; group += groups, weight += group_code_bytes(block)) {
       if constexpr (cold)
