@@ -18,36 +18,42 @@ void check_attention_window(const Attributes& attributes, const char* op) {
              "[{}] window must be 1 or more tokens, a row's own among them, or none, but is {}", op, window.text());
 }
 
+namespace {
+
+constexpr std::size_t kSinks = 3;
+
+std::vector<Meta> results_of_attention(const OpRequest& request) {
+  const Meta& query = request.operand(0);
+  const Meta& kv = request.operand(1);
+  const Meta& batch = request.operand(2);
+  require_floating(query, "attention", "query");
+  USER_CHECK(kv.kind == MetaKind::kv, "[attention] kv must be KV pages, but is {}", kv.text());
+  USER_CHECK(batch.kind == MetaKind::batch, "[attention] batch must be a batch, but is {}", batch.text());
+  USER_CHECK(query.rank() == 3 && query.shape[1].is_number() && query.shape[2] == Dim(kv.kv.head_dim) &&
+                 query.shape[1].number() % kv.kv.heads == 0,
+             "[attention] query must be [tokens, a multiple of {} heads, {}] to match {}, but is {}", kv.kv.heads,
+             kv.kv.head_dim, kv.text(), query.text());
+  if (request.has(kSinks)) {
+    const Meta& sinks = request.operand(kSinks);
+    USER_CHECK(sinks.is_tensor() && is_floating(sinks.dtype) && sinks.shape == Shape{query.shape[1]},
+               "[attention] sinks must be float[{}] to match query: {}, but is {}", query.shape[1].text(), query.text(),
+               sinks.text());
+  }
+  check_attention_window(request.attributes, "attention");
+  const double softcap = request.attributes.at("softcap").real();
+  USER_CHECK(softcap >= 0, "[attention] softcap must be a bound of the scores or 0, but is {}", softcap);
+  return std::vector<Meta>{Meta::tensor(query.dtype, query.shape)};
+}
+
+}  // namespace
 }  // namespace weft
 
 OP(attention) {
-  constexpr std::size_t kSinks = 3;
   op.schema(
         "attention(Tensor query, Tensor kv, Tensor batch, Tensor? sinks, float scale, int? window=None, "
         "float softcap=0.0) -> Tensor")
       .function(&weft::attention);
-  op.gives([](const OpRequest& request) {
-    const Meta& query = request.operand(0);
-    const Meta& kv = request.operand(1);
-    const Meta& batch = request.operand(2);
-    require_floating(query, "attention", "query");
-    USER_CHECK(kv.kind == MetaKind::kv, "[attention] kv must be KV pages, but is {}", kv.text());
-    USER_CHECK(batch.kind == MetaKind::batch, "[attention] batch must be a batch, but is {}", batch.text());
-    USER_CHECK(query.rank() == 3 && query.shape[1].is_number() && query.shape[2] == Dim(kv.kv.head_dim) &&
-                   query.shape[1].number() % kv.kv.heads == 0,
-               "[attention] query must be [tokens, a multiple of {} heads, {}] to match {}, but is {}", kv.kv.heads,
-               kv.kv.head_dim, kv.text(), query.text());
-    if (request.has(kSinks)) {
-      const Meta& sinks = request.operand(kSinks);
-      USER_CHECK(sinks.is_tensor() && is_floating(sinks.dtype) && sinks.shape == Shape{query.shape[1]},
-                 "[attention] sinks must be float[{}] to match query: {}, but is {}", query.shape[1].text(),
-                 query.text(), sinks.text());
-    }
-    check_attention_window(request.attributes, "attention");
-    const double softcap = request.attributes.at("softcap").real();
-    USER_CHECK(softcap >= 0, "[attention] softcap must be a bound of the scores or 0, but is {}", softcap);
-    return std::vector<Meta>{Meta::tensor(query.dtype, query.shape)};
-  });
+  op.gives(results_of_attention);
   for (DType pages : {DType::f32, DType::f16})
     for (int block : {1, 16, 32}) {
       const KvLayout layout{.dtype = pages, .block = block, .heads = 2, .head_dim = 16};
