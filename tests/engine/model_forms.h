@@ -26,7 +26,8 @@ struct ModelForm {
 std::vector<ModelForm> model_forms(const TemporaryFolder& folder, const nlohmann::json& changes);
 
 // Of these: Llama in every form, each other architecture as one plain model, one with codes and one with blocks. What a
-// form changes is within a product, and all architectures have the same products.
+// form changes is within a product, and all architectures have the same products. With a sanitizer, which takes several
+// times as long, the others are plain models alone.
 std::vector<ModelForm> sample_forms(const TemporaryFolder& folder, const nlohmann::json& changes);
 
 }  // namespace weft
