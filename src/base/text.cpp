@@ -176,6 +176,18 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
   return near ? fmt::format(", did you mean {}?", quote(*near)) : "";
 }
 
+std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
+  std::string result;
+  std::size_t done = 0;
+  for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, done)) {
+    result += text.substr(done, at - done);
+    result += to;
+    done = at + from.size();
+  }
+  result += text.substr(done);
+  return result;
+}
+
 std::string quote(std::string_view text, std::size_t longest) {
   if (text.empty()) return "\"\" (empty)";
   std::string out = "\"";

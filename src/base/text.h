@@ -28,6 +28,9 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
 // more than `longest` bytes is truncated, and its size is appended. An empty text is `"" (empty)`.
 std::string quote(std::string_view text, std::size_t longest = 120);
 
+// The text with `to` instead of each `from`, which must not be empty.
+std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
+
 // An integer with an optional suffix: k, m, g, t are powers of 1000 and take a decimal fraction (25.6k is 25600); K, M,
 // G, T are powers of 1024. UserError that names `[what]` for other text and for a value that is not whole or does not
 // fit.

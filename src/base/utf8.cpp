@@ -58,8 +58,7 @@ std::optional<size_t> first_invalid_utf8(std::string_view text) {
 
 size_t incomplete_utf8_suffix(std::string_view text) {
   for (size_t length = 1; length <= 3 && length <= text.size(); ++length) {
-    const uint8_t byte = static_cast<uint8_t>(text[text.size() - length]);
-    if ((byte & 0xC0) == 0x80) continue;
+    if (is_utf8_continuation(text[text.size() - length])) continue;
     const Utf8Step step = utf8_step(text, text.size() - length);
     return step.status == Utf8Status::truncated && step.length == length ? length : 0;
   }

@@ -16,6 +16,9 @@ enum class Utf8Status {
   truncated,  // the text ends inside a character that could still become whole
 };
 
+// Whether a byte of UTF-8 is in a character, but not its first byte.
+constexpr bool is_utf8_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
 struct Utf8Step {
   Utf8Status status = Utf8Status::broken;
   char32_t character = 0;  // only if complete

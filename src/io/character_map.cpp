@@ -55,7 +55,7 @@ CharacterMap::Match CharacterMap::match(std::string_view text, bool longest) con
     if (!has_leaf(unit)) continue;
     const size_t begin = value_of(units_[at]);
     // A broken trie may point between the bytes of a character.
-    if (begin >= replacements_.size() || (static_cast<uint8_t>(replacements_[begin]) & 0xC0) == 0x80) break;
+    if (begin >= replacements_.size() || is_utf8_continuation(replacements_[begin])) break;
     found = {i + 1, std::string_view(replacements_.c_str() + begin)};
     if (!longest) break;
   }
@@ -70,7 +70,7 @@ std::string CharacterMap::apply(std::string_view text) const {
     const size_t one = utf8_step(text, 0).length;
     // A key in a broken trie may end inside a character.
     const bool is_whole =
-        found.length == text.size() || (found.length > 0 && (static_cast<uint8_t>(text[found.length]) & 0xC0) != 0x80);
+        found.length == text.size() || (found.length > 0 && !is_utf8_continuation(text[found.length]));
     result += is_whole ? found.replacement : text.substr(0, one);
     text.remove_prefix(is_whole ? found.length : one);
   }

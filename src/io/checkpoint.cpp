@@ -172,7 +172,13 @@ void Checkpoint::Contents::open_folder() {
 
 // The rest of the program knows the names of folders that have the language model alone.
 void Checkpoint::Contents::name_as_language_model() {
-  for (auto& entry : tensors) entry.name = name_in_language_model(entry.name);
+  bool has_changed = false;
+  for (auto& entry : tensors) {
+    std::string name = name_in_language_model(entry.name);
+    has_changed = has_changed || name != entry.name;
+    entry.name = std::move(name);
+  }
+  if (!has_changed) return;
   by_name.clear();
   index_names();
 }
@@ -299,6 +305,12 @@ std::vector<ModelFile> Checkpoint::all_files() const {
   if (!contents_->source.has(kWeights)) files.push_back(contents_->source.map(kIndex));
   for (const std::string& name : text_names()) files.push_back(contents_->source.map(name));
   return files;
+}
+
+bool Checkpoint::has_vocabulary() const {
+  const auto names = vocabulary_file_names();
+  return is_gguf() ||
+         std::any_of(names.begin(), names.end(), [&](std::string_view name) { return contents_->source.has(name); });
 }
 
 std::vector<std::string> Checkpoint::text_names() const {

@@ -149,8 +149,6 @@ std::optional<std::string> template_in(const JsonFields& fields, std::string_vie
 
 }  // namespace
 
-bool Checkpoint::has_vocabulary() const { return is_gguf() || has_vocabulary_file(vocabulary_folder(*this)); }
-
 Vocabulary Checkpoint::vocabulary() const {
   return is_gguf() ? vocabulary_from_gguf(gguf()) : vocabulary_from_folder(*this);
 }

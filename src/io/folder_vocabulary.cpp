@@ -90,11 +90,6 @@ Vocabulary read_other_vocabulary(const VocabularyFolder& folder, std::string_vie
 
 std::span<const std::string_view> vocabulary_file_names() { return kNames; }
 
-bool has_vocabulary_file(const VocabularyFolder& folder) {
-  return std::any_of(kNames.begin(), kNames.end(),
-                     [&](std::string_view name) { return folder.file(name).has_value(); });
-}
-
 Vocabulary read_vocabulary_file(const VocabularyFolder& folder) {
   for (const std::string_view name : kNames) {
     const auto contents = folder.file(name);

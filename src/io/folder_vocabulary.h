@@ -21,9 +21,7 @@ struct VocabularyFolder {
 // The names of the files that hold a vocabulary or tokens of it, in the order in which they are looked for.
 std::span<const std::string_view> vocabulary_file_names();
 
-bool has_vocabulary_file(const VocabularyFolder& folder);
-
-// UserError if there is no such file.
+// UserError if the folder has none of these files.
 Vocabulary read_vocabulary_file(const VocabularyFolder& folder);
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 namespace weft {
 
 // The names of all parts in their order, derived from the name of one; the name itself if the file is whole. UserError
-// when the name is not that of a part of so many.
+// when the name does not end in the part's number and their count.
 std::vector<std::string> gguf_part_names(const Gguf& part, std::string_view name);
 
 // UserError when the file is not part `index` of `count`.

@@ -241,7 +241,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   own.push_back(gguf_epsilon(facts.norm));
   config.unknown_keys = unknown_gguf_keys(gguf, config.architecture, own);
 
-  const Json defaults = with_defaults(Json::object(), facts);
+  const Json defaults = parse_json(facts.defaults);
   config.hidden_act = defaults.value("hidden_act", config.hidden_act);
   config.tie_word_embeddings = gguf.find_tensor("output.weight") == nullptr;
   for (const NumberKey& number : facts.numbers) {

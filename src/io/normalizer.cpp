@@ -89,19 +89,6 @@ std::string replace(std::string_view text, const Regex& pattern, std::string_vie
   return result;
 }
 
-std::string replace_literal(std::string_view text, std::string_view from, std::string_view to) {
-  if (from.empty()) return std::string(text);
-  std::string result;
-  size_t done = 0;
-  for (size_t at = text.find(from); at != text.npos; at = text.find(from, done)) {
-    result += text.substr(done, at - done);
-    result += to;
-    done = at + from.size();
-  }
-  result += text.substr(done);
-  return result;
-}
-
 std::string strip(std::string_view text, StripSpaces ends) {
   size_t begin = 0, end = text.size();
   while (ends.left && begin < end) {
@@ -118,15 +105,14 @@ std::string strip(std::string_view text, StripSpaces ends) {
 }
 
 std::string squeeze(std::string_view text) {
-  constexpr std::string_view kMark = "\u2581";  // SentencePiece writes spaces as this before it strips the end
   std::string result;
   for (const char c : text)
     if (c != ' ' || (!result.empty() && result.back() != ' ')) result += c;
   while (true) {
     if (result.ends_with(' ')) {
       result.pop_back();
-    } else if (result.ends_with(kMark)) {
-      result.resize(result.size() - kMark.size());
+    } else if (result.ends_with(kSpaceMark)) {  // SentencePiece strips the end after it has written the marks
+      result.resize(result.size() - kSpaceMark.size());
     } else {
       return result;
     }
@@ -172,7 +158,8 @@ struct Normalizer::Step {
     return text.empty() ? std::string() : prepend.text + std::string(text);
   }
   std::string operator()(std::string_view text, const ReplaceText& one) const {
-    return regex ? replace(text, *regex, one.replacement) : replace_literal(text, one.pattern, one.replacement);
+    if (regex) return replace(text, *regex, one.replacement);
+    return one.pattern.empty() ? std::string(text) : replace_all(text, one.pattern, one.replacement);
   }
   std::string operator()(std::string_view text, StripSpaces ends) const { return strip(text, ends); }
   std::string operator()(std::string_view text, SqueezeSpaces) const { return squeeze(text); }

@@ -101,13 +101,6 @@ struct Model {
   bool marks_suffixes = false;
 };
 
-// User-defined pieces are matched in the text itself, which has spaces and no marks.
-std::string with_spaces(std::string text) {
-  for (size_t at = text.find(kSpaceMark); at != text.npos; at = text.find(kSpaceMark, at + 1))
-    text.replace(at, kSpaceMark.size(), " ");
-  return text;
-}
-
 void read_piece(std::string_view bytes, const std::string& where, SentencePieceTables& tables) {
   const size_t id = tables.tokens.size();
   std::string text;
@@ -130,7 +123,8 @@ void read_piece(std::string_view bytes, const std::string& where, SentencePieceT
   USER_CHECK(!text.empty() && !first_invalid_utf8(text), "[{}] piece {} must be a text in UTF-8, but is {}", where, id,
              quote(text));
   const auto kind = static_cast<TokenKind>(type);
-  tables.tokens.push_back(kind == TokenKind::user_defined ? with_spaces(std::move(text)) : std::move(text));
+  // User-defined pieces are matched in the text itself, which has spaces and no marks.
+  tables.tokens.push_back(kind == TokenKind::user_defined ? replace_all(text, kSpaceMark, " ") : std::move(text));
   tables.scores.push_back(score);
   tables.kinds.push_back(kind);
 }

@@ -11,7 +11,8 @@
 namespace weft {
 
 // The config of the language model: `text_config` with the keys about the whole checkpoint (its tokens, its dtype, its
-// quantization), or the config itself if it has no such object. UserError, `[where] ...`, if it is no object.
+// quantization), or the config itself without that key. UserError, `[where] ...`, if the key has another value than an
+// object.
 Json text_config(Json config, const std::string& where);
 
 // The name of a weight as folders of the language model alone have it: without the name of the module around the

@@ -3,23 +3,19 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "io/byte_alphabet.h"
 #include "io/fallback_tokens.h"
 
 namespace weft {
 namespace {
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-}
-
 // The list of Hugging Face's WordPiece decoder.
 void clean_up(std::string& text) {
   static constexpr std::pair<std::string_view, std::string_view> kReplacements[] = {
       {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
       {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-  for (const auto& [from, to] : kReplacements) replace_all(text, from, to);
+  for (const auto& [from, to] : kReplacements) text = replace_all(text, from, to);
 }
 
 std::string word_piece_text(const Vocabulary& vocabulary, const std::string& token, bool is_first) {
@@ -65,7 +61,7 @@ void append_token_text(const Vocabulary& vocabulary, int id, bool is_first, std:
   std::string replaced = token;
   const bool drops_marks = is_first && decoder.form == Decoder::Form::metaspace;
   for (const Decoder::Replacement& one : decoder.replacements)
-    replace_all(replaced, one.from, drops_marks ? std::string_view() : std::string_view(one.to));
+    replaced = replace_all(replaced, one.from, drops_marks ? std::string_view() : std::string_view(one.to));
   text += replaced;
 }
 

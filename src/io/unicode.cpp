@@ -72,7 +72,7 @@ void append_lowercase(char32_t c, std::string& text) {
 size_t previous_character(std::string_view text, size_t end) {
   do {
     --end;
-  } while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80);
+  } while (end > 0 && is_utf8_continuation(text[end]));
   return end;
 }
 

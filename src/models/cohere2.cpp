@@ -6,6 +6,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
@@ -15,11 +16,6 @@ Values cohere2_forward(Builder& b) {
   const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::parallel_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_cohere2(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
 }
 
 constexpr const char* kCohere2Defaults = R"({
@@ -61,6 +57,6 @@ MODEL(cohere2) {
        .forward = cohere2_forward,
        .head = nn::decoder_head,
        .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-       .check = check_cohere2,
+       .check = nn::check_gated_decoder,
        .sample_config = kCohere2Sample});
 }

@@ -1,25 +1,12 @@
 // Ernie 4.5, dense: Llama's layers, where each element of a head is rotated with its neighbour.
 
 #include "models/model.h"
-#include "nn/attention.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
-#include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
-
-Values ernie4_5_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_ernie4_5(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
-}
 
 constexpr const char* kErnieSample = R"({
   "architectures": ["Ernie4_5ForCausalLM"], "model_type": "ernie4_5", "hidden_act": "silu", "hidden_size": 64,
@@ -41,9 +28,9 @@ MODEL(ernie4_5) {
                                      {&ModelConfig::attention_output_bias, "use_bias", "", "blk.0.attn_output.bias"},
                                      {&ModelConfig::mlp_bias, "use_bias", "", "blk.0.ffn_up.bias"}}},
               .weights = nn::decoder_weights(),
-              .forward = ernie4_5_forward,
+              .forward = nn::llama_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_ernie4_5,
+              .check = nn::check_gated_decoder,
               .sample_config = kErnieSample});
 }

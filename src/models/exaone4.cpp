@@ -6,6 +6,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
@@ -17,11 +18,6 @@ Values exaone4_forward(Builder& b) {
   };
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::post_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_exaone4(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
 }
 
 nn::WeightTable exaone4_weights() {
@@ -52,6 +48,6 @@ MODEL(exaone4) {
               .forward = exaone4_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
-              .check = check_exaone4,
+              .check = nn::check_gated_decoder,
               .sample_config = kExaone4Sample});
 }

@@ -6,6 +6,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
@@ -16,11 +17,6 @@ Values gemma2_forward(Builder& b) {
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::sandwich_layers(b, step, nn::times_root_of_width(b, nn::embedded_tokens(b, step.ids)), attention,
                              feed_forward);
-}
-
-void check_gemma2(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
 }
 
 constexpr const char* kGemma2Defaults = R"({
@@ -71,6 +67,6 @@ MODEL(gemma2) {
        .forward = gemma2_forward,
        .head = nn::decoder_head,
        .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"rope_kvcache", 1}},
-       .check = check_gemma2,
+       .check = nn::check_gated_decoder,
        .sample_config = kGemma2Sample});
 }

@@ -6,6 +6,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
@@ -18,11 +19,6 @@ Values gemma3_forward(Builder& b) {
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::sandwich_layers(b, step, nn::times_root_of_width(b, nn::embedded_tokens(b, step.ids)), attention,
                              feed_forward);
-}
-
-void check_gemma3(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
 }
 
 // Folders of models that take images, too, leave out most keys.
@@ -78,6 +74,6 @@ MODEL(gemma3) {
        .forward = gemma3_forward,
        .head = nn::decoder_head,
        .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
-       .check = check_gemma3,
+       .check = nn::check_gated_decoder,
        .sample_config = kGemma3Sample});
 }

@@ -6,6 +6,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
@@ -17,21 +18,9 @@ Values glm4_forward(Builder& b) {
   return nn::sandwich_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
 }
 
-void check_glm4(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
-}
-
 constexpr const char* kGlmDefaults = R"({
   "head_dim": 128, "attention_bias": true, "partial_rotary_factor": 0.5, "rms_norm_eps": 1.5625e-07
 })";
-
-Values glm_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
 
 nn::WeightTable glm_weights() {
   nn::WeightTable weights = nn::decoder_weights();
@@ -73,10 +62,10 @@ MODEL(glm4) {
                         .pairing_in_gguf = RotaryPairing::neighbours,
                         .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"}}},
               .weights = glm_weights(),
-              .forward = glm_forward,
+              .forward = nn::llama_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_glm4,
+              .check = nn::check_gated_decoder,
               .sample_config = kGlmSample});
   models.add({.architectures = {"glm4"},
               .facts = {.defaults = kGlmDefaults,
@@ -87,6 +76,6 @@ MODEL(glm4) {
               .forward = glm4_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_glm4,
+              .check = nn::check_gated_decoder,
               .sample_config = kGlm4Sample});
 }

@@ -5,6 +5,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
+#include "nn/llama.h"
 #include "nn/norm.h"
 
 namespace weft {
@@ -21,11 +22,6 @@ Values hunyuan_forward(Builder& b) {
   };
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_hunyuan(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
 }
 
 nn::WeightTable hunyuan_weights() {
@@ -59,6 +55,6 @@ MODEL(hunyuan) {
        .forward = hunyuan_forward,
        .head = nn::decoder_head,
        .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}},
-       .check = check_hunyuan,
+       .check = nn::check_gated_decoder,
        .sample_config = kHunyuanSample});
 }

@@ -1,28 +1,16 @@
 // Llama: Llama 2 and 3, SmolLM2, TinyLlama and Falcon 3; also Mistral, which adds a sliding window. The layers are
 // pre-norm decoder layers with grouped-query attention, rotary positions and a SiLU-gated feed-forward.
 
+#include "nn/llama.h"
+
 #include <utility>
 
 #include "models/model.h"
-#include "nn/attention.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
-#include "nn/feed_forward.h"
 
 namespace weft {
 namespace {
-
-Values llama_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_llama(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
-}
 
 constexpr const char* kLlamaSample = R"({
   "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 64,
@@ -42,10 +30,10 @@ ModelDefinition llama_layers(const char* architecture, ArchitectureFacts facts, 
   return {.architectures = {architecture},
           .facts = std::move(facts),
           .weights = nn::decoder_weights(),
-          .forward = llama_forward,
+          .forward = nn::llama_forward,
           .head = nn::decoder_head,
           .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-          .check = check_llama,
+          .check = nn::check_gated_decoder,
           .sample_config = sample_config};
 }
 

@@ -1,25 +1,12 @@
 // Ministral 3: Llama's layers, where queries are multiplied by a factor that grows with their position.
 
 #include "models/model.h"
-#include "nn/attention.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
-#include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
-
-Values ministral3_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_ministral3(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
-}
 
 constexpr const char* kMinistral3Sample = R"({
   "architectures": ["Ministral3ForCausalLM"], "model_type": "ministral3", "hidden_act": "silu", "hidden_size": 64,
@@ -42,9 +29,9 @@ MODEL(ministral3) {
                         .pairing_in_gguf = RotaryPairing::neighbours,
                         .keys = {"llama_4_scaling_beta", "attention.temperature_scale"}},
               .weights = nn::decoder_weights(),
-              .forward = ministral3_forward,
+              .forward = nn::llama_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_ministral3,
+              .check = nn::check_gated_decoder,
               .sample_config = kMinistral3Sample});
 }

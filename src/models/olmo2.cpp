@@ -7,6 +7,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
+#include "nn/llama.h"
 #include "nn/norm.h"
 
 namespace weft {
@@ -22,11 +23,6 @@ Values olmo2_forward(Builder& b) {
   };
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::post_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_olmo2(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
 }
 
 using Extents = std::vector<std::int64_t>;
@@ -70,7 +66,7 @@ MODEL(olmo2) {
               .forward = olmo2_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_olmo2,
+              .check = nn::check_gated_decoder,
               .sample_config = kOlmo2Sample});
   models.add({.architectures = {"olmo3"},
               .gguf_architecture = "olmo2",
@@ -82,6 +78,6 @@ MODEL(olmo2) {
               .forward = olmo2_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_olmo2,
+              .check = nn::check_gated_decoder,
               .sample_config = kOlmo3Sample});
 }

@@ -6,6 +6,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
@@ -15,11 +16,6 @@ Values phi_forward(Builder& b) {
   const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
   const auto feed_forward = [&](const Value& x, int layer) { return nn::plain_feed_forward(b, x, layer); };
   return nn::parallel_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_phi(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_plain_activation(c);
 }
 
 constexpr const char* kPhiDefaults = R"({
@@ -60,6 +56,6 @@ MODEL(phi) {
               .forward = phi_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_phi,
+              .check = nn::check_plain_decoder,
               .sample_config = kPhiSample});
 }

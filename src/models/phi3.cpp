@@ -2,25 +2,12 @@
 // up.
 
 #include "models/model.h"
-#include "nn/attention.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
-#include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
-
-Values phi3_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_phi3(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
-}
 
 nn::WeightTable phi3_weights() {
   nn::WeightTable weights = nn::decoder_weights();
@@ -45,9 +32,9 @@ MODEL(phi3) {
   models.add({.architectures = {"phi3"},
               .facts = {.window = WindowFacts{}},
               .weights = phi3_weights(),
-              .forward = phi3_forward,
+              .forward = nn::llama_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_phi3,
+              .check = nn::check_gated_decoder,
               .sample_config = kPhi3Sample});
 }

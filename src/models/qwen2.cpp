@@ -2,25 +2,12 @@
 // must be asked for, and then only the later layers have it.
 
 #include "models/model.h"
-#include "nn/attention.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
-#include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
-
-Values qwen2_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_qwen2(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
-}
 
 // No key of the files states the biases.
 void complete_qwen2(ModelConfig& c) { c.attention_bias = true; }
@@ -42,9 +29,9 @@ MODEL(qwen2) {
                         .window = WindowFacts{.first_layer = 28},
                         .complete = complete_qwen2},
               .weights = nn::decoder_weights(),
-              .forward = qwen2_forward,
+              .forward = nn::llama_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_qwen2,
+              .check = nn::check_gated_decoder,
               .sample_config = kQwen2Sample});
 }

@@ -6,6 +6,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
@@ -17,11 +18,6 @@ Values qwen3_forward(Builder& b) {
   };
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_qwen3(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
 }
 
 nn::WeightTable qwen3_weights() {
@@ -53,6 +49,6 @@ MODEL(qwen3) {
        .forward = qwen3_forward,
        .head = nn::decoder_head,
        .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
-       .check = check_qwen3,
+       .check = nn::check_gated_decoder,
        .sample_config = kQwen3Sample});
 }

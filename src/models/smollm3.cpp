@@ -1,25 +1,12 @@
 // SmolLM3: Llama's layers, every fourth of which has no rotary positions.
 
 #include "models/model.h"
-#include "nn/attention.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
-#include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
-
-Values smollm3_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_smollm3(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
-}
 
 constexpr const char* kSmolLm3Sample = R"({
   "architectures": ["SmolLM3ForCausalLM"], "model_type": "smollm3", "hidden_act": "silu", "hidden_size": 64,
@@ -44,9 +31,9 @@ MODEL(smollm3) {
                               {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}},
                  .keys = {"no_rope_layers", "no_rope_layer_interval"}},
        .weights = nn::decoder_weights(),
-       .forward = smollm3_forward,
+       .forward = nn::llama_forward,
        .head = nn::decoder_head,
        .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-       .check = check_smollm3,
+       .check = nn::check_gated_decoder,
        .sample_config = kSmolLm3Sample});
 }

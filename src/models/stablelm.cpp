@@ -6,6 +6,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
@@ -16,11 +17,6 @@ Values stablelm_forward(Builder& b) {
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   const auto layers = b.facts.config.is_parallel ? nn::parallel_layers : nn::pre_norm_layers;
   return layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
-
-void check_stablelm(const ModelConfig& c) {
-  nn::check_decoder(c);
-  nn::check_gated_activation(c);
 }
 
 constexpr const char* kStableLmSample = R"({
@@ -45,6 +41,6 @@ MODEL(stablelm) {
               .forward = stablelm_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_stablelm,
+              .check = nn::check_gated_decoder,
               .sample_config = kStableLmSample});
 }

@@ -153,4 +153,11 @@ TEST(Trim, RemovesWhiteSpaceAtBothEnds) {
   EXPECT_EQ(trim(""), "");
 }
 
+TEST(Text, ReplacesEachOccurrence) {
+  EXPECT_EQ(replace_all("a--b---c", "--", "+"), "a+b+-c");
+  EXPECT_EQ(replace_all("aa", "a", "aa"), "aaaa") << "what was put in is not read again";
+  EXPECT_EQ(replace_all("abc", "x", "y"), "abc");
+  EXPECT_EQ(replace_all("", "x", "y"), "");
+}
+
 }  // namespace weft::text_test

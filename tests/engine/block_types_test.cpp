@@ -14,18 +14,6 @@ namespace weft::block_types_test {
 using Logits = std::vector<std::vector<float>>;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// The root mean square, divided by that of the wanted ones.
-double difference(const Logits& came, const Logits& wanted) {
-  double squares = 0, all = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    for (std::size_t j = 0; j < wanted[i].size(); ++j) {
-      const double d = static_cast<double>(came[i][j]) - static_cast<double>(wanted[i][j]);
-      squares += d * d;
-      all += static_cast<double>(wanted[i][j]) * static_cast<double>(wanted[i][j]);
-    }
-  return std::sqrt(squares / all);
-}
-
 class BlockTypes : public ::testing::TestWithParam<DType> {
  protected:
   static Logits logits(const std::string& path, const Settings& settings) {
@@ -44,15 +32,15 @@ TEST_P(BlockTypes, AreComputedWithAsTheNumbersThatTheyStandFor) {
   const std::string blocks = sample_.write_gguf(folder_, "m.gguf", GetParam());
   const Settings exact{{"activation-precision", "exact"}, {"kv-cache-dtype", "f32"}, {"dtype", "f32"}};
   const Logits wanted = logits(numbers.write_folder(folder_, "numbers", DType::f32), exact);
-  EXPECT_LT(difference(logits(blocks, exact), wanted), 1e-5);
+  EXPECT_LT(logit_difference(logits(blocks, exact), wanted), 1e-5);
   const Settings fast{{"kv-cache-dtype", "f32"}, {"dtype", "f32"}};
   Settings eager = fast;
   eager.emplace_back("enforce-eager", "true");
   const Logits codes = logits(blocks, fast);
   EXPECT_EQ(codes, logits(blocks, eager));
   // Activations have codes of 8 bits.
-  EXPECT_LT(difference(codes, wanted), 0.05);
-  EXPECT_GT(difference(codes, wanted), 1e-5);
+  EXPECT_LT(logit_difference(codes, wanted), 0.05);
+  EXPECT_GT(logit_difference(codes, wanted), 1e-5);
 }
 
 std::vector<DType> types() {

@@ -67,18 +67,6 @@ std::map<std::string, int> products_of(Engine& engine) {
 
 using Products = std::map<std::string, int>;
 
-// The root mean square, divided by that of the wanted ones.
-double difference(const Logits& came, const Logits& wanted) {
-  double squares = 0, all = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    for (std::size_t j = 0; j < wanted[i].size(); ++j) {
-      const double d = static_cast<double>(came[i][j]) - static_cast<double>(wanted[i][j]);
-      squares += d * d;
-      all += static_cast<double>(wanted[i][j]) * static_cast<double>(wanted[i][j]);
-    }
-  return std::sqrt(squares / all);
-}
-
 // Activations of bf16 differ by a step if sums had another order, and then a few codes may differ, too.
 constexpr double kOfAnotherOrder = 0.02;
 
@@ -89,7 +77,7 @@ TEST_F(FakeDeviceCodes, InBlocksAreMultipliedByTheLibraryOfHopperHoweverManyRows
   const auto eager = engine(path, 90, {{"cc.cudagraph_mode", "NONE"}, {"expect-fusions", "all"}});
   EXPECT_EQ(products_of(*eager), (Products{{"linear_fp8_block@cublaslt", 8}}));
   const Logits wanted = all_logits(*eager, ids);
-  EXPECT_LT(difference(wanted, of_host), kOfAnotherOrder);
+  EXPECT_LT(logit_difference(wanted, of_host), kOfAnotherOrder);
   std::uint64_t seed = 1;
   for (const char* sizes : {"1,3,5,16", "2,8"})  // 21 tokens are 16 and 5, of which 5 may be made up to 8
     EXPECT_EQ(
@@ -99,7 +87,7 @@ TEST_F(FakeDeviceCodes, InBlocksAreMultipliedByTheLibraryOfHopperHoweverManyRows
                    ids),
         wanted)
         << sizes;
-  EXPECT_LT(difference(all_logits(*engine(path, 90, {{"enforce-eager", ""}}), ids), wanted), kOfAnotherOrder);
+  EXPECT_LT(logit_difference(all_logits(*engine(path, 90, {{"enforce-eager", ""}}), ids), wanted), kOfAnotherOrder);
 }
 
 // The rows of a weight's scales are padded to four, including the last row.
@@ -113,7 +101,7 @@ TEST_F(FakeDeviceCodes, InOneRowOfBlocksHaveRoomForTheScalesThatMakeItUp) {
   for (const char* mode : {"NONE", "FULL"}) {
     const auto engine = this->engine(path, 90, {{"cc.cudagraph_mode", mode}});
     EXPECT_EQ(products_of(*engine), (Products{{"linear_fp8_block@cublaslt", 8}}));
-    EXPECT_LT(difference(all_logits(*engine, ids), of_host), kOfAnotherOrder) << mode;
+    EXPECT_LT(logit_difference(all_logits(*engine, ids), of_host), kOfAnotherOrder) << mode;
   }
 }
 
@@ -139,7 +127,7 @@ TEST_F(FakeDeviceCodes, WithScalesOfInputsAreMultipliedWeightByWeight) {
   for (const int capability : {89, 90}) {
     const auto engine = this->engine(path, capability);
     EXPECT_EQ(products_of(*engine), (Products{{"linear_scaled@cublaslt", 14}}));
-    EXPECT_LT(difference(all_logits(*engine, ids), codes), kOfAnotherOrder) << capability;
+    EXPECT_LT(logit_difference(all_logits(*engine, ids), codes), kOfAnotherOrder) << capability;
   }
   EXPECT_EQ(products_of(*engine(path, 80)), (Products{{"linear@cublaslt", 8}}));
 }
@@ -166,12 +154,12 @@ TEST_F(FakeDeviceCodes, AreNumbersWhereTheGpuHasNoProductForTheirScales) {
     const Logits codes = all_logits(*engine_on_host(path), ids);
     const Logits exact =
         all_logits(*engine_on_host(path, {{"activation-precision", "exact"}, {"kv-cache-dtype", "f16"}}), ids);
-    EXPECT_GT(difference(codes, exact), kOfAnotherOrder) << one.name << ": nothing is told apart";
+    EXPECT_GT(logit_difference(codes, exact), kOfAnotherOrder) << one.name << ": nothing is told apart";
     for (const auto& [capability, product] : one.products) {
       SCOPED_TRACE(fmt::format("{} on {}", one.name, capability));
       const auto engine = this->engine(path, capability);
       EXPECT_EQ(products_of(*engine), (Products{{product, 8}}));
-      EXPECT_LT(difference(all_logits(*engine, ids), product == scaled ? codes : exact), kOfAnotherOrder);
+      EXPECT_LT(logit_difference(all_logits(*engine, ids), product == scaled ? codes : exact), kOfAnotherOrder);
     }
   }
 }
@@ -220,7 +208,7 @@ TEST_F(FakeDeviceCodes, OfBlocksAreConvertedToNumbers) {
     EXPECT_EQ(products_of(*on_device), (Products{{"linear@cublaslt", 8}})) << dtype_text(dtype);
     const Logits wanted =
         all_logits(*engine_on_host(path, {{"activation-precision", "exact"}, {"kv-cache-dtype", "f16"}}), some_ids(5));
-    EXPECT_LT(difference(all_logits(*on_device, some_ids(5)), wanted), 0.02) << dtype_text(dtype);
+    EXPECT_LT(logit_difference(all_logits(*on_device, some_ids(5)), wanted), 0.02) << dtype_text(dtype);
   }
 }
 

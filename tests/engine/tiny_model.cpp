@@ -1,5 +1,6 @@
 #include "tests/engine/tiny_model.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -106,6 +107,17 @@ std::vector<std::vector<float>> all_logits(Engine& engine, const std::vector<int
   std::vector<std::vector<float>> logits;
   engine.score(ids, rows, [&](int, std::span<const float> row) { logits.emplace_back(row.begin(), row.end()); });
   return logits;
+}
+
+double logit_difference(const std::vector<std::vector<float>>& came, const std::vector<std::vector<float>>& wanted) {
+  double squares = 0, all = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    for (std::size_t j = 0; j < wanted[i].size(); ++j) {
+      const double d = static_cast<double>(came[i][j]) - static_cast<double>(wanted[i][j]);
+      squares += d * d;
+      all += static_cast<double>(wanted[i][j]) * static_cast<double>(wanted[i][j]);
+    }
+  return std::sqrt(squares / all);
 }
 
 std::vector<int> some_ids(int count, int seed) {

@@ -28,6 +28,9 @@ std::unique_ptr<Engine> tiny_engine(const std::string& path,
 // Logits of every position.
 std::vector<std::vector<float>> all_logits(Engine& engine, const std::vector<int>& ids);
 
+// The root mean square of the difference, divided by that of the wanted logits.
+double logit_difference(const std::vector<std::vector<float>>& came, const std::vector<std::vector<float>>& wanted);
+
 // `count` ids of the vocabulary, the same each time.
 std::vector<int> some_ids(int count, int seed = 3);
 

@@ -8,30 +8,14 @@
 #include <gtest/gtest.h>
 
 #include "base/utf8.h"
-#include "small_vocabulary.h"
+#include "scored_pieces.h"
 
 namespace weft::tokenizer_scores_test {
 
 using Ids = std::vector<int>;
 
 Vocabulary scored(const std::vector<std::pair<std::string, float>>& pieces) {
-  Vocabulary vocabulary;
-  vocabulary.model = TokenModel::scores;
-  vocabulary.byte_alphabet = false;
-  for (const auto& [text, score] : pieces) {
-    vocabulary.tokens.push_back(text);
-    vocabulary.scores.push_back(score);
-    vocabulary.kinds.push_back(TokenKind::normal);
-  }
-  return vocabulary;
-}
-
-Ids tokens_of(const Vocabulary& vocabulary, std::string_view text) {
-  const TokenIndex index(vocabulary.tokens);
-  PieceScratch scratch;
-  Ids ids;
-  ScoreMerger(vocabulary, index).append(text, scratch, ids);
-  return ids;
+  return scored_pieces(TokenModel::scores, pieces);
 }
 
 // The definition: the best score, leftmost first, until nothing joins.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "scored_pieces.h"
 #include "tests/thrown_message.h"
 
 namespace weft::tokenizer_unigram_test {
@@ -13,23 +14,7 @@ namespace weft::tokenizer_unigram_test {
 using Ids = std::vector<int>;
 
 Vocabulary scored(const std::vector<std::pair<std::string, float>>& pieces) {
-  Vocabulary vocabulary;
-  vocabulary.model = TokenModel::unigram;
-  vocabulary.byte_alphabet = false;
-  for (const auto& [text, score] : pieces) {
-    vocabulary.tokens.push_back(text);
-    vocabulary.scores.push_back(score);
-    vocabulary.kinds.push_back(TokenKind::normal);
-  }
-  return vocabulary;
-}
-
-Ids tokens_of(const Vocabulary& vocabulary, std::string_view text) {
-  const TokenIndex index(vocabulary.tokens);
-  PieceScratch scratch;
-  Ids ids;
-  UnigramModel(vocabulary, index).append(text, scratch, ids);
-  return ids;
+  return scored_pieces(TokenModel::unigram, pieces);
 }
 
 TEST(UnigramModel, TakesTheBestSum) {

@@ -156,7 +156,10 @@ class Attention {
     if (quantized == nullptr) {
       shared_.softcap = static_cast<float>(call.attributes.at("softcap").real());
       sinks_ = call.operands[kSinks].data;
-      if (sinks_ != nullptr) shared_.sink_element = element_of(call.operands[kSinks].dtype);
+      if (sinks_ != nullptr) {
+        shared_.sink_element = element_of(call.operands[kSinks].dtype);
+        sink_bytes_ = bytes_of(call.operands[kSinks].dtype, 1);
+      }
     }
     shared_.pages = call.operands[kKv].data;
     shared_.page_elements = kv_page_elements(kv_);
@@ -245,7 +248,7 @@ class Attention {
     task.last_row = std::min(first_row + kBlockRows, sequence.rows) - tokens_before * group_;
     task.first_length = batch_.lengths[sequence.index] - sequence.rows / group_ + 1 + tokens_before;
     task.key_offset = kv_key_offset(kv_, 0, kv_head);
-    if (sinks_ != nullptr) task.sinks = sinks_ + bytes_of_sinks(kv_head * group_);
+    if (sinks_ != nullptr) task.sinks = sinks_ + kv_head * group_ * sink_bytes_;
     task.block_table = batch_.block_table + static_cast<std::int64_t>(sequence.index) * batch_.max_blocks;
     std::byte* scratch = scratch_ + thread * thread_.bytes;
     task.scratch = scratch;
@@ -272,10 +275,6 @@ class Attention {
     }
   }
 
-  std::int64_t bytes_of_sinks(std::int64_t count) const {
-    return count * (shared_.sink_element == Element::f32 ? sizeof(float) : sizeof(std::uint16_t));
-  }
-
   // Quantizes the heads of each token that are in the block; they are adjacent.
   void quantize(const AttentionTask& task, const std::byte* waiting, std::int64_t token,
                 std::int64_t head_offset) const {
@@ -294,6 +293,7 @@ class Attention {
   const KvLayout& kv_;
   const Batch& batch_;
   const std::byte* sinks_ = nullptr;
+  std::int64_t sink_bytes_ = 0;  // of one
   std::byte* scratch_;
   int threads_;
   void (*attend_)(const AttentionTask&);

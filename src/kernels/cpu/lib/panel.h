@@ -63,7 +63,7 @@ enum class Codebook : std::uint8_t { none, non_linear, doubled_e2m1 };
 
 struct BlockPanel {
   int code_bits;    // as stored: 2, 3, 4, 5, 6 or 8
-  int zero_code;    // stands for 0, after the codebook: codes are without sign
+  int zero_code;    // encodes 0, after the codebook: codes are without sign
   int group;        // k with one scale: 16 or 32
   int depth;        // k of a record
   int scale_depth;  // k with one scale of the record
