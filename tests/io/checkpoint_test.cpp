@@ -251,6 +251,9 @@ TEST(Checkpoint, OfADummyFolderOnlyTheConfigIsRead) {
   EXPECT_EQ(checkpoint.tensor("weight").storage, checkpoint.tensor("norm").storage);
   EXPECT_EQ(checkpoint.tensor("weight").data()[1'999'999], std::byte{0});
   EXPECT_EQ(first_of(checkpoint.tensor("scale")), 1);
+  folder.add("vocab.txt", "");
+  EXPECT_TRUE(Checkpoint::open_dummy(folder / "", describe).has_vocabulary());
+  std::filesystem::remove(folder / "vocab.txt");
   folder.add("tokenizer.json", kTokenizer);
   EXPECT_TRUE(Checkpoint::open_dummy(folder / "", describe).has_vocabulary());
   EXPECT_FALSE(message_of([&] { Checkpoint::open(folder / ""); }).empty());
