@@ -175,8 +175,9 @@ void Checkpoint::Contents::name_as_language_model() {
   bool has_changed = false;
   for (auto& entry : tensors) {
     std::string name = name_in_language_model(entry.name);
-    has_changed = has_changed || name != entry.name;
+    if (name == entry.name) continue;  // by_name has views of it
     entry.name = std::move(name);
+    has_changed = true;
   }
   if (!has_changed) return;
   by_name.clear();
