@@ -1,8 +1,9 @@
-// linear and linear_int8, exactly as their definitions say.
+// linear, linear_int8 and grouped_linear, exactly as their definitions say.
 
 #include <cmath>
 #include <vector>
 
+#include "base/error.h"
 #include "kernels/registry.h"
 #include "kernels/strided.h"
 #include "tensor/block_format.h"
@@ -51,6 +52,35 @@ void linear(const KernelCall& call) {
   }
 }
 
+// Element (expert, n, k) of the weight is element (expert * N + n, k) of a matrix.
+void grouped_linear(const KernelCall& call) {
+  const TensorView &x = call.operands[0], &experts = call.operands[2], &bias = call.operands[3];
+  const TensorView& y = call.results[0];
+  TensorView weight = call.operands[1];
+  const std::int64_t count = weight.size[0], columns = weight.size[1], depth = weight.size[2];
+  const std::int64_t of_expert = weight.stride[0];
+  weight.size[0] = columns;
+  weight.size[1] = depth;
+  weight.stride[0] = weight.stride[1];
+  weight.stride[1] = weight.stride[2];
+  weight.rank = 2;
+  for (std::int64_t row = 0; row < x.size[0]; ++row) {
+    const std::int64_t expert = load_integer(experts.dtype, experts.data, row * experts.stride[0]);
+    USER_CHECK(expert >= 0 && expert < count, "[grouped_linear] expert {} is outside [0, {})", expert, count);
+    weight.data = call.operands[1].data + bytes_of(weight.dtype, expert * of_expert);
+    for (std::int64_t n = 0; n < columns; ++n) {
+      const std::vector<float> w = weight_row(weight, n);
+      float parts[4] = {};
+      for (std::int64_t k = 0; k < depth; ++k)
+        parts[k % 4] +=
+            load_float(x.dtype, x.data, row * x.stride[0] + k * x.stride[1]) * w[static_cast<std::size_t>(k)];
+      float sum = (parts[0] + parts[2]) + (parts[1] + parts[3]);
+      if (bias.present()) sum += load_float(bias.dtype, bias.data, expert * bias.stride[0] + n * bias.stride[1]);
+      store_float(y.dtype, y.data, row * y.stride[0] + n * y.stride[1], sum);
+    }
+  }
+}
+
 // Elements of x with one scale.
 constexpr std::int64_t kGroupOfX = 32;
 
@@ -89,4 +119,5 @@ void linear_int8(const KernelCall& call) {
 KERNELS(reference, linear) {
   registry.add({.op = "linear", .provider = "reference", .supports = none_is_packed, .run = linear});
   registry.add({.op = "linear_int8", .provider = "reference", .supports = none_is_packed, .run = linear_int8});
+  registry.add({.op = "grouped_linear", .provider = "reference", .supports = none_is_packed, .run = grouped_linear});
 }
