@@ -84,6 +84,11 @@ Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
   return result;
 }
 
+Shape stack_of_one(Shape shape) {
+  shape.insert(shape.begin(), Dim(1));
+  return shape;
+}
+
 Tensor one_plus(const Tensor& tensor) {
   Tensor result = Tensor::empty(tensor.meta);
   for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i)
@@ -103,18 +108,16 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
     : json_(json::parse(model.sample_config)), facts_(model.facts), gguf_architecture_(model.architecture_in_gguf()) {
   for (const auto& [key, value] : changes.items()) json_[key] = value;
   config_ = model_config_from_json(json_.dump(), "sample_config", facts_);
-  for (const ModelWeight& weight : model.weights) {
-    for (int layer = 0; layer < (weight.is_per_layer() ? config_.layer_count : 1); ++layer) {
-      const std::vector<std::int64_t> shape = weight.shape(config_, layer);
-      if (shape.empty()) continue;
-      const std::string name = model.key(weight.name, CheckpointFormat::hugging_face, layer);
-      weights_.emplace_back(name, random_weight(shape, seed * 1000 + weights_.size()));
-      gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, layer);
-      if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
-      if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
-        one_plus_.insert(name);
-    }
-  }
+  model.visit_tensors(config_, CheckpointFormat::hugging_face, [&](const ModelDefinition::StoredWeight& stored) {
+    const ModelWeight& weight = stored.weight;
+    const std::string& name = stored.key;
+    weights_.emplace_back(name, random_weight(stored.shape, seed * 1000 + weights_.size()));
+    gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, stored.layer);
+    if (stored.expert) experts_.insert(name);
+    if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
+    if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
+      one_plus_.insert(name);
+  });
 }
 
 void SampleCheckpoint::erase(const std::string& name) {
@@ -147,7 +150,7 @@ void SampleCheckpoint::set_row(const std::string& name, std::int64_t row, std::i
 
 void SampleCheckpoint::round_matrices_to(DType dtype) {
   for (auto& [name, tensor] : weights_) {
-    if (tensor.meta.rank() != 2) continue;
+    if (tensor.meta.rank() < 2) continue;
     const Tensor stored = stored_as(tensor, dtype);
     tensor = Tensor::empty(tensor.meta);
     const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
@@ -257,6 +260,7 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   for (const SwitchKey& one : facts_.switches)
     if (!one.gguf.empty()) file.boolean(prefix + std::string(one.gguf), config_.*one.field);
   add_positions(file, prefix);
+  if (config_.experts) add_expert_metadata(file, prefix);
   const std::vector<std::string> texts = tokens();
   std::vector<std::int32_t> kinds(texts.size(), 1);
   for (std::size_t id = 0; id < kinds.size(); ++id)
@@ -267,10 +271,50 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   file.u32("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(texts.size() - 1));
 }
 
+// A mixture of experts, whose rule follows from the architecture unless the file states it.
+void SampleCheckpoint::add_expert_metadata(testing::GgufBytes& file, const std::string& prefix) const {
+  const auto u32 = [&](const char* key, std::int64_t value) {
+    file.u32(prefix + key, static_cast<std::uint32_t>(value));
+  };
+  const ExpertConfig& experts = *config_.experts;
+  u32("expert_count", experts.count);
+  u32("expert_used_count", experts.used);
+  u32("expert_feed_forward_length", experts.width);
+  u32("expert_shared_feed_forward_length", experts.shared_width);
+  u32("expert_group_count", experts.groups);
+  u32("expert_group_used_count", experts.used_groups);
+  u32("leading_dense_block_count", std::count(config_.has_experts.begin(), config_.has_experts.end(), false));
+  file.f32(prefix + "expert_weights_scale", static_cast<float>(experts.scale));
+  file.boolean(prefix + "expert_weights_norm", experts.normalizes);
+}
+
+// The matrices of experts that a folder has one by one, as the stack that a GGUF file has.
+std::vector<std::pair<std::string, Tensor>> SampleCheckpoint::stacked_weights() const {
+  std::vector<std::pair<std::string, Tensor>> stacked;
+  std::string last;
+  for (const auto& [name, weight] : weights_) {
+    const std::string gguf_name = gguf_names_.at(name);
+    const bool is_expert = experts_.contains(name);
+    if (is_expert && last == gguf_name) {
+      Tensor& stack = stacked.back().second;
+      std::vector<std::byte> bytes(stack.data(), stack.data() + stack.meta.bytes().number());
+      bytes.insert(bytes.end(), weight.data(), weight.data() + weight.meta.bytes().number());
+      Meta meta = stack.meta;
+      meta.shape[0] = meta.shape[0] + 1;
+      stack = Tensor::from_bytes(meta, bytes.data());
+    } else {
+      stacked.emplace_back(name, weight);
+      if (is_expert) stacked.back().second.meta = Meta::tensor(DType::f32, stack_of_one(weight.meta.shape));
+    }
+    last = gguf_name;
+  }
+  return stacked;
+}
+
 testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
   testing::GgufBytes file;
   add_metadata(file);
-  for (const auto& [name, weight] : weights_) {
+  for (const auto& [name, weight] : stacked_weights()) {
     const bool is_vector = weight.meta.rank() == 1;
     const auto heads = heads_.find(name);
     const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();

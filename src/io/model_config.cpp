@@ -11,6 +11,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "io/config_fields.h"
+#include "io/expert_config.h"
 #include "io/known_keys.h"
 #include "io/layer_config.h"
 #include "io/rope_config.h"
@@ -25,7 +26,6 @@ constexpr Range<std::int64_t> kWidths = {1, 1 << 20};
 constexpr Range<std::int64_t> kHeads = {1, 65536};
 constexpr Range<std::int64_t> kHeadDims = {2, 4096};
 constexpr Range<std::int64_t> kVocabulary = {1, 1 << 24};
-constexpr Range<std::int64_t> kExperts = {0, 65536};
 constexpr Range<double> kEpsilons = {1e-12, 1};
 constexpr Range<double> kFactors = {-1e6, 1e6};
 
@@ -42,6 +42,8 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::stri
   std::vector<std::string_view> keys = facts.keys;
   for (const NumberKey& number : facts.numbers) keys.push_back(number.*kind);
   for (const SwitchKey& one : facts.switches) keys.push_back(kind == &NumberKey::folder ? one.folder : one.gguf);
+  for (const std::string_view key : kind == &NumberKey::folder ? expert_keys(facts.experts) : gguf_expert_keys())
+    if (facts.experts) keys.push_back(key);
   return keys;
 }
 
@@ -200,7 +202,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
     config.*one.field = fields.find_boolean(one.folder).value_or(config.*one.field);
   USER_CHECK(!fields.find_boolean("use_bidirectional_attention").value_or(false),
              "[{}] use_bidirectional_attention must be false: attention is causal, but is true", where);
-  config.expert_count = integer_in(fields, "num_local_experts", kExperts).value_or(0);
+  read_experts(fields, facts.experts, config);
   config.next_token_layers = integer_in(fields, "num_nextn_predict_layers", {0, kLayers.greatest}).value_or(0);
   config.quantization = quantization_from_json(fields);
   config.dtype = residual_dtype(fields);
@@ -257,7 +259,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
       config.*one.field = gguf.find_tensor(one.gguf_tensor) != nullptr;
     }
   }
-  config.expert_count = integer_in(fields, "expert_count", kExperts).value_or(0);
+  read_experts(fields, gguf, facts.experts, config);
   read_token_ids(gguf, config);
   complete(facts, config);
   return config;

@@ -50,24 +50,32 @@ std::string ModelDefinition::key(const std::string& weight_name, CheckpointForma
   return key;
 }
 
-void ModelDefinition::visit_weights(const ModelConfig& config, const WeightVisitor& visit) const {
+void ModelDefinition::visit_tensors(const ModelConfig& config, CheckpointFormat format,
+                                    const std::function<void(const StoredWeight&)>& visit) const {
   for (const ModelWeight& weight : weights) {
     const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
     for (int layer = 0; layer < layers; ++layer) {
       const std::vector<std::int64_t> shape = weight.shape(config, layer);
-      if (!shape.empty()) visit(key(weight.name, config.format, layer), shape);
+      if (shape.empty()) continue;
+      const std::string name = key(weight.name, format, layer);
+      if (!is_name_of_experts(name)) {
+        visit({weight, layer, std::nullopt, name, shape});
+        continue;
+      }
+      for (std::int64_t expert = 0; expert < shape[0]; ++expert)
+        visit({weight, layer, expert, name_of_expert(name, expert), {shape.begin() + 1, shape.end()}});
     }
   }
 }
 
 std::vector<std::string> ModelDefinition::tensor_names(const ModelConfig& config) const {
   std::vector<std::string> all;
-  visit_weights(config, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
-    if (!is_quantized(config, key, shape)) {
-      all.push_back(key);
+  visit_tensors(config, config.format, [&](const StoredWeight& stored) {
+    if (!is_quantized(config, stored.key, stored.shape)) {
+      all.push_back(stored.key);
       return;
     }
-    const QuantizedNames names = quantized_names(*config.quantization, key);
+    const QuantizedNames names = quantized_names(*config.quantization, stored.key);
     for (const std::string& name : {names.codes, names.scale, names.global_scale, names.input_scale})
       if (!name.empty()) all.push_back(name);
   });
@@ -76,21 +84,21 @@ std::vector<std::string> ModelDefinition::tensor_names(const ModelConfig& config
 
 std::vector<NamedMeta> ModelDefinition::tensors(const ModelConfig& config) const {
   std::vector<NamedMeta> tensors;
-  visit_weights(config, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
-    if (is_quantized(config, key, shape)) {
-      for (NamedMeta& part : quantized_tensors(*config.quantization, key, shape[0], shape[1]))
+  visit_tensors(config, config.format, [&](const StoredWeight& stored) {
+    const std::vector<std::int64_t>& shape = stored.shape;
+    if (is_quantized(config, stored.key, shape)) {
+      for (NamedMeta& part : quantized_tensors(*config.quantization, stored.key, shape[0], shape[1]))
         tensors.push_back(std::move(part));
     } else {
-      tensors.push_back({key, Meta::tensor(config.dtype, Shape(shape.begin(), shape.end()))});
+      tensors.push_back({stored.key, Meta::tensor(config.dtype, Shape(shape.begin(), shape.end()))});
     }
   });
   return tensors;
 }
 
 void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const {
-  visit_weights(config, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
-    check_weight(checkpoint, config, key, shape);
-  });
+  visit_tensors(config, config.format,
+                [&](const StoredWeight& stored) { check_weight(checkpoint, config, stored.key, stored.shape); });
 }
 
 void ModelRegistry::add(ModelDefinition definition) {

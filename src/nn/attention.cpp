@@ -77,4 +77,11 @@ Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const 
   return attend(builder, step, std::move(heads), layer);
 }
 
+Value self_attention_with_row_norms(Builder& builder, DecoderStep& step, const Value& x, int layer) {
+  QueryKeyValue heads = query_key_value(builder, x, layer);
+  heads.query = norm(builder, heads.query, "attn_q_norm", layer);
+  heads.key = norm(builder, heads.key, "attn_k_norm", layer);
+  return attend(builder, step, std::move(heads), layer);
+}
+
 }  // namespace weft::nn

@@ -33,4 +33,7 @@ Value self_attention(Builder& builder, DecoderStep& step, const Value& x, int la
 // are rotated.
 Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
+// The same with a norm of all heads of query, and of key, together, by weights of the width of their rows.
+Value self_attention_with_row_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
+
 }  // namespace weft::nn

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "nn/experts.h"
 #include "nn/linear.h"
 #include "ops/gelu.h"
 #include "ops/gelu_and_mul.h"
@@ -51,6 +52,7 @@ void check(std::span<const Activation> known, const ModelConfig& c) {
 }  // namespace
 
 Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, int layer) {
+  if (builder.facts.config.routes(layer)) return routed_feed_forward(builder, x, gate, layer);
   const Value gate_up = builder.has("ffn_gate_up", layer)
                             ? linear(builder, x, "ffn_gate_up", layer)
                             : merged_linear(builder, x, "gate_up", {"ffn_gate", "ffn_up"}, layer);

@@ -7,6 +7,7 @@
 #include "ops/concat.h"
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/dynamic_per_token_scaled_int8_quant.h"
+#include "ops/grouped_linear.h"
 #include "ops/linear.h"
 #include "ops/linear_fp8_block.h"
 #include "ops/linear_int8.h"
@@ -73,18 +74,35 @@ Value product_of_keys(Builder& builder, const Value& x, const std::string& name,
   return bias.present() ? add(y, bias) : y;
 }
 
+// The checkpoint's names of weights that are merged, and of their biases.
+struct MergedKeys {
+  std::vector<std::string> weights, biases;
+
+  MergedKeys(const Builder& builder, const std::string& name, const std::vector<std::string>& merged, int layer) {
+    for (const std::string& weight : merged) {
+      weights.push_back(builder.key(weight, layer));
+      if (builder.has(weight + ".bias", layer)) biases.push_back(builder.key(weight + ".bias", layer));
+    }
+    CHECK(biases.empty() || biases.size() == weights.size(), "only some of the merged weights {} have a bias", name);
+  }
+
+  Value bias(Builder& builder, const std::string& name) const {
+    return biases.empty() ? Value() : builder.weight(name + ".bias", biases, WeightRole::vector);
+  }
+};
+
 // x times the merged rows of the weights, plus their biases.
 Value product(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
               int layer) {
-  std::vector<std::string> keys, biases;
-  for (const std::string& weight : weights) {
-    keys.push_back(builder.key(weight, layer));
-    if (builder.has(weight + ".bias", layer)) biases.push_back(builder.key(weight + ".bias", layer));
-  }
-  CHECK(biases.empty() || biases.size() == weights.size(), "only some of the merged weights {} have a bias", name);
-  builder.linear_input(keys, x);
-  const Value bias = biases.empty() ? Value() : builder.weight(name + ".bias", biases, WeightRole::vector);
-  return product_of_keys(builder, x, name, keys, bias);
+  const MergedKeys keys(builder, name, weights, layer);
+  builder.linear_input(keys.weights, x);
+  return product_of_keys(builder, x, name, keys.weights, keys.bias(builder, name));
+}
+
+Value product_of_experts(Builder& builder, const Value& x, const Value& experts, const std::string& name,
+                         const std::vector<std::string>& weights, int layer) {
+  const MergedKeys keys(builder, name, weights, layer);
+  return grouped_linear(x, builder.weight(name, keys.weights, WeightRole::linear), experts, keys.bias(builder, name));
 }
 
 }  // namespace
@@ -126,6 +144,17 @@ Value merged_linear(Builder& builder, const Value& x, const std::string& name, c
   }
   for (std::size_t i = first; i < weights.size(); ++i)
     parts.push_back(product(builder, x, full + "." + std::to_string(i), {weights[i]}, layer));
+  return concat(parts, -1);
+}
+
+Value expert_linear(Builder& builder, const Value& x, const Value& experts, const std::string& name,
+                    const std::vector<std::string>& weights, int layer) {
+  const std::string full = name + layer_suffix(layer);
+  if (weights.size() == 1 || builder.can_merge(MergedKeys(builder, full, weights, layer).weights))
+    return product_of_experts(builder, x, experts, full, weights, layer);
+  Values parts;
+  for (const std::string& weight : weights)
+    parts.push_back(product_of_experts(builder, x, experts, weight + layer_suffix(layer), {weight}, layer));
   return concat(parts, -1);
 }
 
