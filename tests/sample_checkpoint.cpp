@@ -84,6 +84,40 @@ Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
   return result;
 }
 
+// Also a stack of the biases of experts.
+bool is_vector(const std::string& name, const Tensor& tensor) {
+  return tensor.meta.rank() == 1 || (tensor.meta.rank() == 2 && name.ends_with("_bias"));
+}
+
+// A stack with each matrix transposed.
+Tensor transposed(const Tensor& stack) {
+  const std::int64_t rows = stack.meta.shape[1].number(), columns = stack.meta.shape[2].number();
+  Tensor result = Tensor::empty(Meta::tensor(DType::f32, {stack.meta.shape[0], columns, rows}));
+  for (std::int64_t i = 0; i < element_count(stack.meta.shape).number(); ++i) {
+    const std::int64_t matrix = i / (rows * columns), row = i / columns % rows, column = i % columns;
+    result.as<float>()[(matrix * columns + column) * rows + row] = stack.as<float>()[i];
+  }
+  return result;
+}
+
+// Rows of a stack, or elements of rows, that alternate between gate and up: those of gate, then those of up.
+Tensor halves_from_pairs(const Tensor& tensor) {
+  Tensor result = Tensor::empty(tensor.meta);
+  const std::int64_t rows = tensor.meta.shape[1].number();
+  const std::int64_t width = tensor.meta.rank() == 3 ? width_of(tensor) : 1;
+  for (std::int64_t row = 0; row < element_count(tensor.meta.shape).number() / width; ++row) {
+    const std::int64_t of_stack = row / rows, pair = row % rows / 2, half = row % 2;
+    std::memcpy(result.as<float>() + (of_stack * rows + half * rows / 2 + pair) * width,
+                tensor.as<float>() + row * width, static_cast<std::size_t>(width) * sizeof(float));
+  }
+  return result;
+}
+
+// In gpt-oss's folders.
+bool is_of_alternating_pairs(const std::string& name) {
+  return name.ends_with("experts.gate_up_proj") || name.ends_with("experts.gate_up_proj_bias");
+}
+
 Shape stack_of_one(Shape shape) {
   shape.insert(shape.begin(), Dim(1));
   return shape;
@@ -114,6 +148,7 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
     weights_.emplace_back(name, random_weight(stored.shape, seed * 1000 + weights_.size()));
     gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, stored.layer);
     if (stored.expert) experts_.insert(name);
+    if (weight.is_transposed_in(CheckpointFormat::hugging_face)) transposed_.insert(name);
     if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
     if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
       one_plus_.insert(name);
@@ -150,7 +185,7 @@ void SampleCheckpoint::set_row(const std::string& name, std::int64_t row, std::i
 
 void SampleCheckpoint::round_matrices_to(DType dtype) {
   for (auto& [name, tensor] : weights_) {
-    if (tensor.meta.rank() < 2) continue;
+    if (is_vector(name, tensor)) continue;
     const Tensor stored = stored_as(tensor, dtype);
     tensor = Tensor::empty(tensor.meta);
     const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
@@ -315,15 +350,16 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
   testing::GgufBytes file;
   add_metadata(file);
   for (const auto& [name, weight] : stacked_weights()) {
-    const bool is_vector = weight.meta.rank() == 1;
     const auto heads = heads_.find(name);
     const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();
     Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;
     if (one_plus_.contains(name)) tensor = one_plus(tensor);
-    const DType stored = is_vector ? DType::f32 : dtype;
+    if (transposed_.contains(name)) tensor = transposed(tensor);
+    if (is_of_alternating_pairs(name)) tensor = halves_from_pairs(tensor);
+    const DType stored = is_vector(name, weight) ? DType::f32 : dtype;
     std::vector<std::uint64_t> extents;
-    for (std::size_t i = weight.meta.rank(); i-- > 0;)
-      extents.push_back(static_cast<std::uint64_t>(weight.meta.shape[i].number()));
+    for (std::size_t i = tensor.meta.rank(); i-- > 0;)
+      extents.push_back(static_cast<std::uint64_t>(tensor.meta.shape[i].number()));
     file.tensor(gguf_names_.at(name), extents, ggml_id(stored), bytes_text(stored_as(tensor, stored)));
   }
   return file;

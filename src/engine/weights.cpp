@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/builders.h"
+#include "io/mxfp4_weight.h"
 #include "io/quantized_weight.h"
 #include "kernels/library_product.h"
 #include "nn/model_weight.h"
@@ -53,11 +54,17 @@ Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts
     : context_(context), checkpoint_(std::move(checkpoint)), facts_(facts) {}
 
 bool Weights::is_quantized(const std::string& key) const {
-  return facts_.config.quantization && facts_.config.quantization->quantizes(key);
+  if (!facts_.config.quantization || !facts_.config.quantization->quantizes(key)) return false;
+  // Stacks of plain numbers have no scales.
+  return is_name_of_experts(key) || has(quantized_names(*facts_.config.quantization, key).scale);
+}
+
+bool Weights::is_mxfp4(const std::string& key) const {
+  return is_quantized(key) && facts_.config.quantization->scheme == QuantizationScheme::mxfp4;
 }
 
 const QuantizationConfig* Weights::quantization(const std::vector<std::string>& keys) const {
-  if (is_name_of_experts(keys[0])) return nullptr;
+  if (is_name_of_experts(keys[0]) || is_mxfp4(keys[0])) return nullptr;
   const bool computes_over_codes =
       facts_.fast && is_quantized(keys[0]) && has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
   return computes_over_codes ? &*facts_.config.quantization : nullptr;
@@ -84,7 +91,7 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
   };
   std::map<std::string, Cost> costs;  // by option
   for (const auto& [name, keys, role] : params) {
-    if (keys.empty() || is_name_of_experts(keys[0])) continue;
+    if (keys.empty() || is_name_of_experts(keys[0]) || is_mxfp4(keys[0])) continue;
     const bool is_made_numbers = role == WeightRole::linear && facts_.fast && is_on_gpu() && is_quantized(keys[0]);
     if (!is_made_numbers || quantization(keys) != nullptr) continue;
     std::string option = has_whole_blocks(keys) ? options_against(product_over_codes(keys), context_) : "";
@@ -113,12 +120,16 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
 // codes stay pairs.
 Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (is_name_of_experts(key)) return stack_meta(key, role);
+  if (is_mxfp4(key)) return mxfp4_stack_meta(checkpoint_, *facts_.config.quantization, key);
+  if (role == WeightRole::transposed) return transposed_meta(stored_meta(key, WeightRole::linear));
   if (role == WeightRole::linear && is_quantized(key))
     return Meta::tensor(DType::f32, quantized_codes(checkpoint_, *facts_.config.quantization, key).meta.shape);
   return meta_of_stored(checkpoint_.tensor(key).meta);
 }
 
 Tensor Weights::stored(const std::string& key, WeightRole role) const {
+  if (is_mxfp4(key)) return mxfp4_stack(checkpoint_, *facts_.config.quantization, key);
+  if (role == WeightRole::transposed) return transposed(stored(key, WeightRole::linear));
   if (role == WeightRole::linear && is_quantized(key))
     return dequantized_weight(checkpoint_, *facts_.config.quantization, key);
   Tensor tensor = checkpoint_.tensor(key);
@@ -132,7 +143,9 @@ void Weights::drop_pages(const std::string& key) const {
   if (const TensorEntry* entry = checkpoint_.find(name)) checkpoint_.drop_pages(*entry);
 }
 
-bool Weights::is_expanded(WeightRole role) const { return role == WeightRole::linear && is_on_gpu(); }
+bool Weights::is_matrix(WeightRole role) { return role == WeightRole::linear || role == WeightRole::transposed; }
+
+bool Weights::is_expanded(WeightRole role) const { return is_matrix(role) && is_on_gpu(); }
 
 Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) const {
   Meta meta = stored_meta(keys[0], role);
@@ -210,7 +223,7 @@ Tensor Weights::joined_vectors(const std::vector<std::string>& keys) const {
 
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
-  if (role != WeightRole::linear || plain.rank() < 2) return nullptr;
+  if (!is_matrix(role) || plain.rank() < 2) return nullptr;
   const bool is_stack = plain.rank() == 3;
   const bool quantized = is_block(plain.dtype) && facts_.fast && !is_stack;
   const std::string op = is_stack ? "grouped_linear" : quantized ? "linear_int8" : "linear";
@@ -306,7 +319,8 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (const Packing* packing = packing_for(plain, role)) return pack(*packing, keys, role);
   // A small weight is copied, too: the system maps far more of the file around it than the weight's bytes.
   constexpr std::int64_t kSmallBytes = 1 << 20;
-  const bool stays_mapped = keys.size() == 1 && !is_name_of_experts(keys[0]) && plain.bytes().number() > kSmallBytes &&
+  const bool is_as_stored = keys.size() == 1 && !is_name_of_experts(keys[0]) && role != WeightRole::transposed;
+  const bool stays_mapped = is_as_stored && plain.bytes().number() > kSmallBytes &&
                             stored_meta(keys[0], role).dtype == plain.dtype;
   return stays_mapped ? stored(keys[0], role) : merge(plain, keys, role);
 }

@@ -54,8 +54,12 @@ class Weights {
   Tensor table(WeightRole role) const;
   std::vector<float> frequency_factors(const RopeConfig& rope) const;
   bool is_quantized(const std::string& key) const;
+  bool is_mxfp4(const std::string& key) const;
+  static bool is_matrix(WeightRole role);
   Meta stored_meta(const std::string& key, WeightRole role) const;
   Tensor stored(const std::string& key, WeightRole role) const;
+  static Meta transposed_meta(Meta meta);
+  Tensor transposed(const Tensor& stored) const;
   Meta stack_meta(const std::string& key, WeightRole role) const;
   Tensor stored_of_expert(const std::string& key, std::int64_t expert, WeightRole role) const;
   std::vector<Tensor> parts_of(const std::vector<std::string>& keys, WeightRole role) const;

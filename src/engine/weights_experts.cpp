@@ -1,5 +1,8 @@
 // The part of Weights that stacks the weights of experts: from one tensor for each expert, or from stacks whose rows of
-// one expert are joined.
+// one expert are joined, or which are transposed.
+
+#include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/weights.h"
@@ -25,6 +28,27 @@ Meta Weights::stack_meta(const std::string& key, WeightRole role) const {
   }
   meta.shape.insert(meta.shape.begin(), count);
   return meta;
+}
+
+Meta Weights::transposed_meta(Meta meta) {
+  std::swap(meta.shape[meta.rank() - 2], meta.shape.back());
+  return meta;
+}
+
+// Transposes each matrix of a stack.
+Tensor Weights::transposed(const Tensor& stored) const {
+  CHECK(!is_block(stored.meta.dtype), "{} cannot be transposed", stored.meta.text());
+  Tensor result = Tensor::empty(transposed_meta(stored.meta));
+  const std::int64_t rows = result.meta.shape[result.meta.rank() - 2].number();
+  const std::int64_t columns = result.meta.shape.back().number();
+  const std::int64_t bytes = bytes_of(stored.meta.dtype, 1);
+  context_.threads->run(element_count(result.meta.shape).number() / columns, [&](std::int64_t row, int) {
+    const std::byte* from = stored.data() + (row / rows * rows * columns + row % rows) * bytes;
+    std::byte* to = result.data() + row * columns * bytes;
+    for (std::int64_t column = 0; column < columns; ++column)
+      std::memcpy(to + column * bytes, from + column * rows * bytes, static_cast<std::size_t>(bytes));
+  });
+  return result;
 }
 
 // The rows of one expert, from its own tensor or from a stack.

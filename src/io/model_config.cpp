@@ -154,6 +154,13 @@ void read_head_dim(const GgufFields& fields, ModelConfig& config) {
              fields.name("attention.value_length"), config.head_dim, *value);
 }
 
+// The layers of a GGUF file are counted with those that predict a later token.
+void read_layer_count(const GgufFields& fields, ModelConfig& config) {
+  const std::int64_t all = needed_integer_in(fields, "block_count", kLayers);
+  config.next_token_layers = integer_in(fields, "nextn_predict_layers", {0, all - 1}).value_or(0);
+  config.layer_count = all - config.next_token_layers;
+}
+
 void read_token_ids(const Gguf& gguf, ModelConfig& config) {
   const GgufFields tokenizer(gguf, "tokenizer.ggml.");
   config.bos_token_id = token_id(tokenizer, "bos_token_id", config);
@@ -227,7 +234,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   const GgufFields fields(gguf, config.architecture + ".");
   config.hidden_size = needed_integer_in(fields, "embedding_length", kWidths);
   config.intermediate_size = needed_integer_in(fields, "feed_forward_length", kWidths);
-  config.layer_count = needed_integer_in(fields, "block_count", kLayers);
+  read_layer_count(fields, config);
   config.head_count = needed_integer_in(fields, "attention.head_count", kHeads);
   config.kv_head_count = integer_in(fields, "attention.head_count_kv", kHeads).value_or(config.head_count);
   check_kv_heads(fields, config, "attention.head_count", "attention.head_count_kv");

@@ -110,6 +110,8 @@ struct ModelConfig {
   bool attention_output_bias = false;  // of the projection after attention
   bool mlp_bias = false;               // of the feed-forward
   bool head_bias = false;              // of the logits
+  bool has_head_norms = true;          // where an architecture may have norms of each head of query and key
+  double gate_limit = 0;               // of gate and up before they are combined; 0 for none
   bool is_parallel = false;            // attention and feed-forward of a layer read the same input
   double embedding_scale = 1;          // a factor of the embeddings
   double residual_scale = 1;           // a factor of what a layer adds to the residual sum

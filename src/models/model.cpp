@@ -3,17 +3,31 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "io/mxfp4_weight.h"
 #include "io/quantized_weight.h"
 
 namespace weft {
 namespace {
 
+bool is_mxfp4(const ModelConfig& config, const std::string& key) {
+  return config.quantization && config.quantization->scheme == QuantizationScheme::mxfp4 &&
+         config.quantization->quantizes(key);
+}
+
 bool is_quantized(const ModelConfig& config, const std::string& key, const std::vector<std::int64_t>& shape) {
-  return shape.size() == 2 && config.quantization && config.quantization->quantizes(key);
+  return is_mxfp4(config, key) || (shape.size() == 2 && config.quantization && config.quantization->quantizes(key));
+}
+
+// The shape of a weight as files of this format store it.
+std::vector<std::int64_t> stored_shape(const ModelWeight& weight, const ModelConfig& config, const std::string& key,
+                                       CheckpointFormat format, std::vector<std::int64_t> shape) {
+  if (weight.is_transposed_in(format) && !is_mxfp4(config, key)) std::swap(shape[shape.size() - 2], shape.back());
+  return shape;
 }
 
 void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const std::string& key,
                   const std::vector<std::int64_t>& wanted) {
+  if (is_mxfp4(config, key)) return check_mxfp4_stack(checkpoint, *config.quantization, key, wanted);
   if (is_quantized(config, key, wanted)) {
     check_quantized_weight(checkpoint, *config.quantization, key, wanted[0], wanted[1]);
     return;
@@ -59,7 +73,7 @@ void ModelDefinition::visit_tensors(const ModelConfig& config, CheckpointFormat 
       if (shape.empty()) continue;
       const std::string name = key(weight.name, format, layer);
       if (!is_name_of_experts(name)) {
-        visit({weight, layer, std::nullopt, name, shape});
+        visit({weight, layer, std::nullopt, name, stored_shape(weight, config, name, format, shape)});
         continue;
       }
       for (std::int64_t expert = 0; expert < shape[0]; ++expert)
@@ -86,7 +100,9 @@ std::vector<NamedMeta> ModelDefinition::tensors(const ModelConfig& config) const
   std::vector<NamedMeta> tensors;
   visit_tensors(config, config.format, [&](const StoredWeight& stored) {
     const std::vector<std::int64_t>& shape = stored.shape;
-    if (is_quantized(config, stored.key, shape)) {
+    if (is_mxfp4(config, stored.key)) {
+      for (NamedMeta& part : mxfp4_tensors(*config.quantization, stored.key, shape)) tensors.push_back(std::move(part));
+    } else if (is_quantized(config, stored.key, shape)) {
       for (NamedMeta& part : quantized_tensors(*config.quantization, stored.key, shape[0], shape[1]))
         tensors.push_back(std::move(part));
     } else {

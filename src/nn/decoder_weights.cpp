@@ -18,7 +18,7 @@ Extents per_hidden_of_second(const ModelConfig& c, int) { return if_so(!c.is_par
 Extents per_hidden_in_second(const ModelConfig& c, int) {
   return if_so(c.norm_has_bias && !c.is_parallel, {c.hidden_size});
 }
-Extents per_head_dim(const ModelConfig& c, int) { return {c.head_dim}; }
+Extents per_head_dim(const ModelConfig& c, int) { return if_so(c.has_head_norms, {c.head_dim}); }
 Extents per_query(const ModelConfig& c, int) { return {c.head_count * c.head_dim}; }
 Extents per_key(const ModelConfig& c, int) { return {c.kv_head_count * c.head_dim}; }
 Extents vocabulary_rows(const ModelConfig& c, int) { return {c.vocab_size, c.hidden_size}; }
@@ -60,6 +60,9 @@ Extents per_feed_forward_output_row(const ModelConfig& c, int layer) {
   return if_so(c.mlp_bias && !c.routes(layer), {c.hidden_size});
 }
 
+Extents per_expert(const ModelConfig& c, int layer) {
+  return c.routes(layer) ? Extents{c.experts->count} : Extents();
+}
 Extents router_rows(const ModelConfig& c, int layer) {
   return c.routes(layer) ? Extents{c.experts->count, c.hidden_size} : Extents();
 }
@@ -168,6 +171,10 @@ void add_experts(WeightTable& weights, const ExpertNames& names) {
   add(weights, "ffn_up_exps", "blk.{}.ffn_up_exps", experts + std::string(names.up), expert_rows);
   add(weights, "ffn_gate_up_exps", "blk.{}.ffn_gate_up_exps", module + ".experts.gate_up_proj", expert_gate_up_rows);
   add(weights, "ffn_down_exps", "blk.{}.ffn_down_exps", experts + std::string(names.down), expert_output_rows);
+}
+
+void add_expert_bias(WeightTable& weights, const std::string& name) {
+  weights.push_back({"exp_probs_b", "blk.{}.exp_probs_b.bias", "model.layers.{}." + name, per_expert});
 }
 
 void add_shared_expert(WeightTable& weights, std::string_view module) {

@@ -82,16 +82,16 @@ Choice choose_experts(Builder& builder, const Value& logits, int layer) {
 }
 
 // The expert that computes all tokens; a gate of its own may scale its result.
-Value shared_expert(Builder& builder, const Value& x, UnaryFunction gate, int layer) {
+Value shared_expert(Builder& builder, const Value& x, const GateFunction& gate, int layer) {
   const Value gate_up = merged_linear(builder, x, "gate_up_shexp", {"ffn_gate_shexp", "ffn_up_shexp"}, layer);
-  const Value result = linear(builder, gate(gate_up, CallSite::current()), "ffn_down_shexp", layer);
+  const Value result = linear(builder, gate(gate_up), "ffn_down_shexp", layer);
   if (!builder.has("ffn_gate_inp_shexp", layer)) return result;
   return mul(result, sigmoid(linear(builder, x, "ffn_gate_inp_shexp", layer)));
 }
 
 }  // namespace
 
-Value routed_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, int layer) {
+Value routed_feed_forward(Builder& builder, const Value& x, const GateFunction& gate, int layer) {
   const Choice choice = choose_experts(builder, router_logits(builder, x, layer), layer);
   const auto [tokens, experts, positions] = moe_sort(choice.experts);
   const Value rows = index_select(x, tokens);
@@ -100,7 +100,7 @@ Value routed_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, 
           ? expert_linear(builder, rows, experts, "ffn_gate_up_exps", {"ffn_gate_up_exps"}, layer)
           : expert_linear(builder, rows, experts, "gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}, layer);
   const Value computed =
-      expert_linear(builder, gate(gate_up, CallSite::current()), experts, "ffn_down_exps", {"ffn_down_exps"}, layer);
+      expert_linear(builder, gate(gate_up), experts, "ffn_down_exps", {"ffn_down_exps"}, layer);
   const Value result = moe_unpermute(computed, choice.weights, positions);
   const bool has_shared = builder.facts.config.experts->shared_width > 0;
   return has_shared ? add(result, shared_expert(builder, x, gate, layer)) : result;

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "nn/model_weight.h"
 #include "ops/add.h"
 #include "ops/concat.h"
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
@@ -99,10 +100,22 @@ Value product(Builder& builder, const Value& x, const std::string& name, const s
   return product_of_keys(builder, x, name, keys.weights, keys.bias(builder, name));
 }
 
+// Each expert's linear layers have the rows of all experts as their input: one scale of inputs then fits all experts.
+void observe_experts(Builder& builder, const std::vector<std::string>& keys, const Value& x) {
+  if (!is_name_of_experts(keys[0])) return builder.linear_input(keys, x);
+  for (std::int64_t expert = 0; expert < builder.facts.config.experts->count; ++expert) {
+    std::vector<std::string> names;
+    for (const std::string& key : keys) names.push_back(name_of_expert(key, expert));
+    builder.linear_input(names, x);
+  }
+}
+
 Value product_of_experts(Builder& builder, const Value& x, const Value& experts, const std::string& name,
                          const std::vector<std::string>& weights, int layer) {
   const MergedKeys keys(builder, name, weights, layer);
-  return grouped_linear(x, builder.weight(name, keys.weights, WeightRole::linear), experts, keys.bias(builder, name));
+  observe_experts(builder, keys.weights, x);
+  const Value weight = builder.weight(name, keys.weights, builder.matrix_role(weights[0]));
+  return grouped_linear(x, weight, experts, keys.bias(builder, name));
 }
 
 }  // namespace

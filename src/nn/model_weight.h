@@ -32,12 +32,17 @@ struct ModelWeight {
   std::int64_t (*rotated_heads)(const ModelConfig& config) = nullptr;
   // For a vector that the model uses as 1 + w in f32: the formats whose files store w. The others store the sum.
   std::vector<CheckpointFormat> less_one_in = {};
+  // For matrices: the formats whose files store them transposed. MXFP4 blocks are never transposed.
+  std::vector<CheckpointFormat> transposed_in = {};
 
   const std::string& name_in(CheckpointFormat format) const {
     return format == CheckpointFormat::gguf ? gguf : hugging_face;
   }
   bool is_less_one_in(CheckpointFormat format) const {
     return std::find(less_one_in.begin(), less_one_in.end(), format) != less_one_in.end();
+  }
+  bool is_transposed_in(CheckpointFormat format) const {
+    return std::find(transposed_in.begin(), transposed_in.end(), format) != transposed_in.end();
   }
   bool is_per_layer() const { return gguf.find("{}") != std::string::npos; }
 };

@@ -234,10 +234,8 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   const ModelConfig config = checkpoint.config(model.facts);
   if (model.check) model.check(config);
   model.check_weights(checkpoint, config);
-  USER_CHECK(
-      !config.experts || (config.format == CheckpointFormat::hugging_face && recipe.format == NumberFormat::bf16),
-      "[{}] has {} experts: mixtures of experts can only be written as bf16, from a folder", checkpoint.path(),
-      config.expert_count);
+  USER_CHECK(!config.experts || config.format == CheckpointFormat::hugging_face,
+             "[{}] has {} experts: wanted the folder that it was made from", checkpoint.path(), config.expert_count);
   QuantizeSummary summary;
   const UnreadTensors unread = unread_tensors(checkpoint, model, config);
   const std::string warning = check_unread_tensors(unread.names, checkpoint.path(), recipe.ignores_unread_tensors);
