@@ -159,9 +159,8 @@ QuantizationConfig read_mxfp4(const JsonFields& fields) {
   config.codes = DType::f4e2m1;
   config.ignored = texts_of(fields, "modules_to_not_convert");
   for (const std::string& module : config.ignored)
-    USER_CHECK(module.find("experts") == std::string::npos,
-               "[{}] {} must leave experts to their blocks, but has {}", fields.where(),
-               fields.name("modules_to_not_convert"), quote(module));
+    USER_CHECK(module.find("experts") == std::string::npos, "[{}] {} must leave experts to their blocks, but has {}",
+               fields.where(), fields.name("modules_to_not_convert"), quote(module));
   return config;
 }
 

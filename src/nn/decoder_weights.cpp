@@ -60,9 +60,7 @@ Extents per_feed_forward_output_row(const ModelConfig& c, int layer) {
   return if_so(c.mlp_bias && !c.routes(layer), {c.hidden_size});
 }
 
-Extents per_expert(const ModelConfig& c, int layer) {
-  return c.routes(layer) ? Extents{c.experts->count} : Extents();
-}
+Extents per_expert(const ModelConfig& c, int layer) { return c.routes(layer) ? Extents{c.experts->count} : Extents(); }
 Extents router_rows(const ModelConfig& c, int layer) {
   return c.routes(layer) ? Extents{c.experts->count, c.hidden_size} : Extents();
 }

@@ -99,8 +99,7 @@ Value routed_feed_forward(Builder& builder, const Value& x, const GateFunction& 
       builder.has("ffn_gate_up_exps", layer)
           ? expert_linear(builder, rows, experts, "ffn_gate_up_exps", {"ffn_gate_up_exps"}, layer)
           : expert_linear(builder, rows, experts, "gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}, layer);
-  const Value computed =
-      expert_linear(builder, gate(gate_up), experts, "ffn_down_exps", {"ffn_down_exps"}, layer);
+  const Value computed = expert_linear(builder, gate(gate_up), experts, "ffn_down_exps", {"ffn_down_exps"}, layer);
   const Value result = moe_unpermute(computed, choice.weights, positions);
   const bool has_shared = builder.facts.config.experts->shared_width > 0;
   return has_shared ? add(result, shared_expert(builder, x, gate, layer)) : result;
