@@ -145,10 +145,12 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
   model.visit_tensors(config_, CheckpointFormat::hugging_face, [&](const ModelDefinition::StoredWeight& stored) {
     const ModelWeight& weight = stored.weight;
     const std::string& name = stored.key;
+    if (gguf_names_.contains(name)) return;  // a second part of one tensor
     weights_.emplace_back(name, random_weight(stored.shape, seed * 1000 + weights_.size()));
     gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, stored.layer);
     if (stored.expert) experts_.insert(name);
     if (weight.is_transposed_in(CheckpointFormat::hugging_face)) transposed_.insert(name);
+    if (weight.shape_in_folders != nullptr) parted_.insert(name);
     if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
     if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
       one_plus_.insert(name);
@@ -281,7 +283,13 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   u32("attention.head_count", config_.head_count);
   u32("attention.head_count_kv", config_.kv_head_count);
   u32("attention.key_length", config_.head_dim);
-  u32("attention.value_length", config_.head_dim);
+  u32("attention.value_length", config_.latents ? config_.latents->rank : config_.head_dim);
+  if (config_.latents) {
+    u32("attention.q_lora_rank", config_.latents->query_rank);
+    u32("attention.kv_lora_rank", config_.latents->rank);
+    u32("attention.key_length_mla", config_.latents->plain_dim + config_.latents->rotary_dim);
+    u32("attention.value_length_mla", config_.latents->value_dim);
+  }
   u32("rope.dimension_count", config_.rope.rotary_dim);
   u32("vocab_size", config_.vocab_size);
   const auto f32 = [&](std::string_view key, double value) {
@@ -313,6 +321,7 @@ void SampleCheckpoint::add_expert_metadata(testing::GgufBytes& file, const std::
   };
   const ExpertConfig& experts = *config_.experts;
   u32("expert_count", experts.count);
+  u32("expert_gating_func", static_cast<std::int64_t>(experts.scores) + 1);
   u32("expert_used_count", experts.used);
   u32("expert_feed_forward_length", experts.width);
   u32("expert_shared_feed_forward_length", experts.shared_width);
@@ -346,6 +355,29 @@ std::vector<std::pair<std::string, Tensor>> SampleCheckpoint::stacked_weights() 
   return stacked;
 }
 
+// For each head, the rows of a folder's tensor are those of its key, then those of its value. A GGUF file has the
+// transposed keys and the values of all heads.
+void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::string& key_name, const Tensor& tensor,
+                                        DType dtype) const {
+  const LatentConfig& latents = *config_.latents;
+  const std::int64_t heads = config_.head_count, rows = latents.plain_dim + latents.value_dim, rank = latents.rank;
+  const auto part = [&](std::int64_t first, std::int64_t count) {
+    Tensor stack = Tensor::empty(Meta::tensor(DType::f32, {heads, count, rank}));
+    for (std::int64_t head = 0; head < heads; ++head)
+      std::memcpy(stack.as<float>() + head * count * rank, tensor.as<float>() + (head * rows + first) * rank,
+                  static_cast<std::size_t>(count * rank) * sizeof(float));
+    return stack;
+  };
+  const auto add = [&](const std::string& name, const Tensor& stack) {
+    std::vector<std::uint64_t> extents;
+    for (std::size_t i = 3; i-- > 0;) extents.push_back(static_cast<std::uint64_t>(stack.meta.shape[i].number()));
+    file.tensor(name, extents, ggml_id(dtype), bytes_text(stored_as(stack, dtype)));
+  };
+  add(key_name, transposed(part(0, latents.plain_dim)));
+  std::string value_name = key_name;
+  add(value_name.replace(value_name.find("attn_k_b"), 8, "attn_v_b"), part(latents.plain_dim, latents.value_dim));
+}
+
 testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
   testing::GgufBytes file;
   add_metadata(file);
@@ -354,8 +386,12 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
     const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();
     Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;
     if (one_plus_.contains(name)) tensor = one_plus(tensor);
-    if (transposed_.contains(name)) tensor = transposed(tensor);
-    if (is_of_alternating_pairs(name)) tensor = halves_from_pairs(tensor);
+    if (transposed_.contains(name) && weight.meta.rank() == 3) tensor = transposed(tensor);
+    if (is_of_alternating_pairs(name) && weight.meta.rank() > 1) tensor = halves_from_pairs(tensor);
+    if (parted_.contains(name) && weight.meta.rank() == 2) {
+      add_latent_parts(file, gguf_names_.at(name), tensor, dtype);
+      continue;
+    }
     const DType stored = is_vector(name, weight) ? DType::f32 : dtype;
     std::vector<std::uint64_t> extents;
     for (std::size_t i = tensor.meta.rank(); i-- > 0;)

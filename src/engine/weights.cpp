@@ -31,6 +31,12 @@ std::string table_name(WeightRole role) {
                                          : "of positions in a window";
 }
 
+// Keys and values of latent attention may be parts of one tensor.
+std::string name_of_loaded(const std::vector<std::string>& keys, WeightRole role) {
+  if (is_table(role)) return table_name(role);
+  return joined(keys) + (role == WeightRole::latent_values ? " (values)" : "");
+}
+
 // "X.weight" of "X.weight_scale".
 std::string weight_of_scale(const std::string& key) {
   constexpr std::string_view kScale = "_scale";
@@ -122,6 +128,7 @@ Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (is_name_of_experts(key)) return stack_meta(key, role);
   if (is_mxfp4(key)) return mxfp4_stack_meta(checkpoint_, *facts_.config.quantization, key);
   if (role == WeightRole::transposed) return transposed_meta(stored_meta(key, WeightRole::linear));
+  if (is_latent(role)) return latent_meta(stored_meta(key, WeightRole::linear).dtype, role);
   if (role == WeightRole::linear && is_quantized(key))
     return Meta::tensor(DType::f32, quantized_codes(checkpoint_, *facts_.config.quantization, key).meta.shape);
   return meta_of_stored(checkpoint_.tensor(key).meta);
@@ -130,6 +137,7 @@ Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
 Tensor Weights::stored(const std::string& key, WeightRole role) const {
   if (is_mxfp4(key)) return mxfp4_stack(checkpoint_, *facts_.config.quantization, key);
   if (role == WeightRole::transposed) return transposed(stored(key, WeightRole::linear));
+  if (is_latent(role)) return latent_part(stored(key, WeightRole::linear), role);
   if (role == WeightRole::linear && is_quantized(key))
     return dequantized_weight(checkpoint_, *facts_.config.quantization, key);
   Tensor tensor = checkpoint_.tensor(key);
@@ -143,7 +151,9 @@ void Weights::drop_pages(const std::string& key) const {
   if (const TensorEntry* entry = checkpoint_.find(name)) checkpoint_.drop_pages(*entry);
 }
 
-bool Weights::is_matrix(WeightRole role) { return role == WeightRole::linear || role == WeightRole::transposed; }
+bool Weights::is_matrix(WeightRole role) {
+  return role == WeightRole::linear || role == WeightRole::transposed || is_latent(role);
+}
 
 bool Weights::is_expanded(WeightRole role) const { return is_matrix(role) && is_on_gpu(); }
 
@@ -271,7 +281,7 @@ std::int64_t Weights::bytes(const std::vector<std::string>& keys, WeightRole rol
 }
 
 Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
-  const std::string name = is_table(role) ? table_name(role) : joined(keys);
+  const std::string name = name_of_loaded(keys, role);
   Tensor& loaded = loaded_[name];
   if (loaded.defined()) return loaded;
   context_.first_time_work->begin(FirstTime::load, (is_table(role) ? "the table " : "weight ") + name);
@@ -279,7 +289,7 @@ Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
 }
 
 void Weights::forget(const std::vector<std::string>& keys, WeightRole role) {
-  loaded_.erase(is_table(role) ? table_name(role) : joined(keys));
+  loaded_.erase(name_of_loaded(keys, role));
   for (const std::string& key : keys) drop_pages(key);
 }
 
@@ -319,7 +329,7 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (const Packing* packing = packing_for(plain, role)) return pack(*packing, keys, role);
   // A small weight is copied, too: the system maps far more of the file around it than the weight's bytes.
   constexpr std::int64_t kSmallBytes = 1 << 20;
-  const bool is_as_stored = keys.size() == 1 && !is_name_of_experts(keys[0]) && role != WeightRole::transposed;
+  const bool is_as_stored = keys.size() == 1 && !is_name_of_experts(keys[0]) && (role == WeightRole::linear || !is_matrix(role));
   const bool stays_mapped =
       is_as_stored && plain.bytes().number() > kSmallBytes && stored_meta(keys[0], role).dtype == plain.dtype;
   return stays_mapped ? stored(keys[0], role) : merge(plain, keys, role);

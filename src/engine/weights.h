@@ -58,6 +58,9 @@ class Weights {
   static bool is_matrix(WeightRole role);
   Meta stored_meta(const std::string& key, WeightRole role) const;
   Tensor stored(const std::string& key, WeightRole role) const;
+  static bool is_latent(WeightRole role);
+  Meta latent_meta(DType dtype, WeightRole role) const;
+  Tensor latent_part(const Tensor& stored, WeightRole role) const;
   static Meta transposed_meta(Meta meta);
   Tensor transposed(const Tensor& stored) const;
   Meta stack_meta(const std::string& key, WeightRole role) const;

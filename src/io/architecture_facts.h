@@ -94,6 +94,7 @@ struct ArchitectureFacts {
   RotaryPairing pairing_in_folders = RotaryPairing::halves;
   RotaryPairing pairing_in_gguf = RotaryPairing::halves;
   RotaryFacts rotary;
+  bool has_latents = false;            // keys and values are latents: kv_lora_rank and the keys with it
   std::optional<ExpertFacts> experts;  // nullopt: a mixture of experts is refused
   std::vector<NumberKey> numbers;
   std::vector<SwitchKey> switches;

@@ -70,7 +70,7 @@ std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& fact
   const ExpertKeyNames names = names_in_folder(*facts);
   return {names.count,         names.used,          names.width,       names.groups,
           names.used_groups,   names.scale,         names.normalizes,  names.first_routed,
-          facts->shared_width, facts->shared_count, "mlp_only_layers", "decoder_sparse_step"};
+          facts->shared_width, facts->shared_count, "topk_method", "scoring_func", "mlp_only_layers", "decoder_sparse_step"};
 }
 
 std::vector<std::string_view> gguf_expert_keys() {
@@ -92,6 +92,7 @@ void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& fa
   ExpertConfig* const experts = read_common(fields, names, *facts, config);
   if (experts == nullptr) return;
   experts->is_merged = facts->is_merged_in_folders;
+  if (fields.find_text("topk_method") == "greedy") experts->groups = experts->used_groups = 1;
   if (!facts->shared_width.empty())
     experts->shared_width = integer_in(fields, facts->shared_width, {0, kExpertWidths.greatest}).value_or(0);
   if (!facts->shared_count.empty())

@@ -13,6 +13,7 @@
 #include "io/config_fields.h"
 #include "io/expert_config.h"
 #include "io/known_keys.h"
+#include "io/latent_config.h"
 #include "io/layer_config.h"
 #include "io/rope_config.h"
 #include "io/text_config.h"
@@ -44,6 +45,9 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::stri
   for (const SwitchKey& one : facts.switches) keys.push_back(kind == &NumberKey::folder ? one.folder : one.gguf);
   for (const std::string_view key : kind == &NumberKey::folder ? expert_keys(facts.experts) : gguf_expert_keys())
     if (facts.experts) keys.push_back(key);
+  if (facts.has_latents)
+    for (const std::string_view key : kind == &NumberKey::folder ? latent_keys() : gguf_latent_keys())
+      keys.push_back(key);
   return keys;
 }
 
@@ -199,6 +203,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   read_windows(fields, facts.window, config);
   read_rope(fields, facts, config);
   read_rotated_layers(fields, facts.rotary, config);
+  if (facts.has_latents) read_latents(fields, config);
 
   config.hidden_act = fields.find_text("hidden_act").value_or(config.hidden_act);
   config.hidden_activation = fields.find_text("hidden_activation").value_or("");
@@ -238,7 +243,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.head_count = needed_integer_in(fields, "attention.head_count", kHeads);
   config.kv_head_count = integer_in(fields, "attention.head_count_kv", kHeads).value_or(config.head_count);
   check_kv_heads(fields, config, "attention.head_count", "attention.head_count_kv");
-  read_head_dim(fields, config);
+  if (!facts.has_latents) read_head_dim(fields, config);
   config.vocab_size = gguf_vocabulary(gguf, fields);
   config.context_length = needed_integer_in(fields, "context_length", kContexts);
   set_norm(facts.norm, config);
@@ -246,6 +251,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   read_windows(fields, gguf, facts.window, config);
   read_rope(fields, gguf, facts, config);
   read_rotated_layers(facts.rotary, config);
+  if (facts.has_latents) read_latents(fields, config);
   std::vector<std::string_view> own = own_keys(facts, &NumberKey::gguf);
   own.push_back(gguf_epsilon(facts.norm));
   config.unknown_keys = unknown_gguf_keys(gguf, config.architecture, own);

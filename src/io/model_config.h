@@ -79,6 +79,16 @@ struct ExpertConfig {
   std::int64_t used_groups = 1;
 };
 
+// Latent attention: a layer's pages have one key head, of rotary_dim rotated elements and `rank` latents, and
+// ModelConfig::head_dim is their sum.
+struct LatentConfig {
+  std::int64_t query_rank = 0;  // of the queries' own latents; 0: there are none
+  std::int64_t rank = 0;
+  std::int64_t plain_dim = 0;  // elements of a query that are not rotated
+  std::int64_t rotary_dim = 0;
+  std::int64_t value_dim = 0;
+};
+
 struct ModelConfig {
   CheckpointFormat format = CheckpointFormat::hugging_face;  // of the files
   std::string architecture;        // "llama": model_type of config.json, general.architecture of GGUF
@@ -128,6 +138,7 @@ struct ModelConfig {
   std::optional<std::int64_t> window_of(int layer) const;
   std::int64_t expert_count = 0;  // that the files state, also of an architecture without experts; 0: none
   std::optional<ExpertConfig> experts;
+  std::optional<LatentConfig> latents;
   // For each layer, whether it has the experts. Empty: all layers have them, or there are none.
   std::vector<bool> has_experts;
   bool routes(int layer) const {

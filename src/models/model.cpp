@@ -19,8 +19,11 @@ bool is_quantized(const ModelConfig& config, const std::string& key, const std::
 }
 
 // The shape of a weight as files of this format store it.
-std::vector<std::int64_t> stored_shape(const ModelWeight& weight, const ModelConfig& config, const std::string& key,
-                                       CheckpointFormat format, std::vector<std::int64_t> shape) {
+std::vector<std::int64_t> stored_shape(const ModelWeight& weight, const ModelConfig& config, int layer,
+                                       const std::string& key, CheckpointFormat format,
+                                       std::vector<std::int64_t> shape) {
+  if (weight.shape_in_folders != nullptr && format == CheckpointFormat::hugging_face)
+    return weight.shape_in_folders(config, layer);
   if (weight.is_transposed_in(format) && !is_mxfp4(config, key)) std::swap(shape[shape.size() - 2], shape.back());
   return shape;
 }
@@ -73,7 +76,7 @@ void ModelDefinition::visit_tensors(const ModelConfig& config, CheckpointFormat 
       if (shape.empty()) continue;
       const std::string name = key(weight.name, format, layer);
       if (!is_name_of_experts(name)) {
-        visit({weight, layer, std::nullopt, name, stored_shape(weight, config, name, format, shape)});
+        visit({weight, layer, std::nullopt, name, stored_shape(weight, config, layer, name, format, shape)});
         continue;
       }
       for (std::int64_t expert = 0; expert < shape[0]; ++expert)

@@ -14,6 +14,9 @@ namespace weft {
 // The use of a weight. It decides the weight's layout and dtype.
 //   linear      rows of a linear layer's weight, in the layout that its kernels need
 //   transposed  the same of a weight that is stored transposed
+//   latent_keys, latent_values
+//               the stacks [heads, latent, key] and [heads, value, latent] of a weight whose rows are, for each head,
+//               those of its key and those of its value (nn/latent_attention.h)
 //   vector      in the dtype of the residual stream
 //   exact       a vector in f32
 //   one_plus    1 + w in f32, of a stored vector w
@@ -29,6 +32,8 @@ namespace weft {
 enum class WeightRole : std::uint8_t {
   linear,
   transposed,
+  latent_keys,
+  latent_values,
   vector,
   exact,
   one_plus,

@@ -41,6 +41,9 @@ struct ModelWeight {
   bool is_less_one_in(CheckpointFormat format) const {
     return std::find(less_one_in.begin(), less_one_in.end(), format) != less_one_in.end();
   }
+  // The shape in folders, if it is another: the weight is a part of a tensor.
+  std::vector<std::int64_t> (*shape_in_folders)(const ModelConfig& config, int layer) = nullptr;
+
   bool is_transposed_in(CheckpointFormat format) const {
     return std::find(transposed_in.begin(), transposed_in.end(), format) != transposed_in.end();
   }

@@ -17,6 +17,7 @@ namespace weft::every_kernel_test {
 // Ops, and kernels of a library, whose sums may be taken in another order; all others agree to the last bit.
 const std::set<std::string> kFreeOrder = {"linear",
                                           "grouped_linear",
+                                          "batched_linear",
                                           "linear_fp8_block",
                                           "linear_nvfp4",
                                           "linear_scaled",

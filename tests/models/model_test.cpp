@@ -28,6 +28,7 @@ class EveryArchitecture : public ::testing::TestWithParam<std::string> {
   // A GGUF file without a head uses the embedding, and one without the first bias has no such biases.
   bool shows_what_a_gguf_file_has(const std::string& tensor) const {
     const std::vector<SwitchKey>& switches = model_.facts.switches;
+    if (tensor == "blk.0.ffn_gate_up_exps.weight") return true;  // or a stack of gate and one of up
     return tensor == "output.weight" || std::any_of(switches.begin(), switches.end(),
                                                     [&](const SwitchKey& one) { return one.gguf_tensor == tensor; });
   }
@@ -79,7 +80,7 @@ TEST_P(EveryArchitecture, NamesAWeightThatIsMissingOrMisshapenAndWhatWasWanted) 
     SampleCheckpoint changed = sample_;
     changed.erase(name);
     EXPECT_NE(refusal_of_folder(changed).find("wanted tensor " + name + ", but it is not among"), std::string::npos);
-    if (!sample_.is_of_expert(name)) {
+    if (!sample_.has_other_shape_in_gguf(name)) {
       EXPECT_EQ(refusal_of_gguf(changed).find("wanted tensor " + gguf_name + ", but") == std::string::npos,
                 shows_what_a_gguf_file_has(gguf_name));
     }
@@ -87,15 +88,16 @@ TEST_P(EveryArchitecture, NamesAWeightThatIsMissingOrMisshapenAndWhatWasWanted) 
     changed.reshape(name, {7});
     const std::string rest = " must have the shape " + wanted + " that the config gives it, but is ";
     EXPECT_NE(refusal_of_folder(changed).find("tensor " + name + rest + "bf16[7]"), std::string::npos);
-    if (!sample_.is_of_expert(name)) {
+    if (!sample_.has_other_shape_in_gguf(name)) {
       EXPECT_NE(refusal_of_gguf(changed).find("tensor " + gguf_name + rest + "f32[7]"), std::string::npos);
     }
   }
 }
 
 TEST_P(EveryArchitecture, NamesTheFirstWeightThatHeadsOfAnotherWidthDoNotFit) {
-  const std::int64_t width = sample_.config().head_dim;
-  const SampleCheckpoint narrow(model_, {{"head_dim", width / 2}});
+  const ModelConfig& config = sample_.config();
+  const SampleCheckpoint narrow(model_, config.latents ? json{{"kv_lora_rank", config.latents->rank / 2}}
+                                                       : json{{"head_dim", config.head_dim / 2}});
   // The weights of one, the config of the other.
   const std::string path = sample_.write_folder(folder_, "mixed", DType::bf16);
   const Checkpoint checkpoint = Checkpoint::open(path);
@@ -147,6 +149,20 @@ TEST_P(MixtureOfExperts, NamesNumbersThatContradictEachOther) {
             std::string::npos);
   EXPECT_NE(refusal({{"n_group", 3}}).find("n_group must divide num_experts 4, but is 3"), std::string::npos);
   EXPECT_NE(refusal({{"n_group", 4}, {"topk_group", 1}}).find("num_experts_per_tok must be at most 1"),
+            std::string::npos);
+}
+
+TEST(RouterBias, IsNamedIfItIsMissing) {
+  const TemporaryFolder folder;
+  const ModelRegistry models = make_model_registry();
+  const ModelDefinition& gpt_oss = models.find("gpt_oss", "test");
+  SampleCheckpoint sample(gpt_oss);
+  const std::string name = "model.layers.1.mlp.router.bias";
+  sample.erase(name);
+  const Checkpoint checkpoint = Checkpoint::open(sample.write_folder(folder, "without", DType::bf16));
+  EXPECT_NE(message_of([&] {
+              gpt_oss.check_weights(checkpoint, checkpoint.config(gpt_oss.facts));
+            }).find("wanted tensor " + name + ", but it is not among"),
             std::string::npos);
 }
 

@@ -59,6 +59,20 @@ CONFIGS = {
         attention_bias=True, use_qk_norm=True, n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=24,
         first_k_dense_replace=1, n_shared_experts=1, n_group=3, topk_group=2, routed_scaling_factor=1.5,
         num_nextn_predict_layers=0),
+    "deepseek_v2": lambda: transformers.DeepseekV2Config(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3, num_key_value_heads=4),
+        rope_parameters=dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, beta_fast=32, beta_slow=1, mscale=0.707,
+                             mscale_all_dim=0.707, original_max_position_embeddings=16), rms_norm_eps=1e-6,
+        q_lora_rank=None, kv_lora_rank=24, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12, n_routed_experts=6,
+        num_experts_per_tok=2, moe_intermediate_size=24, first_k_dense_replace=1, n_shared_experts=2, n_group=1,
+        topk_group=1, topk_method="greedy", routed_scaling_factor=1.0),
+    "deepseek_v3": lambda: transformers.DeepseekV3Config(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3, num_key_value_heads=4),
+        rope_parameters=dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, beta_fast=32, beta_slow=1, mscale=1.0,
+                             mscale_all_dim=1.0, original_max_position_embeddings=16), rms_norm_eps=1e-6,
+        q_lora_rank=20, kv_lora_rank=24, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12, n_routed_experts=6,
+        num_experts_per_tok=2, moe_intermediate_size=24, first_k_dense_replace=1, n_shared_experts=1, n_group=3,
+        topk_group=2, routed_scaling_factor=2.5, num_nextn_predict_layers=0),
     "gpt_oss": lambda: transformers.GptOssConfig(
         **SHAPE, num_local_experts=5, num_experts_per_tok=2, sliding_window=6,
         rope_parameters=dict(rope_type="yarn", rope_theta=150000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0,
