@@ -329,7 +329,8 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (const Packing* packing = packing_for(plain, role)) return pack(*packing, keys, role);
   // A small weight is copied, too: the system maps far more of the file around it than the weight's bytes.
   constexpr std::int64_t kSmallBytes = 1 << 20;
-  const bool is_as_stored = keys.size() == 1 && !is_name_of_experts(keys[0]) && (role == WeightRole::linear || !is_matrix(role));
+  const bool is_as_stored =
+      keys.size() == 1 && !is_name_of_experts(keys[0]) && (role == WeightRole::linear || !is_matrix(role));
   const bool stays_mapped =
       is_as_stored && plain.bytes().number() > kSmallBytes && stored_meta(keys[0], role).dtype == plain.dtype;
   return stays_mapped ? stored(keys[0], role) : merge(plain, keys, role);

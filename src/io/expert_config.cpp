@@ -68,9 +68,9 @@ ExpertConfig* read_common(const Fields& fields, const ExpertKeyNames& names, con
 std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& facts) {
   if (!facts) return {};
   const ExpertKeyNames names = names_in_folder(*facts);
-  return {names.count,         names.used,          names.width,       names.groups,
-          names.used_groups,   names.scale,         names.normalizes,  names.first_routed,
-          facts->shared_width, facts->shared_count, "topk_method", "scoring_func", "mlp_only_layers", "decoder_sparse_step"};
+  return {names.count,   names.used,       names.width,        names.groups,         names.used_groups,
+          names.scale,   names.normalizes, names.first_routed, facts->shared_width,  facts->shared_count,
+          "topk_method", "scoring_func",   "mlp_only_layers",  "decoder_sparse_step"};
 }
 
 std::vector<std::string_view> gguf_expert_keys() {

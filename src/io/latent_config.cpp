@@ -27,8 +27,8 @@ std::vector<std::string_view> latent_keys() {
 }
 
 std::vector<std::string_view> gguf_latent_keys() {
-  return {"attention.q_lora_rank", "attention.kv_lora_rank", "attention.key_length_mla", "attention.value_length_mla",
-          "attention.key_length", "attention.value_length"};
+  return {"attention.q_lora_rank",      "attention.kv_lora_rank", "attention.key_length_mla",
+          "attention.value_length_mla", "attention.key_length",   "attention.value_length"};
 }
 
 void read_latents(const JsonFields& fields, ModelConfig& config) {

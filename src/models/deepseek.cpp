@@ -40,9 +40,7 @@ void complete_deepseek(ModelConfig& c) {
 }
 
 using Extents = std::vector<std::int64_t>;
-std::int64_t query_width(const ModelConfig& c) {
-  return c.head_count * (c.latents->plain_dim + c.latents->rotary_dim);
-}
+std::int64_t query_width(const ModelConfig& c) { return c.head_count * (c.latents->plain_dim + c.latents->rotary_dim); }
 Extents whole_query_rows(const ModelConfig& c, int) {
   return c.latents->query_rank > 0 ? Extents() : Extents{query_width(c), c.hidden_size};
 }
@@ -134,8 +132,8 @@ ModelDefinition deepseek(const char* architecture, const ExpertFacts& experts, c
 
 MODEL(deepseek) {
   using namespace weft;
-  models.add(deepseek("deepseek_v2", {.count = "n_routed_experts", .shared_count = "n_shared_experts"},
-                      kDeepSeek2Sample));
+  models.add(
+      deepseek("deepseek_v2", {.count = "n_routed_experts", .shared_count = "n_shared_experts"}, kDeepSeek2Sample));
   models.add(deepseek("deepseek_v3",
                       {.count = "n_routed_experts",
                        .shared_count = "n_shared_experts",

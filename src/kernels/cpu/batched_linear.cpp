@@ -68,8 +68,7 @@ void run_batched_linear(const LinearVariant& variant, const KernelCall& call) {
     const std::int64_t row = chunk / panels / heads * kFloatRowLimit;
     const PanelWeight own = panel_weight(weight, head);
     const std::int64_t bytes = panel_bytes(own.kind, depth);
-    const std::byte* panel =
-        own.packed ? own.data + index * bytes : packed_panel(own, index, free + thread * bytes);
+    const std::byte* panel = own.packed ? own.data + index * bytes : packed_panel(own, index, free + thread * bytes);
     variant.panel(own.kind, panel,
                   {values + (row * heads + head) * stride, heads * stride, depth, std::min(kFloatRowLimit, rows - row)},
                   head_output(result, row, head, index));
