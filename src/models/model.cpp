@@ -75,6 +75,9 @@ void ModelDefinition::visit_tensors(const ModelConfig& config, CheckpointFormat 
       const std::vector<std::int64_t> shape = weight.shape(config, layer);
       if (shape.empty()) continue;
       const std::string name = key(weight.name, format, layer);
+      // Parts of one tensor are neighbours in the table.
+      const bool is_part = weight.shape_in_folders != nullptr && format == CheckpointFormat::hugging_face;
+      if (is_part && &weight != weights.data() && (&weight - 1)->hugging_face == weight.hugging_face) continue;
       if (!is_name_of_experts(name)) {
         visit({weight, layer, std::nullopt, name, stored_shape(weight, config, layer, name, format, shape)});
         continue;

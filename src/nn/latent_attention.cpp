@@ -25,6 +25,7 @@ Value queries(Builder& builder, const Value& x, int layer) {
   return linear(builder, latent, "attn_q_b", layer);
 }
 
+// Folders have one tensor for the keys and values of all heads, the weight of a linear layer of the latents.
 Value weight_of_heads(Builder& builder, const std::string& name, WeightRole role_in_folders, int layer) {
   const bool is_split = builder.facts.config.format == CheckpointFormat::gguf;
   return builder.weight(name + layer_suffix(layer), {builder.key(name, layer)},
@@ -40,6 +41,7 @@ Value latent_attention(Builder& builder, DecoderStep& step, const Value& x, int 
   const Value query = reshape(queries(builder, x, layer), {rows, c.head_count, l.plain_dim + l.rotary_dim});
   const Value latent_and_key = linear(builder, x, "attn_kv_a_mqa", layer);
   const Value latent = latent_norm(builder, slice(latent_and_key, -1, 0, l.rank), "attn_kv_a_norm", layer);
+  builder.linear_input({builder.key("attn_k_b", layer)}, latent);
   const Value rotary_key = slice(latent_and_key, -1, l.rank, l.rank + l.rotary_dim);
 
   const Value keys = weight_of_heads(builder, "attn_k_b", WeightRole::latent_keys, layer);
