@@ -243,7 +243,11 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.head_count = needed_integer_in(fields, "attention.head_count", kHeads);
   config.kv_head_count = integer_in(fields, "attention.head_count_kv", kHeads).value_or(config.head_count);
   check_kv_heads(fields, config, "attention.head_count", "attention.head_count_kv");
-  if (!facts.has_latents) read_head_dim(fields, config);
+  if (facts.has_latents) {
+    read_latents(fields, config);
+  } else {
+    read_head_dim(fields, config);
+  }
   config.vocab_size = gguf_vocabulary(gguf, fields);
   config.context_length = needed_integer_in(fields, "context_length", kContexts);
   set_norm(facts.norm, config);
@@ -251,7 +255,6 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   read_windows(fields, gguf, facts.window, config);
   read_rope(fields, gguf, facts, config);
   read_rotated_layers(facts.rotary, config);
-  if (facts.has_latents) read_latents(fields, config);
   std::vector<std::string_view> own = own_keys(facts, &NumberKey::gguf);
   own.push_back(gguf_epsilon(facts.norm));
   config.unknown_keys = unknown_gguf_keys(gguf, config.architecture, own);

@@ -57,7 +57,8 @@ TEST(ExpertConfig, NamesWhatContradicts) {
             "[config.json] num_experts_per_tok must be at most num_experts 8, but is 9");
   EXPECT_NE(refusal({{"num_experts_per_tok", nullptr}}).find("wanted num_experts_per_tok"), std::string::npos);
   EXPECT_EQ(refusal({{"n_group", 3}}), "[config.json] n_group must divide num_experts 8, but is 3");
-  EXPECT_EQ(refusal({{"n_group", 4}, {"topk_group", 5}}), "[config.json] topk_group must be at most n_group 4, but is 5");
+  EXPECT_EQ(refusal({{"n_group", 4}, {"topk_group", 5}}),
+            "[config.json] topk_group must be at most n_group 4, but is 5");
 }
 
 TEST(ExpertConfig, KeysOfOtherArchitecturesAreRefused) {
