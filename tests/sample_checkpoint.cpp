@@ -14,6 +14,7 @@
 #include "ir/sample.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
+#include "tests/sample_layouts.h"
 
 namespace weft {
 namespace {
@@ -89,27 +90,14 @@ bool is_vector(const std::string& name, const Tensor& tensor) {
   return tensor.meta.rank() == 1 || (tensor.meta.rank() == 2 && name.ends_with("_bias"));
 }
 
-// A stack with each matrix transposed.
-Tensor transposed(const Tensor& stack) {
-  const std::int64_t rows = stack.meta.shape[1].number(), columns = stack.meta.shape[2].number();
-  Tensor result = Tensor::empty(Meta::tensor(DType::f32, {stack.meta.shape[0], columns, rows}));
-  for (std::int64_t i = 0; i < element_count(stack.meta.shape).number(); ++i) {
-    const std::int64_t matrix = i / (rows * columns), row = i / columns % rows, column = i % columns;
-    result.as<float>()[(matrix * columns + column) * rows + row] = stack.as<float>()[i];
-  }
-  return result;
-}
-
-// Rows of a stack, or elements of rows, that alternate between gate and up: those of gate, then those of up.
-Tensor halves_from_pairs(const Tensor& tensor) {
+// The values that the matrix has when stored in the dtype.
+Tensor rounded(const Tensor& tensor, DType dtype) {
+  const Tensor stored = stored_as(tensor, dtype);
   Tensor result = Tensor::empty(tensor.meta);
-  const std::int64_t rows = tensor.meta.shape[1].number();
-  const std::int64_t width = tensor.meta.rank() == 3 ? width_of(tensor) : 1;
-  for (std::int64_t row = 0; row < element_count(tensor.meta.shape).number() / width; ++row) {
-    const std::int64_t of_stack = row / rows, pair = row % rows / 2, half = row % 2;
-    std::memcpy(result.as<float>() + (of_stack * rows + half * rows / 2 + pair) * width,
-                tensor.as<float>() + row * width, static_cast<std::size_t>(width) * sizeof(float));
-  }
+  const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
+  for (std::int64_t row = 0; row < rows_of(tensor); ++row)
+    convert_row(dtype, stored.data() + row * bytes, DType::f32,
+                reinterpret_cast<std::byte*>(result.as<float>() + row * width), width);
   return result;
 }
 
@@ -185,15 +173,18 @@ void SampleCheckpoint::set_row(const std::string& name, std::int64_t row, std::i
       tensor.as<float>()[row * width_of(tensor) + i] = i == column ? value : 0;
 }
 
+// Blocks are those of the layout of GGUF files.
 void SampleCheckpoint::round_matrices_to(DType dtype) {
   for (auto& [name, tensor] : weights_) {
     if (is_vector(name, tensor)) continue;
-    const Tensor stored = stored_as(tensor, dtype);
-    tensor = Tensor::empty(tensor.meta);
-    const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
-    for (std::int64_t row = 0; row < rows_of(tensor); ++row)
-      convert_row(dtype, stored.data() + row * bytes, DType::f32,
-                  reinterpret_cast<std::byte*>(tensor.as<float>() + row * width), width);
+    if (transposed_.contains(name)) {
+      tensor = transposed(rounded(transposed(tensor), dtype));
+    } else if (parted_.contains(name)) {
+      const LatentParts parts = latent_parts(tensor, config_);
+      tensor = rows_of_latent_parts({rounded(parts.keys, dtype), rounded(parts.values, dtype)}, config_);
+    } else {
+      tensor = rounded(tensor, dtype);
+    }
   }
 }
 
@@ -355,27 +346,17 @@ std::vector<std::pair<std::string, Tensor>> SampleCheckpoint::stacked_weights() 
   return stacked;
 }
 
-// For each head, the rows of a folder's tensor are those of its key, then those of its value. A GGUF file has the
-// transposed keys and the values of all heads.
 void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::string& key_name, const Tensor& tensor,
                                         DType dtype) const {
-  const LatentConfig& latents = *config_.latents;
-  const std::int64_t heads = config_.head_count, rows = latents.plain_dim + latents.value_dim, rank = latents.rank;
-  const auto part = [&](std::int64_t first, std::int64_t count) {
-    Tensor stack = Tensor::empty(Meta::tensor(DType::f32, {heads, count, rank}));
-    for (std::int64_t head = 0; head < heads; ++head)
-      std::memcpy(stack.as<float>() + head * count * rank, tensor.as<float>() + (head * rows + first) * rank,
-                  static_cast<std::size_t>(count * rank) * sizeof(float));
-    return stack;
-  };
   const auto add = [&](const std::string& name, const Tensor& stack) {
     std::vector<std::uint64_t> extents;
     for (std::size_t i = 3; i-- > 0;) extents.push_back(static_cast<std::uint64_t>(stack.meta.shape[i].number()));
     file.tensor(name, extents, ggml_id(dtype), bytes_text(stored_as(stack, dtype)));
   };
-  add(key_name, transposed(part(0, latents.plain_dim)));
+  const LatentParts parts = latent_parts(tensor, config_);
+  add(key_name, parts.keys);
   std::string value_name = key_name;
-  add(value_name.replace(value_name.find("attn_k_b"), 8, "attn_v_b"), part(latents.plain_dim, latents.value_dim));
+  add(value_name.replace(value_name.find("attn_k_b"), 8, "attn_v_b"), parts.values);
 }
 
 testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
