@@ -14,6 +14,7 @@
 #include "ir/sample.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
+#include "tests/sample_layouts.h"
 
 namespace weft {
 namespace {
@@ -84,6 +85,32 @@ Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
   return result;
 }
 
+// Also a stack of the biases of experts.
+bool is_vector(const std::string& name, const Tensor& tensor) {
+  return tensor.meta.rank() == 1 || (tensor.meta.rank() == 2 && name.ends_with("_bias"));
+}
+
+// The values that the matrix has when stored in the dtype.
+Tensor rounded(const Tensor& tensor, DType dtype) {
+  const Tensor stored = stored_as(tensor, dtype);
+  Tensor result = Tensor::empty(tensor.meta);
+  const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
+  for (std::int64_t row = 0; row < rows_of(tensor); ++row)
+    convert_row(dtype, stored.data() + row * bytes, DType::f32,
+                reinterpret_cast<std::byte*>(result.as<float>() + row * width), width);
+  return result;
+}
+
+// In gpt-oss's folders.
+bool is_of_alternating_pairs(const std::string& name) {
+  return name.ends_with("experts.gate_up_proj") || name.ends_with("experts.gate_up_proj_bias");
+}
+
+Shape stack_of_one(Shape shape) {
+  shape.insert(shape.begin(), Dim(1));
+  return shape;
+}
+
 Tensor one_plus(const Tensor& tensor) {
   Tensor result = Tensor::empty(tensor.meta);
   for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i)
@@ -103,18 +130,19 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
     : json_(json::parse(model.sample_config)), facts_(model.facts), gguf_architecture_(model.architecture_in_gguf()) {
   for (const auto& [key, value] : changes.items()) json_[key] = value;
   config_ = model_config_from_json(json_.dump(), "sample_config", facts_);
-  for (const ModelWeight& weight : model.weights) {
-    for (int layer = 0; layer < (weight.is_per_layer() ? config_.layer_count : 1); ++layer) {
-      const std::vector<std::int64_t> shape = weight.shape(config_, layer);
-      if (shape.empty()) continue;
-      const std::string name = model.key(weight.name, CheckpointFormat::hugging_face, layer);
-      weights_.emplace_back(name, random_weight(shape, seed * 1000 + weights_.size()));
-      gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, layer);
-      if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
-      if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
-        one_plus_.insert(name);
-    }
-  }
+  model.visit_tensors(config_, CheckpointFormat::hugging_face, [&](const ModelDefinition::StoredWeight& stored) {
+    const ModelWeight& weight = stored.weight;
+    const std::string& name = stored.key;
+    if (gguf_names_.contains(name)) return;  // a second part of one tensor
+    weights_.emplace_back(name, random_weight(stored.shape, seed * 1000 + weights_.size()));
+    gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, stored.layer);
+    if (stored.expert) experts_.insert(name);
+    if (weight.is_transposed_in(CheckpointFormat::hugging_face)) transposed_.insert(name);
+    if (weight.shape_in_folders != nullptr) parted_.insert(name);
+    if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
+    if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
+      one_plus_.insert(name);
+  });
 }
 
 void SampleCheckpoint::erase(const std::string& name) {
@@ -145,15 +173,18 @@ void SampleCheckpoint::set_row(const std::string& name, std::int64_t row, std::i
       tensor.as<float>()[row * width_of(tensor) + i] = i == column ? value : 0;
 }
 
+// Blocks are those of the layout of GGUF files.
 void SampleCheckpoint::round_matrices_to(DType dtype) {
   for (auto& [name, tensor] : weights_) {
-    if (tensor.meta.rank() != 2) continue;
-    const Tensor stored = stored_as(tensor, dtype);
-    tensor = Tensor::empty(tensor.meta);
-    const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
-    for (std::int64_t row = 0; row < rows_of(tensor); ++row)
-      convert_row(dtype, stored.data() + row * bytes, DType::f32,
-                  reinterpret_cast<std::byte*>(tensor.as<float>() + row * width), width);
+    if (is_vector(name, tensor)) continue;
+    if (transposed_.contains(name)) {
+      tensor = transposed(rounded(transposed(tensor), dtype));
+    } else if (parted_.contains(name)) {
+      const LatentParts parts = latent_parts(tensor, config_);
+      tensor = rows_of_latent_parts({rounded(parts.keys, dtype), rounded(parts.values, dtype)}, config_);
+    } else {
+      tensor = rounded(tensor, dtype);
+    }
   }
 }
 
@@ -243,7 +274,13 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   u32("attention.head_count", config_.head_count);
   u32("attention.head_count_kv", config_.kv_head_count);
   u32("attention.key_length", config_.head_dim);
-  u32("attention.value_length", config_.head_dim);
+  u32("attention.value_length", config_.latents ? config_.latents->rank : config_.head_dim);
+  if (config_.latents) {
+    u32("attention.q_lora_rank", config_.latents->query_rank);
+    u32("attention.kv_lora_rank", config_.latents->rank);
+    u32("attention.key_length_mla", config_.latents->plain_dim + config_.latents->rotary_dim);
+    u32("attention.value_length_mla", config_.latents->value_dim);
+  }
   u32("rope.dimension_count", config_.rope.rotary_dim);
   u32("vocab_size", config_.vocab_size);
   const auto f32 = [&](std::string_view key, double value) {
@@ -257,6 +294,7 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   for (const SwitchKey& one : facts_.switches)
     if (!one.gguf.empty()) file.boolean(prefix + std::string(one.gguf), config_.*one.field);
   add_positions(file, prefix);
+  if (config_.experts) add_expert_metadata(file, prefix);
   const std::vector<std::string> texts = tokens();
   std::vector<std::int32_t> kinds(texts.size(), 1);
   for (std::size_t id = 0; id < kinds.size(); ++id)
@@ -267,19 +305,78 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   file.u32("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(texts.size() - 1));
 }
 
+// A mixture of experts, whose rule follows from the architecture unless the file states it.
+void SampleCheckpoint::add_expert_metadata(testing::GgufBytes& file, const std::string& prefix) const {
+  const auto u32 = [&](const char* key, std::int64_t value) {
+    file.u32(prefix + key, static_cast<std::uint32_t>(value));
+  };
+  const ExpertConfig& experts = *config_.experts;
+  u32("expert_count", experts.count);
+  u32("expert_gating_func", static_cast<std::int64_t>(experts.scores) + 1);
+  u32("expert_used_count", experts.used);
+  u32("expert_feed_forward_length", experts.width);
+  u32("expert_shared_feed_forward_length", experts.shared_width);
+  u32("expert_group_count", experts.groups);
+  u32("expert_group_used_count", experts.used_groups);
+  u32("leading_dense_block_count", std::count(config_.has_experts.begin(), config_.has_experts.end(), false));
+  file.f32(prefix + "expert_weights_scale", static_cast<float>(experts.scale));
+  file.boolean(prefix + "expert_weights_norm", experts.normalizes);
+}
+
+// The matrices of experts that a folder has one by one, as the stack that a GGUF file has.
+std::vector<std::pair<std::string, Tensor>> SampleCheckpoint::stacked_weights() const {
+  std::vector<std::pair<std::string, Tensor>> stacked;
+  std::string last;
+  for (const auto& [name, weight] : weights_) {
+    const std::string gguf_name = gguf_names_.at(name);
+    const bool is_expert = experts_.contains(name);
+    if (is_expert && last == gguf_name) {
+      Tensor& stack = stacked.back().second;
+      std::vector<std::byte> bytes(stack.data(), stack.data() + stack.meta.bytes().number());
+      bytes.insert(bytes.end(), weight.data(), weight.data() + weight.meta.bytes().number());
+      Meta meta = stack.meta;
+      meta.shape[0] = meta.shape[0] + 1;
+      stack = Tensor::from_bytes(meta, bytes.data());
+    } else {
+      stacked.emplace_back(name, weight);
+      if (is_expert) stacked.back().second.meta = Meta::tensor(DType::f32, stack_of_one(weight.meta.shape));
+    }
+    last = gguf_name;
+  }
+  return stacked;
+}
+
+void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::string& key_name, const Tensor& tensor,
+                                        DType dtype) const {
+  const auto add = [&](const std::string& name, const Tensor& stack) {
+    std::vector<std::uint64_t> extents;
+    for (std::size_t i = 3; i-- > 0;) extents.push_back(static_cast<std::uint64_t>(stack.meta.shape[i].number()));
+    file.tensor(name, extents, ggml_id(dtype), bytes_text(stored_as(stack, dtype)));
+  };
+  const LatentParts parts = latent_parts(tensor, config_);
+  add(key_name, parts.keys);
+  std::string value_name = key_name;
+  add(value_name.replace(value_name.find("attn_k_b"), 8, "attn_v_b"), parts.values);
+}
+
 testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
   testing::GgufBytes file;
   add_metadata(file);
-  for (const auto& [name, weight] : weights_) {
-    const bool is_vector = weight.meta.rank() == 1;
+  for (const auto& [name, weight] : stacked_weights()) {
     const auto heads = heads_.find(name);
     const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();
     Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;
     if (one_plus_.contains(name)) tensor = one_plus(tensor);
-    const DType stored = is_vector ? DType::f32 : dtype;
+    if (transposed_.contains(name) && weight.meta.rank() == 3) tensor = transposed(tensor);
+    if (is_of_alternating_pairs(name) && weight.meta.rank() > 1) tensor = halves_from_pairs(tensor);
+    if (parted_.contains(name) && weight.meta.rank() == 2) {
+      add_latent_parts(file, gguf_names_.at(name), tensor, dtype);
+      continue;
+    }
+    const DType stored = is_vector(name, weight) ? DType::f32 : dtype;
     std::vector<std::uint64_t> extents;
-    for (std::size_t i = weight.meta.rank(); i-- > 0;)
-      extents.push_back(static_cast<std::uint64_t>(weight.meta.shape[i].number()));
+    for (std::size_t i = tensor.meta.rank(); i-- > 0;)
+      extents.push_back(static_cast<std::uint64_t>(tensor.meta.shape[i].number()));
     file.tensor(gguf_names_.at(name), extents, ggml_id(stored), bytes_text(stored_as(tensor, stored)));
   }
   return file;

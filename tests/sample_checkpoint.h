@@ -25,6 +25,10 @@ class SampleCheckpoint {
 
   const ModelConfig& config() const { return config_; }
   std::string gguf_name(const std::string& name) const { return gguf_names_.at(name); }
+  // Whether a GGUF file has the weight in another shape: one expert's in a stack, a transposed one, or in two parts.
+  bool has_other_shape_in_gguf(const std::string& name) const {
+    return experts_.contains(name) || transposed_.contains(name) || parted_.contains(name);
+  }
   // Make it wrong: a weight that is not there, or has random values in another shape.
   void erase(const std::string& name);
   void reshape(const std::string& name, const std::vector<std::int64_t>& shape);
@@ -54,6 +58,9 @@ class SampleCheckpoint {
   std::vector<std::string> tokens() const;  // in the alphabet of byte-level vocabularies
   void add_metadata(testing::GgufBytes& file) const;
   void add_positions(testing::GgufBytes& file, const std::string& prefix) const;
+  void add_expert_metadata(testing::GgufBytes& file, const std::string& prefix) const;
+  std::vector<std::pair<std::string, Tensor>> stacked_weights() const;
+  void add_latent_parts(testing::GgufBytes& file, const std::string& key_name, const Tensor& tensor, DType dtype) const;
 
   nlohmann::json json_;
   ArchitectureFacts facts_;
@@ -62,6 +69,9 @@ class SampleCheckpoint {
   std::vector<std::pair<std::string, Tensor>> weights_;
   std::map<std::string, std::string> gguf_names_;  // by the name in a folder
   std::map<std::string, int> heads_;               // by the name in a folder: heads whose rows are rotated
+  std::set<std::string> experts_;                  // names in a folder of matrices of one expert
+  std::set<std::string> parted_;                   // names in a folder of keys and values of latents
+  std::set<std::string> transposed_;               // names in a folder of stacks that it stores transposed
   std::set<std::string> one_plus_;                 // names in a folder of vectors for which GGUF files have 1 + w
 };
 

@@ -203,9 +203,10 @@ class CallBench {
     for (std::size_t i = 0; i < call_.operands.size(); ++i) row.bytes += bytes_read(static_cast<int>(i));
     for (const Meta& result : metas)
       if (result.is_tensor()) row.bytes += result.bytes().number();
-    if (const int weight = weight_operand(op_.name); weight >= 0)
-      row.operations =
-          2 * element_count(plain_[0]->shape).number() * plain_[static_cast<std::size_t>(weight)]->shape[0].number();
+    if (const int weight = weight_operand(op_.name); weight >= 0) {
+      const Shape& shape = plain_[static_cast<std::size_t>(weight)]->shape;
+      row.operations = 2 * element_count(plain_[0]->shape).number() * shape[shape.size() - 2].number();
+    }
     return row;
   }
 

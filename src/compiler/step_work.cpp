@@ -76,11 +76,12 @@ class Counter {
 
   void add_products(const Node& node) {
     const int weight = node.op->schema.parameter_index("weight");
-    if (!node.name.starts_with("linear") || weight < 0) return;
+    if (node.name.find("linear") == std::string::npos || weight < 0) return;
     const Meta& x = node.operands[0]->meta;
+    const Shape& shape = node.operands[static_cast<std::size_t>(weight)]->meta.shape;
+    const Dim& columns = shape[shape.size() - 2];  // also in a stack of weights, of which each row uses one
     const std::int64_t elements = element_count(x.shape).evaluate(sizes_.symbols);
-    const std::int64_t operations =
-        2 * elements * node.operands[static_cast<std::size_t>(weight)]->meta.shape[0].number();
+    const std::int64_t operations = 2 * elements * columns.number();
     work.product_operations += operations;
     add_by_bits(x.dtype, operations);
   }

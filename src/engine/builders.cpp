@@ -15,6 +15,11 @@ WeightRole ModelBuilder::vector_role(const std::string& weight_name) const {
   return weight.is_less_one_in(facts.config.format) ? WeightRole::one_plus : WeightRole::exact;
 }
 
+WeightRole ModelBuilder::matrix_role(const std::string& weight_name) const {
+  const bool is_transposed = model_.weight(weight_name).is_transposed_in(facts.config.format);
+  return is_transposed ? WeightRole::transposed : WeightRole::linear;
+}
+
 TraceBuilder::TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, Trace& trace,
                            const Bindings& sizes)
     : ModelBuilder(facts, model, weights), trace_(trace), sizes_(sizes.begin(), sizes.end()) {}

@@ -5,8 +5,10 @@
 
 #include "base/error.h"
 #include "engine/builders.h"
+#include "io/mxfp4_weight.h"
 #include "io/quantized_weight.h"
 #include "kernels/library_product.h"
+#include "nn/model_weight.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -27,6 +29,12 @@ std::string table_name(WeightRole role) {
   return role == WeightRole::query_scale ? "of query factors"
          : role == WeightRole::rotary    ? "of positions"
                                          : "of positions in a window";
+}
+
+// Keys and values of latent attention may be parts of one tensor.
+std::string name_of_loaded(const std::vector<std::string>& keys, WeightRole role) {
+  if (is_table(role)) return table_name(role);
+  return joined(keys) + (role == WeightRole::latent_values ? " (values)" : "");
 }
 
 // "X.weight" of "X.weight_scale".
@@ -52,10 +60,17 @@ Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts
     : context_(context), checkpoint_(std::move(checkpoint)), facts_(facts) {}
 
 bool Weights::is_quantized(const std::string& key) const {
-  return facts_.config.quantization && facts_.config.quantization->quantizes(key);
+  if (!facts_.config.quantization || !facts_.config.quantization->quantizes(key)) return false;
+  // Stacks of plain numbers have no scales.
+  return is_name_of_experts(key) || has(quantized_names(*facts_.config.quantization, key).scale);
+}
+
+bool Weights::is_mxfp4(const std::string& key) const {
+  return is_quantized(key) && facts_.config.quantization->scheme == QuantizationScheme::mxfp4;
 }
 
 const QuantizationConfig* Weights::quantization(const std::vector<std::string>& keys) const {
+  if (is_name_of_experts(keys[0]) || is_mxfp4(keys[0])) return nullptr;
   const bool computes_over_codes =
       facts_.fast && is_quantized(keys[0]) && has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
   return computes_over_codes ? &*facts_.config.quantization : nullptr;
@@ -82,6 +97,7 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
   };
   std::map<std::string, Cost> costs;  // by option
   for (const auto& [name, keys, role] : params) {
+    if (keys.empty() || is_name_of_experts(keys[0]) || is_mxfp4(keys[0])) continue;
     const bool is_made_numbers = role == WeightRole::linear && facts_.fast && is_on_gpu() && is_quantized(keys[0]);
     if (!is_made_numbers || quantization(keys) != nullptr) continue;
     std::string option = has_whole_blocks(keys) ? options_against(product_over_codes(keys), context_) : "";
@@ -109,12 +125,19 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
 // The type that is read from the checkpoint: numbers for a quantized weight that is asked for by its own name. Pairs of
 // codes stay pairs.
 Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
+  if (is_name_of_experts(key)) return stack_meta(key, role);
+  if (is_mxfp4(key)) return mxfp4_stack_meta(checkpoint_, *facts_.config.quantization, key);
+  if (role == WeightRole::transposed) return transposed_meta(stored_meta(key, WeightRole::linear));
+  if (is_latent(role)) return latent_meta(stored_meta(key, WeightRole::linear).dtype, role);
   if (role == WeightRole::linear && is_quantized(key))
     return Meta::tensor(DType::f32, quantized_codes(checkpoint_, *facts_.config.quantization, key).meta.shape);
   return meta_of_stored(checkpoint_.tensor(key).meta);
 }
 
 Tensor Weights::stored(const std::string& key, WeightRole role) const {
+  if (is_mxfp4(key)) return mxfp4_stack(checkpoint_, *facts_.config.quantization, key);
+  if (role == WeightRole::transposed) return transposed(stored(key, WeightRole::linear));
+  if (is_latent(role)) return latent_part(stored(key, WeightRole::linear), role);
   if (role == WeightRole::linear && is_quantized(key))
     return dequantized_weight(checkpoint_, *facts_.config.quantization, key);
   Tensor tensor = checkpoint_.tensor(key);
@@ -123,20 +146,27 @@ Tensor Weights::stored(const std::string& key, WeightRole role) const {
 }
 
 void Weights::drop_pages(const std::string& key) const {
+  if (is_name_of_experts(key)) return drop_expert_pages(key);
   const std::string name = is_quantized(key) ? quantized_names(*facts_.config.quantization, key).codes : key;
   if (const TensorEntry* entry = checkpoint_.find(name)) checkpoint_.drop_pages(*entry);
 }
 
-bool Weights::is_expanded(WeightRole role) const { return role == WeightRole::linear && is_on_gpu(); }
+bool Weights::is_matrix(WeightRole role) {
+  return role == WeightRole::linear || role == WeightRole::transposed || is_latent(role);
+}
+
+bool Weights::is_expanded(WeightRole role) const { return is_matrix(role) && is_on_gpu(); }
 
 Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) const {
   Meta meta = stored_meta(keys[0], role);
+  const std::size_t joined = joined_dim(meta, role);
   for (std::size_t i = 1; i < keys.size(); ++i) {
     const Meta next = stored_meta(keys[i], role);
-    USER_CHECK(next.rank() == meta.rank() && (meta.rank() == 1 || next.shape[1] == meta.shape[1]),
-               "[{}] {} must have rows of the same width as {}: {}, but is {}", checkpoint_.path(), keys[i], keys[0],
-               meta.text(), next.text());
-    meta.shape[0] = meta.shape[0] + next.shape[0];
+    Shape wanted = meta.shape;
+    if (joined < next.rank()) wanted[joined] = next.shape[joined];
+    USER_CHECK(next.shape == wanted, "[{}] {} must have rows of the same width as {}: {}, but is {}",
+               checkpoint_.path(), keys[i], keys[0], meta.text(), next.text());
+    meta.shape[joined] = meta.shape[joined] + next.shape[joined];
   }
   if (is_expanded(role)) meta.dtype = facts_.dtype;
   return meta;
@@ -192,8 +222,8 @@ Tensor Weights::row_scales(const std::vector<std::string>& keys) const {
 Tensor Weights::joined_vectors(const std::vector<std::string>& keys) const {
   Tensor result = Tensor::empty(meta(keys, WeightRole::vector));
   std::byte* at = result.data();
-  for (const std::string& key : keys) {
-    const Tensor part = converted(checkpoint_.tensor(key), result.meta.dtype);
+  for (const Tensor& stored : parts_of(keys, WeightRole::vector)) {
+    const Tensor part = converted(stored, result.meta.dtype);
     const auto bytes = static_cast<std::size_t>(part.meta.bytes().number());
     std::memcpy(at, part.data(), bytes);
     at += bytes;
@@ -203,14 +233,17 @@ Tensor Weights::joined_vectors(const std::vector<std::string>& keys) const {
 
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
-  if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
-  const bool quantized = is_block(plain.dtype) && facts_.fast;
-  const std::string op = quantized ? "linear_int8" : "linear";
-  const Dim depth = plain.shape[1];
-  std::vector<std::optional<Meta>> operands{Meta::tensor(facts_.dtype, {1, depth}), plain, std::nullopt};
+  if (!is_matrix(role) || plain.rank() < 2) return nullptr;
+  const bool is_stack = plain.rank() == 3;
+  const bool quantized = is_block(plain.dtype) && facts_.fast && !is_stack;
+  const std::string op = is_stack ? "grouped_linear" : quantized ? "linear_int8" : "linear";
+  const Dim depth = plain.shape.back();
+  std::vector<std::optional<Meta>> operands{Meta::tensor(facts_.dtype, {1, depth}), plain};
+  if (is_stack) operands.push_back(Meta::tensor(DType::i32, {1}));
+  operands.emplace_back();  // no bias
   if (quantized)
     operands = {Meta::tensor(DType::i8, {1, depth}), Meta::tensor(DType::f32, {1, depth.number() / 32}), plain};
-  const Meta result = Meta::tensor(facts_.dtype, {1, plain.shape[0]});
+  const Meta result = Meta::tensor(facts_.dtype, {1, plain.shape[plain.rank() - 2]});
   const Attributes attributes = quantized ? Attributes{{"dtype", facts_.dtype}} : Attributes{};
   for (const Candidate& candidate :
        list_candidates(context_.kernels, context_.priorities, op, context_.options.batch_invariant)) {
@@ -248,7 +281,7 @@ std::int64_t Weights::bytes(const std::vector<std::string>& keys, WeightRole rol
 }
 
 Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
-  const std::string name = is_table(role) ? table_name(role) : joined(keys);
+  const std::string name = name_of_loaded(keys, role);
   Tensor& loaded = loaded_[name];
   if (loaded.defined()) return loaded;
   context_.first_time_work->begin(FirstTime::load, (is_table(role) ? "the table " : "weight ") + name);
@@ -256,7 +289,7 @@ Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
 }
 
 void Weights::forget(const std::vector<std::string>& keys, WeightRole role) {
-  loaded_.erase(is_table(role) ? table_name(role) : joined(keys));
+  loaded_.erase(name_of_loaded(keys, role));
   for (const std::string& key : keys) drop_pages(key);
 }
 
@@ -296,8 +329,10 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (const Packing* packing = packing_for(plain, role)) return pack(*packing, keys, role);
   // A small weight is copied, too: the system maps far more of the file around it than the weight's bytes.
   constexpr std::int64_t kSmallBytes = 1 << 20;
+  const bool is_as_stored =
+      keys.size() == 1 && !is_name_of_experts(keys[0]) && (role == WeightRole::linear || !is_matrix(role));
   const bool stays_mapped =
-      keys.size() == 1 && plain.bytes().number() > kSmallBytes && stored_meta(keys[0], role).dtype == plain.dtype;
+      is_as_stored && plain.bytes().number() > kSmallBytes && stored_meta(keys[0], role).dtype == plain.dtype;
   return stays_mapped ? stored(keys[0], role) : merge(plain, keys, role);
 }
 
@@ -318,21 +353,24 @@ std::shared_ptr<Storage> Weights::room(std::int64_t bytes) {
 
 Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role) {
   const Meta plain = plain_meta(keys, role);
-  std::vector<Tensor> parts;
-  for (const std::string& key : keys) parts.push_back(stored(key, role));
+  std::vector<Tensor> parts = parts_of(keys, role);
   const auto is_plain = [&](const Tensor& part) { return part.meta.dtype == plain.dtype; };
   if (!std::all_of(parts.begin(), parts.end(), is_plain)) parts = {merge(plain, keys, role)};
   const auto drop_read = [&] {
     for (const std::string& key : keys) drop_pages(key);
   };
-  return pack_weight(packing, parts, *context_.threads, drop_read, room(packing.bytes(plain)));
+  // Experts have many small tensors, whose pages are dropped once.
+  const bool is_stack = plain.rank() == 3;
+  const Tensor packed = pack_weight(packing, plain, parts, *context_.threads,
+                                    is_stack ? std::function<void()>() : drop_read, room(packing.bytes(plain)));
+  if (is_stack) drop_read();
+  return packed;
 }
 
 Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role) {
   Tensor merged{.meta = plain, .storage = room(plain.bytes().number())};
   std::byte* at = merged.data();
-  for (const std::string& key : keys) {
-    const Tensor part = stored(key, role);
+  for (const Tensor& part : parts_of(keys, role)) {
     const std::int64_t bytes = Meta::tensor(plain.dtype, part.meta.shape).bytes().number();
     if (part.meta.dtype == plain.dtype) {
       std::memcpy(at, part.data(), static_cast<std::size_t>(bytes));
@@ -340,8 +378,8 @@ Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys, W
       convert(part, plain.dtype, at);
     }
     at += bytes;
-    drop_pages(key);
   }
+  for (const std::string& key : keys) drop_pages(key);
   return merged;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// The weights of a model in the form that its kernels read: the rows of merged weights are concatenated, weights are
-// packed for the device's kernels, and all are in one mapping in the order of execution. Each weight is loaded once,
+// The weights of a model in the form that its kernels read: the rows of merged weights are concatenated, those of
+// experts are stacked, weights are packed for the device's kernels, and all are in one mapping in the order of
+// execution. Each weight is loaded once,
 // unless forget() released it; pages of the file that were packed are dropped. The weights of a dummy checkpoint are
 // zeros, packed or not, and take no memory. The libraries of a GPU multiply matrices of one dtype. There all weights of
 // linear layers are converted to the model's dtype, blocks too; codes are kept only where the GPU has a product for
@@ -48,12 +49,24 @@ class Weights {
   std::int64_t loaded_bytes() const;
 
  private:
+  static std::size_t joined_dim(const Meta& meta, WeightRole role);
   Meta table_meta(WeightRole role) const;
   Tensor table(WeightRole role) const;
   std::vector<float> frequency_factors(const RopeConfig& rope) const;
   bool is_quantized(const std::string& key) const;
+  bool is_mxfp4(const std::string& key) const;
+  static bool is_matrix(WeightRole role);
   Meta stored_meta(const std::string& key, WeightRole role) const;
   Tensor stored(const std::string& key, WeightRole role) const;
+  static bool is_latent(WeightRole role);
+  Meta latent_meta(DType dtype, WeightRole role) const;
+  Tensor latent_part(const Tensor& stored, WeightRole role) const;
+  static Meta transposed_meta(Meta meta);
+  Tensor transposed(const Tensor& stored) const;
+  Meta stack_meta(const std::string& key, WeightRole role) const;
+  Tensor stored_of_expert(const std::string& key, std::int64_t expert, WeightRole role) const;
+  std::vector<Tensor> parts_of(const std::vector<std::string>& keys, WeightRole role) const;
+  void drop_expert_pages(const std::string& key) const;
   void drop_pages(const std::string& key) const;
   bool is_on_gpu() const;
   CodeProduct product_over_codes(const std::vector<std::string>& keys) const;

@@ -51,6 +51,24 @@ struct RotaryFacts {
   bool only_rotates_windows = false;
 };
 
+// How the scores of a router's logits are computed, from which the experts of a token are chosen.
+//   softmax            softmax over all experts
+//   sigmoid            the sigmoid of each; a bias of each expert may be added for the choice alone
+//   softmax_of_chosen  the logits; the weights are the softmax over the chosen ones
+enum class ExpertScores : std::uint8_t { softmax, sigmoid, softmax_of_chosen };
+
+// The mixtures of experts of an architecture. The names are keys of config.json; "" for what its files do not have.
+struct ExpertFacts {
+  std::string_view count = "num_experts";
+  std::string_view width = "moe_intermediate_size";  // of an expert's feed-forward
+  // The expert that computes all tokens: its width, or as a number of experts.
+  std::string_view shared_width = "";
+  std::string_view shared_count = "";
+  ExpertScores scores = ExpertScores::softmax;
+  bool normalizes = false;            // whether weights are divided by their sum, if the file does not state it
+  bool is_merged_in_folders = false;  // folders have one stack for gate and up
+};
+
 // A number that only some architectures read. A file without the key leaves the field at its default.
 struct NumberKey {
   double ModelConfig::*field;
@@ -76,6 +94,8 @@ struct ArchitectureFacts {
   RotaryPairing pairing_in_folders = RotaryPairing::halves;
   RotaryPairing pairing_in_gguf = RotaryPairing::halves;
   RotaryFacts rotary;
+  bool has_latents = false;            // keys and values are latents: kv_lora_rank and the keys with it
+  std::optional<ExpertFacts> experts;  // nullopt: a mixture of experts is refused
   std::vector<NumberKey> numbers;
   std::vector<SwitchKey> switches;
   // Further keys of config.json and of its rotary positions that src/io/known_keys_config.h lists as "changes" and that

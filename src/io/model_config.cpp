@@ -11,7 +11,9 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "io/config_fields.h"
+#include "io/expert_config.h"
 #include "io/known_keys.h"
+#include "io/latent_config.h"
 #include "io/layer_config.h"
 #include "io/rope_config.h"
 #include "io/text_config.h"
@@ -25,7 +27,6 @@ constexpr Range<std::int64_t> kWidths = {1, 1 << 20};
 constexpr Range<std::int64_t> kHeads = {1, 65536};
 constexpr Range<std::int64_t> kHeadDims = {2, 4096};
 constexpr Range<std::int64_t> kVocabulary = {1, 1 << 24};
-constexpr Range<std::int64_t> kExperts = {0, 65536};
 constexpr Range<double> kEpsilons = {1e-12, 1};
 constexpr Range<double> kFactors = {-1e6, 1e6};
 
@@ -42,6 +43,11 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::stri
   std::vector<std::string_view> keys = facts.keys;
   for (const NumberKey& number : facts.numbers) keys.push_back(number.*kind);
   for (const SwitchKey& one : facts.switches) keys.push_back(kind == &NumberKey::folder ? one.folder : one.gguf);
+  for (const std::string_view key : kind == &NumberKey::folder ? expert_keys(facts.experts) : gguf_expert_keys())
+    if (facts.experts) keys.push_back(key);
+  if (facts.has_latents)
+    for (const std::string_view key : kind == &NumberKey::folder ? latent_keys() : gguf_latent_keys())
+      keys.push_back(key);
   return keys;
 }
 
@@ -152,6 +158,13 @@ void read_head_dim(const GgufFields& fields, ModelConfig& config) {
              fields.name("attention.value_length"), config.head_dim, *value);
 }
 
+// The layers of a GGUF file are counted with those that predict a later token.
+void read_layer_count(const GgufFields& fields, ModelConfig& config) {
+  const std::int64_t all = needed_integer_in(fields, "block_count", kLayers);
+  config.next_token_layers = integer_in(fields, "nextn_predict_layers", {0, all - 1}).value_or(0);
+  config.layer_count = all - config.next_token_layers;
+}
+
 void read_token_ids(const Gguf& gguf, ModelConfig& config) {
   const GgufFields tokenizer(gguf, "tokenizer.ggml.");
   config.bos_token_id = token_id(tokenizer, "bos_token_id", config);
@@ -190,6 +203,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   read_windows(fields, facts.window, config);
   read_rope(fields, facts, config);
   read_rotated_layers(fields, facts.rotary, config);
+  if (facts.has_latents) read_latents(fields, config);
 
   config.hidden_act = fields.find_text("hidden_act").value_or(config.hidden_act);
   config.hidden_activation = fields.find_text("hidden_activation").value_or("");
@@ -200,7 +214,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
     config.*one.field = fields.find_boolean(one.folder).value_or(config.*one.field);
   USER_CHECK(!fields.find_boolean("use_bidirectional_attention").value_or(false),
              "[{}] use_bidirectional_attention must be false: attention is causal, but is true", where);
-  config.expert_count = integer_in(fields, "num_local_experts", kExperts).value_or(0);
+  read_experts(fields, facts.experts, config);
   config.next_token_layers = integer_in(fields, "num_nextn_predict_layers", {0, kLayers.greatest}).value_or(0);
   config.quantization = quantization_from_json(fields);
   config.dtype = residual_dtype(fields);
@@ -225,11 +239,15 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   const GgufFields fields(gguf, config.architecture + ".");
   config.hidden_size = needed_integer_in(fields, "embedding_length", kWidths);
   config.intermediate_size = needed_integer_in(fields, "feed_forward_length", kWidths);
-  config.layer_count = needed_integer_in(fields, "block_count", kLayers);
+  read_layer_count(fields, config);
   config.head_count = needed_integer_in(fields, "attention.head_count", kHeads);
   config.kv_head_count = integer_in(fields, "attention.head_count_kv", kHeads).value_or(config.head_count);
   check_kv_heads(fields, config, "attention.head_count", "attention.head_count_kv");
-  read_head_dim(fields, config);
+  if (facts.has_latents) {
+    read_latents(fields, config);
+  } else {
+    read_head_dim(fields, config);
+  }
   config.vocab_size = gguf_vocabulary(gguf, fields);
   config.context_length = needed_integer_in(fields, "context_length", kContexts);
   set_norm(facts.norm, config);
@@ -257,7 +275,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
       config.*one.field = gguf.find_tensor(one.gguf_tensor) != nullptr;
     }
   }
-  config.expert_count = integer_in(fields, "expert_count", kExperts).value_or(0);
+  read_experts(fields, gguf, facts.experts, config);
   read_token_ids(gguf, config);
   complete(facts, config);
   return config;

@@ -63,6 +63,32 @@ struct RopeConfig {
   double query_scale_beta = 0;
 };
 
+// A mixture of experts: the feed-forward of the layers that have it.
+struct ExpertConfig {
+  std::int64_t count = 0;
+  std::int64_t used = 0;          // experts of each token
+  std::int64_t width = 0;         // of an expert's feed-forward
+  std::int64_t shared_width = 0;  // of the expert that computes all tokens; 0: there is none
+  ExpertScores scores = ExpertScores::softmax;
+  bool normalizes = false;  // the weights of a token's experts are divided by their sum
+  bool is_merged = false;   // the files have one stack for gate and up
+  double scale = 1;         // a factor of these weights
+  // The experts of a token are chosen from this number of the groups of equal size, those with the best scores: the sum
+  // of the two best experts of sigmoid scores, or the best one.
+  std::int64_t groups = 1;
+  std::int64_t used_groups = 1;
+};
+
+// Latent attention: a layer's pages have one key head, of rotary_dim rotated elements and `rank` latents, and
+// ModelConfig::head_dim is their sum.
+struct LatentConfig {
+  std::int64_t query_rank = 0;  // of the queries' own latents; 0: there are none
+  std::int64_t rank = 0;
+  std::int64_t plain_dim = 0;  // elements of a query that are not rotated
+  std::int64_t rotary_dim = 0;
+  std::int64_t value_dim = 0;
+};
+
 struct ModelConfig {
   CheckpointFormat format = CheckpointFormat::hugging_face;  // of the files
   std::string architecture;        // "llama": model_type of config.json, general.architecture of GGUF
@@ -94,6 +120,8 @@ struct ModelConfig {
   bool attention_output_bias = false;  // of the projection after attention
   bool mlp_bias = false;               // of the feed-forward
   bool head_bias = false;              // of the logits
+  bool has_head_norms = true;          // where an architecture may have norms of each head of query and key
+  double gate_limit = 0;               // of gate and up before they are combined; 0 for none
   bool is_parallel = false;            // attention and feed-forward of a layer read the same input
   double embedding_scale = 1;          // a factor of the embeddings
   double residual_scale = 1;           // a factor of what a layer adds to the residual sum
@@ -108,7 +136,14 @@ struct ModelConfig {
   std::vector<bool> has_window;
   bool slides(int layer) const { return window_of(layer).has_value(); }
   std::optional<std::int64_t> window_of(int layer) const;
-  std::int64_t expert_count = 0;  // 0: no mixture of experts
+  std::int64_t expert_count = 0;  // that the files state, also of an architecture without experts; 0: none
+  std::optional<ExpertConfig> experts;
+  std::optional<LatentConfig> latents;
+  // For each layer, whether it has the experts. Empty: all layers have them, or there are none.
+  std::vector<bool> has_experts;
+  bool routes(int layer) const {
+    return experts && (has_experts.empty() || has_experts[static_cast<std::size_t>(layer)]);
+  }
   // Extra layers after the last one in a folder that predict a later token; the next token does not use them.
   std::int64_t next_token_layers = 0;
   std::optional<QuantizationConfig> quantization;

@@ -152,6 +152,18 @@ QuantizationConfig read_compressed_tensors(const JsonFields& fields) {
   return config;
 }
 
+// The experts alone are quantized.
+QuantizationConfig read_mxfp4(const JsonFields& fields) {
+  QuantizationConfig config;
+  config.scheme = QuantizationScheme::mxfp4;
+  config.codes = DType::f4e2m1;
+  config.ignored = texts_of(fields, "modules_to_not_convert");
+  for (const std::string& module : config.ignored)
+    USER_CHECK(module.find("experts") == std::string::npos, "[{}] {} must leave experts to their blocks, but has {}",
+               fields.where(), fields.name("modules_to_not_convert"), quote(module));
+  return config;
+}
+
 bool is_named(std::string_view module, const std::string& pattern) {
   constexpr std::string_view kRegex = "re:";
   if (!pattern.starts_with(kRegex)) return module == pattern || module.starts_with(pattern + ".");
@@ -163,11 +175,16 @@ bool is_named(std::string_view module, const std::string& pattern) {
 }  // namespace
 
 bool QuantizationConfig::quantizes(std::string_view weight) const {
+  if (scheme == QuantizationScheme::mxfp4)
+    return weight.find(".experts.") != std::string_view::npos && !weight.ends_with("_bias");
   if (!weight.ends_with(kWeight)) return false;
   const std::string_view module = weight.substr(0, weight.size() - kWeight.size());
   const std::size_t dot = module.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? module : module.substr(dot + 1);
   if (last == "lm_head" || last == "embed_tokens") return false;
+  // Routers, and the gate of a shared expert.
+  if (last == "gate" || last == "router" || module.ends_with("router.layer") || last == "shared_expert_gate")
+    return false;
   return std::none_of(ignored.begin(), ignored.end(),
                       [&](const std::string& pattern) { return is_named(module, pattern); });
 }
@@ -175,13 +192,17 @@ bool QuantizationConfig::quantizes(std::string_view weight) const {
 std::optional<QuantizationConfig> quantization_from_json(const JsonFields& config) {
   const auto fields = config.find_object("quantization_config");
   if (!fields) return std::nullopt;
-  const std::string method = text_among(*fields, "quant_method", {"fp8", "compressed-tensors"});
-  QuantizationConfig result = method == "fp8" ? read_fp8(*fields) : read_compressed_tensors(*fields);
+  const std::string method = text_among(*fields, "quant_method", {"fp8", "compressed-tensors", "mxfp4"});
+  QuantizationConfig result = method == "fp8"     ? read_fp8(*fields)
+                              : method == "mxfp4" ? read_mxfp4(*fields)
+                                                  : read_compressed_tensors(*fields);
   result.method = method;
   return result;
 }
 
 QuantizedNames quantized_names(const QuantizationConfig& config, std::string_view weight) {
+  if (config.scheme == QuantizationScheme::mxfp4)
+    return {std::string(weight) + "_blocks", std::string(weight) + "_scales", "", ""};
   CHECK(weight.ends_with(kWeight), "a quantized weight is named {}", weight);
   const std::string module(weight.substr(0, weight.size() - kWeight.size()));
   using enum QuantizationScheme;

@@ -1,14 +1,15 @@
 #pragma once
 
 // Reads quantization_config of config.json: how the weights of linear layers and their inputs are quantized. It follows
-// vLLM: quant_method fp8, with or without weight_block_size, and compressed-tensors with one group of fp8, int8 or
-// NVFP4 weights and activations. Any other content is a UserError that names the key, because a partly understood
-// scheme would give wrong numbers.
+// vLLM: quant_method fp8, with or without weight_block_size, mxfp4 for experts, and compressed-tensors with one group
+// of fp8, int8 or NVFP4 weights and activations. Any other content is a UserError that names the key, because a partly
+// understood scheme would give wrong numbers.
 //
 //   scheme   codes         scales of a weight [N, K]                  input
 //   scaled   f8e4m3, i8    one, or one per row                        one scale in the checkpoint, or one per token
 //   block    f8e4m3        [ceil(N / rows), ceil(K / columns)]        groups of `columns`
 //   nvfp4    f4e2m1        f8e4m3 [N, K / 16], times one per weight   the same, times one scale in the checkpoint
+//   mxfp4    f4e2m1        exponents [E, N, K / 32] of stacks          not quantized
 
 #include <cstdint>
 #include <optional>
@@ -22,7 +23,7 @@ namespace weft {
 
 class JsonFields;
 
-enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4 };
+enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4, mxfp4 };
 
 struct QuantizationConfig {
   QuantizationScheme scheme = QuantizationScheme::scaled;
@@ -33,8 +34,8 @@ struct QuantizationConfig {
   std::string method;                              // "fp8", "compressed-tensors"
   std::vector<std::string> ignored;                // module names, or "re:" and a pattern that matches their beginning
 
-  // Whether the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight") is quantized. The head
-  // and the embedding never are, as in vLLM.
+  // Whether the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight") is quantized. The head,
+  // the embedding and routers never are, as in vLLM.
   bool quantizes(std::string_view weight) const;
 };
 

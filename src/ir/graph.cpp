@@ -181,16 +181,18 @@ const Graph* Graph::find_piece(std::string_view piece_name) const {
 }
 
 std::string Graph::governing_symbol() const {
-  auto symbol_of = [](const Meta& meta) {
-    return meta.is_tensor() && !meta.shape.empty() ? meta.shape[0].symbol_name() : std::string();
-  };
-  for (const auto& node : nodes_)
-    for (const auto& result : node->results)
+  for (const auto name : {&Dim::symbol_name, &Dim::multiplied_symbol_name}) {
+    const auto symbol_of = [&](const Meta& meta) {
+      return meta.is_tensor() && !meta.shape.empty() ? (meta.shape[0].*name)() : std::string();
+    };
+    for (const auto& node : nodes_)
+      for (const auto& result : node->results)
+        if (std::string symbol = symbol_of(result->meta); !symbol.empty()) return symbol;
+    for (const GraphValue* result : results())
       if (std::string symbol = symbol_of(result->meta); !symbol.empty()) return symbol;
-  for (const GraphValue* result : results())
-    if (std::string symbol = symbol_of(result->meta); !symbol.empty()) return symbol;
-  for (const auto& input : inputs_)
-    if (std::string symbol = symbol_of(input->meta); !symbol.empty() && !input->param) return symbol;
+    for (const auto& input : inputs_)
+      if (std::string symbol = symbol_of(input->meta); !symbol.empty() && !input->param) return symbol;
+  }
   return "";
 }
 

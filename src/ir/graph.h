@@ -114,9 +114,9 @@ class Graph {
   // Moves the inputs, nodes, results and stage of `other` into this graph; `other` is left empty.
   void take_body(Graph& other);
   const Graph* find_piece(std::string_view piece_name) const;
-  // The only symbol that dim 0 of a node's result may be: that of the first result that has one. If none has, that of
-  // the first value that the graph returns, else of the first input that is no param; "" when none has one. Dim 0 of
-  // an input that no node computes rows from may be another symbol.
+  // The only symbol that dim 0 of a node's result may be, or be a multiple of: that of the first result that has one.
+  // If none has, that of the first value that the graph returns, else of the first input that is no param; "" when none
+  // has one. Dim 0 of an input that no node computes rows from may be another symbol. A piece may have multiples alone.
   std::string governing_symbol() const;
 
  private:

@@ -161,7 +161,7 @@ class Verifier {
       if (!dim.is_number() && !(dim == rows_)) dim.collect_symbols(used);
     for (const std::string& symbol : used) check_symbol(symbol, node);
     if (value.meta.shape.empty() || value.meta.shape[0].is_number() || value.meta.shape[0] == rows_) return;
-    const std::string rows = value.meta.shape[0].symbol_name();
+    const std::string rows = value.meta.shape[0].multiplied_symbol_name();
     require(!rows.empty() && rows == governing_, node, "dim 0 of %{} is {}, but the rows are governed by {}",
             value.name, value.meta.shape[0].text(), governing_.empty() ? "no symbol" : governing_);
   }

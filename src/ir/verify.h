@@ -4,8 +4,9 @@
 // that is read from text.
 //
 //   every stage   operands are defined before use; use lists agree; each op is known, its arguments fit its schema, and
-//                 its result types are those it infers; dim 0 of a result is a number or the governing symbol; each
-//                 symbol is a dim of an input by itself, so that a run can read it (of a piece: part of a dim)
+//                 its result types are those it infers; dim 0 of a result is a number, or the governing symbol or a
+//                 multiple of it (the rows of the k experts of each token); each symbol is a dim of an input by
+//                 itself, so that a run can read it (of a piece: part of a dim)
 //   traced        `.maybe_inplace` only on ops that allow it; nothing uses a donated value again
 //   pure          no `.maybe_inplace`, no provider, and no node overwrites an operand
 //   lowered       each node has a provider; each symbol has bounds; a kernel overwrites an argument only if the op

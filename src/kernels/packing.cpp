@@ -1,6 +1,7 @@
 #include "kernels/packing.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/error.h"
 
@@ -10,36 +11,63 @@ namespace {
 // Bytes that are packed at a time, so that only a small part of a weight is in memory twice.
 constexpr std::int64_t kPartBytes = 2 << 20;
 
-// The type of all parts joined into one weight.
+std::int64_t rows_of(const Meta& plain) {
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i + 1 < plain.rank(); ++i) rows *= plain.shape[i].number();
+  return rows;
+}
+
+// The type of all parts joined into one weight; of a single part, which may be a stack, its own.
 Meta joined_meta(std::span<const Tensor> parts) {
   CHECK(!parts.empty(), "there is nothing to pack");
   Meta plain = parts[0].meta;
-  for (const Tensor& part : parts) {
-    CHECK(part.meta.rank() == 2 && part.meta.packed.empty() && part.meta.is_contiguous() &&
-              part.meta.dtype == plain.dtype && part.meta.shape[1] == plain.shape[1],
-          "{} cannot be packed with {}", part.meta.text(), plain.text());
-    if (&part != parts.data()) plain.shape[0] = plain.shape[0] + part.meta.shape[0];
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    CHECK(plain.rank() == 2 && parts[i].meta.rank() == 2, "{} cannot be packed with {}", parts[i].meta.text(),
+          plain.text());
+    plain.shape[0] = plain.shape[0] + parts[i].meta.shape[0];
   }
   return plain;
 }
 
-const std::byte* row_address(std::span<const Tensor> parts, std::int64_t row_bytes, std::int64_t row) {
-  for (const Tensor& part : parts) {
-    const std::int64_t rows = part.meta.shape[0].number();
-    if (row < rows) return part.data() + row * row_bytes;
-    row -= rows;
+// Returns the addresses of the rows of parts. Their number may be large: a stack has a part for each expert.
+class RowAddresses {
+ public:
+  RowAddresses(std::span<const Tensor> parts, const Meta& plain)
+      : parts_(parts), row_bytes_(bytes_of(plain.dtype, plain.shape.back().number())) {
+    std::int64_t rows = 0;
+    for (const Tensor& part : parts) {
+      CHECK(part.meta.rank() >= 2 && part.meta.packed.empty() && part.meta.is_contiguous() &&
+                part.meta.dtype == plain.dtype && part.meta.shape.back() == plain.shape.back(),
+            "{} cannot be packed with {}", part.meta.text(), plain.text());
+      ends_.push_back(rows += rows_of(part.meta));
+    }
+    CHECK(rows == rows_of(plain), "{} rows cannot be packed as {}", rows, plain.text());
   }
-  CHECK(false, "there is no row {} after the last", row);
-  return nullptr;
-}
+
+  const std::byte* of(std::int64_t row) const {
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), row);
+    CHECK(end != ends_.end(), "there is no row {} after the last", row);
+    const std::int64_t first = end == ends_.begin() ? 0 : *(end - 1);
+    return parts_[static_cast<std::size_t>(end - ends_.begin())].data() + (row - first) * row_bytes_;
+  }
+
+ private:
+  std::span<const Tensor> parts_;
+  std::int64_t row_bytes_;
+  std::vector<std::int64_t> ends_;  // for each part, the number of rows up to its end
+};
 
 }  // namespace
 
 Tensor pack_weight(const Packing& packing, std::span<const Tensor> parts, ThreadPool& threads,
                    const std::function<void()>& after_part, std::shared_ptr<Storage> into) {
-  const Meta plain = joined_meta(parts);
-  const std::int64_t row_bytes = bytes_of(plain.dtype, plain.shape[1].number());
-  const auto row = [&](std::int64_t index) { return row_address(parts, row_bytes, index); };
+  return pack_weight(packing, joined_meta(parts), parts, threads, after_part, std::move(into));
+}
+
+Tensor pack_weight(const Packing& packing, const Meta& plain, std::span<const Tensor> parts, ThreadPool& threads,
+                   const std::function<void()>& after_part, std::shared_ptr<Storage> into) {
+  const RowAddresses addresses(parts, plain);
+  const auto row = [&](std::int64_t index) { return addresses.of(index); };
   const std::int64_t wanted = packing.bytes(plain);
   CHECK(into == nullptr || into->bytes() == wanted, "{} takes {} bytes packed, not {}", plain.text(), wanted,
         into == nullptr ? 0 : into->bytes());

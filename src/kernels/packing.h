@@ -18,14 +18,15 @@ namespace weft {
 struct Packing {
   std::string name;
   std::string provider;  // whose kernels read it
-  // Whether a plain [out, in] weight of this meta can be packed so on this device.
+  // Whether a plain [out, in] weight of this meta, or a stack [count, out, in] of them, can be packed so on this
+  // device.
   std::function<Verdict(const Meta& plain, const DeviceDescription&)> accepts;
   // Bytes of the packed form; a multiple of 64.
   std::function<std::int64_t(const Meta& plain)> bytes;
   // The number of units of work that may run in parallel: `pack` is called for every unit in [0, units).
   std::function<std::int64_t(const Meta& plain)> units;
   // Writes unit `unit` of the packed form. The source is plain row-major. Its rows may come from several tensors:
-  // `row(index)` returns the address of row `index` of the (merged) weight.
+  // `row(index)` returns the address of row `index` of the (merged) weight. The rows of a stack are counted through.
   std::function<void(const Meta& plain, const std::function<const std::byte*(std::int64_t)>& row, std::byte* packed,
                      std::int64_t unit)>
       pack;
@@ -37,10 +38,15 @@ struct Packing {
 // number of bytes that the packing requires; without it they are allocated.
 Tensor pack_weight(const Packing& packing, std::span<const Tensor> parts, ThreadPool& threads,
                    const std::function<void()>& after_part = nullptr, std::shared_ptr<Storage> into = nullptr);
+// The same for a weight of this type, which may be a stack: the rows of all parts are its rows.
+Tensor pack_weight(const Packing& packing, const Meta& plain, std::span<const Tensor> parts, ThreadPool& threads,
+                   const std::function<void()>& after_part = nullptr, std::shared_ptr<Storage> into = nullptr);
 
 // The operand whose layout the op's kernels choose; -1 for none. Kernels of other ops read a weight in the layout
 // chosen for these: a tied embedding is packed for the head.
-inline int weight_operand(const std::string& op) { return op == "linear" ? 1 : op == "linear_int8" ? 2 : -1; }
+inline int weight_operand(const std::string& op) {
+  return op == "linear" || op == "grouped_linear" || op == "batched_linear" ? 1 : op == "linear_int8" ? 2 : -1;
+}
 
 // For kernels that read operands only in their plain layout: refuses packed ones.
 Verdict none_is_packed(const KernelRequest& request);

@@ -17,6 +17,33 @@ constexpr const char* kGraniteSample = R"({
   "vocab_size": 257, "eos_token_id": 256
 })";
 
+// Folders have one stack for gate and up.
+nn::WeightTable granitemoe_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::add_experts(weights);
+  nn::rename(weights, {{"ffn_gate_inp", "", "model.layers.{}.block_sparse_moe.router.layer"},
+                       {"ffn_gate_up_exps", "", "model.layers.{}.block_sparse_moe.input_linear"},
+                       {"ffn_down_exps", "", "model.layers.{}.block_sparse_moe.output_linear"}});
+  return weights;
+}
+
+constexpr const char* kGraniteMoeSample = R"({
+  "architectures": ["GraniteMoeForCausalLM"], "model_type": "granitemoe", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "embedding_multiplier": 12.0, "attention_multiplier": 0.25, "residual_multiplier": 0.25, "logits_scaling": 8.0,
+  "num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 257, "eos_token_id": 256
+})";
+
+const std::vector<NumberKey>& granite_numbers() {
+  static const std::vector<NumberKey> numbers{
+      {&ModelConfig::embedding_scale, "embedding_multiplier", "embedding_scale"},
+      {&ModelConfig::attention_scale, "attention_multiplier", "attention.scale"},
+      {&ModelConfig::residual_scale, "residual_multiplier", "residual_scale"},
+      {&ModelConfig::logit_divisor, "logits_scaling", "logit_scale"}};
+  return numbers;
+}
+
 }  // namespace
 }  // namespace weft
 
@@ -26,10 +53,7 @@ MODEL(granite) {
       {.architectures = {"granite"},
        .facts = {.defaults = R"({"attention_multiplier": 1.0})",
                  .pairing_in_gguf = RotaryPairing::neighbours,
-                 .numbers = {{&ModelConfig::embedding_scale, "embedding_multiplier", "embedding_scale"},
-                             {&ModelConfig::attention_scale, "attention_multiplier", "attention.scale"},
-                             {&ModelConfig::residual_scale, "residual_multiplier", "residual_scale"},
-                             {&ModelConfig::logit_divisor, "logits_scaling", "logit_scale"}},
+                 .numbers = granite_numbers(),
                  .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                               {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
                               {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
@@ -39,4 +63,21 @@ MODEL(granite) {
        .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
        .check = nn::check_gated_decoder,
        .sample_config = kGraniteSample});
+  models.add(
+      {.architectures = {"granitemoe"},
+       .facts = {.defaults = R"({"attention_multiplier": 1.0, "num_local_experts": 8, "num_experts_per_tok": 2})",
+                 .pairing_in_gguf = RotaryPairing::neighbours,
+                 .experts = ExpertFacts{.count = "num_local_experts",
+                                        .width = "intermediate_size",
+                                        .scores = ExpertScores::softmax_of_chosen,
+                                        .is_merged_in_folders = true},
+                 .numbers = granite_numbers(),
+                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}}},
+       .weights = granitemoe_weights(),
+       .forward = nn::llama_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}},
+       .check = nn::check_gated_decoder,
+       .sample_config = kGraniteMoeSample});
 }

@@ -1,5 +1,6 @@
-// Llama: Llama 2 and 3, SmolLM2, TinyLlama and Falcon 3; also Mistral, which adds a sliding window. The layers are
-// pre-norm decoder layers with grouped-query attention, rotary positions and a SiLU-gated feed-forward.
+// Llama: Llama 2 and 3, SmolLM2, TinyLlama and Falcon 3; also Mistral, which adds a sliding window, and Mixtral, which
+// adds a mixture of experts and whose GGUF files are Llama's. The layers are pre-norm decoder layers with grouped-query
+// attention, rotary positions and a SiLU-gated feed-forward.
 
 #include "nn/llama.h"
 
@@ -26,10 +27,31 @@ constexpr const char* kMistralSample = R"({
   "tie_word_embeddings": false, "vocab_size": 257, "eos_token_id": 256
 })";
 
+constexpr const char* kMixtralSample = R"({
+  "architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "sliding_window": null,
+  "num_local_experts": 4, "num_experts_per_tok": 2, "tie_word_embeddings": false, "vocab_size": 257,
+  "eos_token_id": 256
+})";
+
+// Folders of Llama have no experts, but GGUF files may.
+nn::WeightTable llama_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::add_experts(weights);
+  return weights;
+}
+
+nn::WeightTable mixtral_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::add_experts(weights, {.module = "block_sparse_moe", .gate = "w1", .up = "w3", .down = "w2"});
+  return weights;
+}
+
 ModelDefinition llama_layers(const char* architecture, ArchitectureFacts facts, const char* sample_config) {
   return {.architectures = {architecture},
           .facts = std::move(facts),
-          .weights = nn::decoder_weights(),
+          .weights = llama_weights(),
           .forward = nn::llama_forward,
           .head = nn::decoder_head,
           .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
@@ -45,10 +67,23 @@ MODEL(llama) {
   models.add(
       llama_layers("llama",
                    {.pairing_in_gguf = RotaryPairing::neighbours,
+                    .experts = ExpertFacts{.count = "", .normalizes = true},
                     .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                                  {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
                                  {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
                    kLlamaSample));
   models.add(
       llama_layers("mistral", {.defaults = R"({"sliding_window": 4096})", .window = WindowFacts{}}, kMistralSample));
+  ModelDefinition mixtral = llama_layers(
+      "mixtral",
+      {.defaults = R"({"num_local_experts": 8, "num_experts_per_tok": 2})",
+       .window = WindowFacts{},
+       .pairing_in_gguf = RotaryPairing::neighbours,
+       .experts = ExpertFacts{.count = "num_local_experts", .width = "intermediate_size", .normalizes = true},
+       .keys = {"router_jitter_noise"}},
+      kMixtralSample);
+  mixtral.gguf_architecture = "llama";
+  mixtral.weights = mixtral_weights();
+  mixtral.fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}};
+  models.add(std::move(mixtral));
 }

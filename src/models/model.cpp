@@ -3,17 +3,34 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "io/mxfp4_weight.h"
 #include "io/quantized_weight.h"
 
 namespace weft {
 namespace {
 
+bool is_mxfp4(const ModelConfig& config, const std::string& key) {
+  return config.quantization && config.quantization->scheme == QuantizationScheme::mxfp4 &&
+         config.quantization->quantizes(key);
+}
+
 bool is_quantized(const ModelConfig& config, const std::string& key, const std::vector<std::int64_t>& shape) {
-  return shape.size() == 2 && config.quantization && config.quantization->quantizes(key);
+  return is_mxfp4(config, key) || (shape.size() == 2 && config.quantization && config.quantization->quantizes(key));
+}
+
+// The shape of a weight as files of this format store it.
+std::vector<std::int64_t> stored_shape(const ModelWeight& weight, const ModelConfig& config, int layer,
+                                       const std::string& key, CheckpointFormat format,
+                                       std::vector<std::int64_t> shape) {
+  if (weight.shape_in_folders != nullptr && format == CheckpointFormat::hugging_face)
+    return weight.shape_in_folders(config, layer);
+  if (weight.is_transposed_in(format) && !is_mxfp4(config, key)) std::swap(shape[shape.size() - 2], shape.back());
+  return shape;
 }
 
 void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const std::string& key,
                   const std::vector<std::int64_t>& wanted) {
+  if (is_mxfp4(config, key)) return check_mxfp4_stack(checkpoint, *config.quantization, key, wanted);
   if (is_quantized(config, key, wanted)) {
     check_quantized_weight(checkpoint, *config.quantization, key, wanted[0], wanted[1]);
     return;
@@ -50,24 +67,35 @@ std::string ModelDefinition::key(const std::string& weight_name, CheckpointForma
   return key;
 }
 
-void ModelDefinition::visit_weights(const ModelConfig& config, const WeightVisitor& visit) const {
+void ModelDefinition::visit_tensors(const ModelConfig& config, CheckpointFormat format,
+                                    const std::function<void(const StoredWeight&)>& visit) const {
   for (const ModelWeight& weight : weights) {
     const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
     for (int layer = 0; layer < layers; ++layer) {
       const std::vector<std::int64_t> shape = weight.shape(config, layer);
-      if (!shape.empty()) visit(key(weight.name, config.format, layer), shape);
+      if (shape.empty()) continue;
+      const std::string name = key(weight.name, format, layer);
+      // Parts of one tensor are neighbours in the table.
+      const bool is_part = weight.shape_in_folders != nullptr && format == CheckpointFormat::hugging_face;
+      if (is_part && &weight != weights.data() && (&weight - 1)->hugging_face == weight.hugging_face) continue;
+      if (!is_name_of_experts(name)) {
+        visit({weight, layer, std::nullopt, name, stored_shape(weight, config, layer, name, format, shape)});
+        continue;
+      }
+      for (std::int64_t expert = 0; expert < shape[0]; ++expert)
+        visit({weight, layer, expert, name_of_expert(name, expert), {shape.begin() + 1, shape.end()}});
     }
   }
 }
 
 std::vector<std::string> ModelDefinition::tensor_names(const ModelConfig& config) const {
   std::vector<std::string> all;
-  visit_weights(config, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
-    if (!is_quantized(config, key, shape)) {
-      all.push_back(key);
+  visit_tensors(config, config.format, [&](const StoredWeight& stored) {
+    if (!is_quantized(config, stored.key, stored.shape)) {
+      all.push_back(stored.key);
       return;
     }
-    const QuantizedNames names = quantized_names(*config.quantization, key);
+    const QuantizedNames names = quantized_names(*config.quantization, stored.key);
     for (const std::string& name : {names.codes, names.scale, names.global_scale, names.input_scale})
       if (!name.empty()) all.push_back(name);
   });
@@ -76,21 +104,23 @@ std::vector<std::string> ModelDefinition::tensor_names(const ModelConfig& config
 
 std::vector<NamedMeta> ModelDefinition::tensors(const ModelConfig& config) const {
   std::vector<NamedMeta> tensors;
-  visit_weights(config, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
-    if (is_quantized(config, key, shape)) {
-      for (NamedMeta& part : quantized_tensors(*config.quantization, key, shape[0], shape[1]))
+  visit_tensors(config, config.format, [&](const StoredWeight& stored) {
+    const std::vector<std::int64_t>& shape = stored.shape;
+    if (is_mxfp4(config, stored.key)) {
+      for (NamedMeta& part : mxfp4_tensors(*config.quantization, stored.key, shape)) tensors.push_back(std::move(part));
+    } else if (is_quantized(config, stored.key, shape)) {
+      for (NamedMeta& part : quantized_tensors(*config.quantization, stored.key, shape[0], shape[1]))
         tensors.push_back(std::move(part));
     } else {
-      tensors.push_back({key, Meta::tensor(config.dtype, Shape(shape.begin(), shape.end()))});
+      tensors.push_back({stored.key, Meta::tensor(config.dtype, Shape(shape.begin(), shape.end()))});
     }
   });
   return tensors;
 }
 
 void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const {
-  visit_weights(config, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
-    check_weight(checkpoint, config, key, shape);
-  });
+  visit_tensors(config, config.format,
+                [&](const StoredWeight& stored) { check_weight(checkpoint, config, stored.key, stored.shape); });
 }
 
 void ModelRegistry::add(ModelDefinition definition) {

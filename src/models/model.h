@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,7 +42,7 @@ struct ModelDefinition {
   const ModelWeight& weight(const std::string& name) const;
   // Whether `weights` has the weight, and a layer of this config has it.
   bool has(const std::string& weight_name, const ModelConfig& config, int layer) const;
-  // The weight's name in a checkpoint of this format.
+  // The weight's name in a checkpoint of this format; for experts as nn/model_weight.h says.
   std::string key(const std::string& weight_name, CheckpointFormat format, int layer) const;
   // The checkpoint's names of all tensors from which the weights of this config are read.
   std::vector<std::string> tensor_names(const ModelConfig& config) const;
@@ -52,9 +53,16 @@ struct ModelDefinition {
   // cannot have.
   void check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const;
 
- private:
-  using WeightVisitor = std::function<void(const std::string& key, const std::vector<std::int64_t>& shape)>;
-  void visit_weights(const ModelConfig& config, const WeightVisitor& visit) const;
+  // Calls visit with each tensor of a checkpoint of this format that holds a weight or an expert's part of it.
+  struct StoredWeight {
+    const ModelWeight& weight;
+    int layer;
+    std::optional<std::int64_t> expert;  // if each expert has a tensor
+    std::string key;
+    std::vector<std::int64_t> shape;
+  };
+  void visit_tensors(const ModelConfig& config, CheckpointFormat format,
+                     const std::function<void(const StoredWeight&)>& visit) const;
 };
 
 class ModelRegistry {

@@ -8,7 +8,6 @@
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
 #include "nn/llama.h"
-#include "nn/norm.h"
 
 namespace weft {
 namespace {
@@ -16,26 +15,17 @@ namespace {
 Values olmo2_forward(Builder& b) {
   nn::DecoderStep step = nn::decoder_step(b);
   const auto attention = [&](const Value& x, int layer) {
-    nn::QueryKeyValue heads = nn::query_key_value(b, x, layer);
-    heads.query = nn::norm(b, heads.query, "attn_q_norm", layer);
-    heads.key = nn::norm(b, heads.key, "attn_k_norm", layer);
-    return nn::attend(b, step, heads, layer);
+    return nn::self_attention_with_row_norms(b, step, x, layer);
   };
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::post_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
 }
 
-using Extents = std::vector<std::int64_t>;
-Extents olmo_query_width(const ModelConfig& c, int) { return {c.head_count * c.head_dim}; }
-Extents olmo_key_width(const ModelConfig& c, int) { return {c.kv_head_count * c.head_dim}; }
-
 nn::WeightTable olmo2_weights() {
   nn::WeightTable weights = nn::decoder_weights();
   nn::erase(weights, {"attn_norm", "ffn_norm"});
   nn::add_post_norms(weights);
-  const std::string attention = "model.layers.{}.self_attn.";
-  weights.push_back({"attn_q_norm", "blk.{}.attn_q_norm.weight", attention + "q_norm.weight", olmo_query_width});
-  weights.push_back({"attn_k_norm", "blk.{}.attn_k_norm.weight", attention + "k_norm.weight", olmo_key_width});
+  nn::add_row_norms(weights);
   return weights;
 }
 

@@ -48,7 +48,7 @@ void rotate(Builder& builder, DecoderStep& step, QueryKeyValue& heads, int layer
   if (rope->query_scale_beta != 0) heads.query = scaled_by_position(builder, step, heads.query);
 }
 
-Value attend_rotated(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer) {
+Value attention_of_heads(Builder& builder, DecoderStep& step, const QueryKeyValue& heads, int layer) {
   const ModelConfig& c = builder.facts.config;
   const auto& [query, key, value] = heads;
   const Dim rows = query.dim(0);
@@ -56,9 +56,14 @@ Value attend_rotated(Builder& builder, DecoderStep& step, QueryKeyValue heads, i
   Value& pages = step.pages[static_cast<std::size_t>(layer)];
   pages = kv_cache_update(maybe_inplace, reshape(key, kv_shape), reshape(value, kv_shape), pages, step.slots);
   const Value sinks = builder.has("attn_sinks", layer) ? norm_weight(builder, "attn_sinks", layer) : Value();
-  const Value found = attention(reshape(query, {rows, c.head_count, c.head_dim}), pages, step.batch, sinks,
-                                c.attention_scale, c.window_of(layer), c.attention_softcap);
-  return linear(builder, reshape(found, {rows, c.head_count * c.head_dim}), "attn_output", layer);
+  return attention(reshape(query, {rows, c.head_count, c.head_dim}), pages, step.batch, sinks, c.attention_scale,
+                   c.window_of(layer), c.attention_softcap);
+}
+
+Value attend_rotated(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer) {
+  const ModelConfig& c = builder.facts.config;
+  const Value found = attention_of_heads(builder, step, heads, layer);
+  return linear(builder, reshape(found, {found.dim(0), c.head_count * c.head_dim}), "attn_output", layer);
 }
 
 Value attend(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer) {
@@ -74,6 +79,13 @@ Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const 
   QueryKeyValue heads = query_key_value(builder, x, layer);
   heads.query = norm_heads(builder, heads.query, "attn_q_norm", layer);
   heads.key = norm_heads(builder, heads.key, "attn_k_norm", layer);
+  return attend(builder, step, std::move(heads), layer);
+}
+
+Value self_attention_with_row_norms(Builder& builder, DecoderStep& step, const Value& x, int layer) {
+  QueryKeyValue heads = query_key_value(builder, x, layer);
+  heads.query = norm(builder, heads.query, "attn_q_norm", layer);
+  heads.key = norm(builder, heads.key, "attn_k_norm", layer);
   return attend(builder, step, std::move(heads), layer);
 }
 

@@ -20,7 +20,10 @@ QueryKeyValue query_key_value(Builder& builder, const Value& x, int layer);
 // Rotates query and key by position, if the layer has positions.
 void rotate(Builder& builder, DecoderStep& step, QueryKeyValue& heads, int layer);
 
-// Writes key and value to the layer's pages, computes attention, and returns its output projection [s0, d].
+// Writes key and value to the layer's pages and computes attention: [s0, heads, head_dim].
+Value attention_of_heads(Builder& builder, DecoderStep& step, const QueryKeyValue& heads, int layer);
+
+// The same, and the output projection [s0, d].
 Value attend_rotated(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer);
 
 // Both.
@@ -32,5 +35,8 @@ Value self_attention(Builder& builder, DecoderStep& step, const Value& x, int la
 // The same with a norm of each head of query and key, by weights attn_q_norm and attn_k_norm [head_dim], before they
 // are rotated.
 Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
+
+// The same with a norm of all heads of query, and of key, together, by weights of the width of their rows.
+Value self_attention_with_row_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
 }  // namespace weft::nn

@@ -13,6 +13,10 @@ namespace weft {
 
 // The use of a weight. It decides the weight's layout and dtype.
 //   linear      rows of a linear layer's weight, in the layout that its kernels need
+//   transposed  the same of a weight that is stored transposed
+//   latent_keys, latent_values
+//               the stacks [heads, latent, key] and [heads, value, latent] of a weight whose rows are, for each head,
+//               those of its key and those of its value (nn/latent_attention.h)
 //   vector      in the dtype of the residual stream
 //   exact       a vector in f32
 //   one_plus    1 + w in f32, of a stored vector w
@@ -27,6 +31,9 @@ namespace weft {
 //   query_scale     a factor of queries by position, f32[positions, 1]
 enum class WeightRole : std::uint8_t {
   linear,
+  transposed,
+  latent_keys,
+  latent_values,
   vector,
   exact,
   one_plus,
@@ -80,6 +87,8 @@ class Builder {
   virtual bool has(const std::string& weight_name, int layer = -1) const = 0;
   // The role of a vector in the model's table: vector, exact or one_plus.
   virtual WeightRole vector_role(const std::string& weight_name) const = 0;
+  // The role of a matrix in the model's table: linear or transposed.
+  virtual WeightRole matrix_role(const std::string& weight_name) const = 0;
   bool has_separate_head = true;  // false: the head uses the embedding's weight
 };
 

@@ -148,8 +148,9 @@ Values decoder_head(Builder& builder) {
 }
 
 void check_decoder(const ModelConfig& c) {
-  USER_CHECK(c.expert_count == 0, "[{}] mixtures of experts are not supported, but the model has {} experts",
-             c.architecture, c.expert_count);
+  USER_CHECK(c.expert_count == 0 || c.experts,
+             "[{}] mixtures of experts are not supported, but the model has {} experts", c.architecture,
+             c.expert_count);
 }
 
 }  // namespace weft::nn

@@ -53,7 +53,7 @@ Values decoder_results(DecoderStep& step, const Value& hidden);
 // logits are multiplied by config.logit_scale, divided by config.logit_divisor and bounded by config.logit_softcap.
 Values decoder_head(Builder& builder);
 
-// UserError when the config asks for a mixture of experts.
+// UserError when the config asks for a mixture of experts and the architecture has none (ArchitectureFacts::experts).
 void check_decoder(const ModelConfig& config);
 
 }  // namespace weft::nn

@@ -18,7 +18,9 @@ Extents per_hidden_of_second(const ModelConfig& c, int) { return if_so(!c.is_par
 Extents per_hidden_in_second(const ModelConfig& c, int) {
   return if_so(c.norm_has_bias && !c.is_parallel, {c.hidden_size});
 }
-Extents per_head_dim(const ModelConfig& c, int) { return {c.head_dim}; }
+Extents per_head_dim(const ModelConfig& c, int) { return if_so(c.has_head_norms, {c.head_dim}); }
+Extents per_query(const ModelConfig& c, int) { return {c.head_count * c.head_dim}; }
+Extents per_key(const ModelConfig& c, int) { return {c.kv_head_count * c.head_dim}; }
 Extents vocabulary_rows(const ModelConfig& c, int) { return {c.vocab_size, c.hidden_size}; }
 Extents head_rows(const ModelConfig& c, int) { return if_so(!c.tie_word_embeddings, {c.vocab_size, c.hidden_size}); }
 Extents per_token_of_head(const ModelConfig& c, int) {
@@ -38,12 +40,51 @@ Extents per_query_key_value_row(const ModelConfig& c, int) {
 Extents attention_output_rows(const ModelConfig& c, int) { return {c.hidden_size, c.head_count * c.head_dim}; }
 Extents per_attention_output_row(const ModelConfig& c, int) { return if_so(c.attention_output_bias, {c.hidden_size}); }
 
-Extents feed_forward_rows(const ModelConfig& c, int) { return {c.intermediate_size, c.hidden_size}; }
-Extents gate_up_rows(const ModelConfig& c, int) { return {2 * c.intermediate_size, c.hidden_size}; }
-Extents per_feed_forward_row(const ModelConfig& c, int) { return if_so(c.mlp_bias, {c.intermediate_size}); }
-Extents per_gate_up_row(const ModelConfig& c, int) { return if_so(c.mlp_bias, {2 * c.intermediate_size}); }
-Extents feed_forward_output_rows(const ModelConfig& c, int) { return {c.hidden_size, c.intermediate_size}; }
-Extents per_feed_forward_output_row(const ModelConfig& c, int) { return if_so(c.mlp_bias, {c.hidden_size}); }
+// A layer with experts has no feed-forward for all tokens but the shared expert's.
+Extents feed_forward_rows(const ModelConfig& c, int layer) {
+  return if_so(!c.routes(layer), {c.intermediate_size, c.hidden_size});
+}
+Extents gate_up_rows(const ModelConfig& c, int layer) {
+  return if_so(!c.routes(layer), {2 * c.intermediate_size, c.hidden_size});
+}
+Extents per_feed_forward_row(const ModelConfig& c, int layer) {
+  return if_so(c.mlp_bias && !c.routes(layer), {c.intermediate_size});
+}
+Extents per_gate_up_row(const ModelConfig& c, int layer) {
+  return if_so(c.mlp_bias && !c.routes(layer), {2 * c.intermediate_size});
+}
+Extents feed_forward_output_rows(const ModelConfig& c, int layer) {
+  return if_so(!c.routes(layer), {c.hidden_size, c.intermediate_size});
+}
+Extents per_feed_forward_output_row(const ModelConfig& c, int layer) {
+  return if_so(c.mlp_bias && !c.routes(layer), {c.hidden_size});
+}
+
+Extents per_expert(const ModelConfig& c, int layer) { return c.routes(layer) ? Extents{c.experts->count} : Extents(); }
+Extents router_rows(const ModelConfig& c, int layer) {
+  return c.routes(layer) ? Extents{c.experts->count, c.hidden_size} : Extents();
+}
+Extents expert_rows(const ModelConfig& c, int layer) {
+  const bool has = c.routes(layer) && !c.experts->is_merged;
+  return has ? Extents{c.experts->count, c.experts->width, c.hidden_size} : Extents();
+}
+Extents expert_gate_up_rows(const ModelConfig& c, int layer) {
+  const bool has = c.routes(layer) && c.experts->is_merged;
+  return has ? Extents{c.experts->count, 2 * c.experts->width, c.hidden_size} : Extents();
+}
+Extents expert_output_rows(const ModelConfig& c, int layer) {
+  return c.routes(layer) ? Extents{c.experts->count, c.hidden_size, c.experts->width} : Extents();
+}
+bool has_shared_expert(const ModelConfig& c, int layer) { return c.routes(layer) && c.experts->shared_width > 0; }
+Extents shared_rows(const ModelConfig& c, int layer) {
+  return has_shared_expert(c, layer) ? Extents{c.experts->shared_width, c.hidden_size} : Extents();
+}
+Extents shared_gate_rows(const ModelConfig& c, int layer) {
+  return has_shared_expert(c, layer) ? Extents{1, c.hidden_size} : Extents();
+}
+Extents shared_output_rows(const ModelConfig& c, int layer) {
+  return has_shared_expert(c, layer) ? Extents{c.hidden_size, c.experts->shared_width} : Extents();
+}
 
 std::int64_t query_heads(const ModelConfig& c) { return c.head_count; }
 std::int64_t key_heads(const ModelConfig& c) { return c.kv_head_count; }
@@ -121,9 +162,39 @@ void merge_gate_and_up(WeightTable& weights) {
   add(weights, "ffn_gate_up", "blk.{}.ffn_up", "model.layers.{}.mlp.gate_up_proj", gate_up_rows, per_gate_up_row);
 }
 
+void add_experts(WeightTable& weights, const ExpertNames& names) {
+  const std::string module = "model.layers.{}." + std::string(names.module), experts = module + ".experts.{}.";
+  add(weights, "ffn_gate_inp", "blk.{}.ffn_gate_inp", module + ".gate", router_rows);
+  add(weights, "ffn_gate_exps", "blk.{}.ffn_gate_exps", experts + std::string(names.gate), expert_rows);
+  add(weights, "ffn_up_exps", "blk.{}.ffn_up_exps", experts + std::string(names.up), expert_rows);
+  add(weights, "ffn_gate_up_exps", "blk.{}.ffn_gate_up_exps", module + ".experts.gate_up_proj", expert_gate_up_rows);
+  add(weights, "ffn_down_exps", "blk.{}.ffn_down_exps", experts + std::string(names.down), expert_output_rows);
+}
+
+void add_expert_bias(WeightTable& weights, const std::string& name) {
+  weights.push_back({"exp_probs_b", "blk.{}.exp_probs_b.bias", "model.layers.{}." + name, per_expert});
+}
+
+void add_shared_expert(WeightTable& weights, std::string_view module) {
+  const std::string folder = "model.layers.{}." + std::string(module) + ".";
+  add(weights, "ffn_gate_shexp", "blk.{}.ffn_gate_shexp", folder + "gate_proj", shared_rows);
+  add(weights, "ffn_up_shexp", "blk.{}.ffn_up_shexp", folder + "up_proj", shared_rows);
+  add(weights, "ffn_down_shexp", "blk.{}.ffn_down_shexp", folder + "down_proj", shared_output_rows);
+}
+
+void add_shared_expert_gate(WeightTable& weights, std::string_view name) {
+  add(weights, "ffn_gate_inp_shexp", "blk.{}.ffn_gate_inp_shexp", "model.layers.{}." + std::string(name),
+      shared_gate_rows);
+}
+
 void add_head_norms(WeightTable& weights) {
   add(weights, "attn_q_norm", "blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_norm", per_head_dim);
   add(weights, "attn_k_norm", "blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm", per_head_dim);
+}
+
+void add_row_norms(WeightTable& weights) {
+  add(weights, "attn_q_norm", "blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_norm", per_query);
+  add(weights, "attn_k_norm", "blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm", per_key);
 }
 
 void add_post_norms(WeightTable& weights) {

@@ -4,6 +4,7 @@
 // Llama's.
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,8 +31,24 @@ void rename(WeightTable& weights, std::initializer_list<Renaming> names);
 void merge_query_key_value(WeightTable& weights);
 void merge_gate_and_up(WeightTable& weights);
 
-// Norms of each head of query and key, attn_q_norm and attn_k_norm.
+// The names of experts in folders: the module of a layer, and an expert's weights.
+struct ExpertNames {
+  std::string_view module = "mlp", gate = "gate_proj", up = "up_proj", down = "down_proj";
+};
+// The router ffn_gate_inp and the stacks ffn_gate_exps and ffn_up_exps, or ffn_gate_up_exps, and ffn_down_exps of the
+// layers with experts. Folders have a tensor for each expert.
+void add_experts(WeightTable& weights, const ExpertNames& names = {});
+// What is added to the scores of experts for their choice: exp_probs_b.
+void add_expert_bias(WeightTable& weights, const std::string& name);
+// The expert that computes all tokens: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp.
+void add_shared_expert(WeightTable& weights, std::string_view module);
+// A gate of its result, one number for each token: ffn_gate_inp_shexp.
+void add_shared_expert_gate(WeightTable& weights, std::string_view name);
+
+// Norms of each head of query and key, attn_q_norm and attn_k_norm; by config.has_head_norms.
 void add_head_norms(WeightTable& weights);
+// The same of all heads of query, and of key, together.
+void add_row_norms(WeightTable& weights);
 // The norms of sandwich_layers and post_norm_layers after the halves, with Gemma's names.
 void add_post_norms(WeightTable& weights);
 // Makes all norms multiply by 1 + w, where folders store w and GGUF files the sum.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "nn/experts.h"
 #include "nn/linear.h"
 #include "ops/gelu.h"
 #include "ops/gelu_and_mul.h"
@@ -52,6 +53,10 @@ void check(std::span<const Activation> known, const ModelConfig& c) {
 }  // namespace
 
 Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, int layer) {
+  if (builder.facts.config.routes(layer)) {
+    const auto combined = [gate](const Value& gate_up) { return gate(gate_up, CallSite::current()); };
+    return routed_feed_forward(builder, x, combined, layer);
+  }
   const Value gate_up = builder.has("ffn_gate_up", layer)
                             ? linear(builder, x, "ffn_gate_up", layer)
                             : merged_linear(builder, x, "gate_up", {"ffn_gate", "ffn_up"}, layer);

@@ -3,10 +3,12 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "nn/model_weight.h"
 #include "ops/add.h"
 #include "ops/concat.h"
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/dynamic_per_token_scaled_int8_quant.h"
+#include "ops/grouped_linear.h"
 #include "ops/linear.h"
 #include "ops/linear_fp8_block.h"
 #include "ops/linear_int8.h"
@@ -73,18 +75,47 @@ Value product_of_keys(Builder& builder, const Value& x, const std::string& name,
   return bias.present() ? add(y, bias) : y;
 }
 
+// The checkpoint's names of weights that are merged, and of their biases.
+struct MergedKeys {
+  std::vector<std::string> weights, biases;
+
+  MergedKeys(const Builder& builder, const std::string& name, const std::vector<std::string>& merged, int layer) {
+    for (const std::string& weight : merged) {
+      weights.push_back(builder.key(weight, layer));
+      if (builder.has(weight + ".bias", layer)) biases.push_back(builder.key(weight + ".bias", layer));
+    }
+    CHECK(biases.empty() || biases.size() == weights.size(), "only some of the merged weights {} have a bias", name);
+  }
+
+  Value bias(Builder& builder, const std::string& name) const {
+    return biases.empty() ? Value() : builder.weight(name + ".bias", biases, WeightRole::vector);
+  }
+};
+
 // x times the merged rows of the weights, plus their biases.
 Value product(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
               int layer) {
-  std::vector<std::string> keys, biases;
-  for (const std::string& weight : weights) {
-    keys.push_back(builder.key(weight, layer));
-    if (builder.has(weight + ".bias", layer)) biases.push_back(builder.key(weight + ".bias", layer));
+  const MergedKeys keys(builder, name, weights, layer);
+  builder.linear_input(keys.weights, x);
+  return product_of_keys(builder, x, name, keys.weights, keys.bias(builder, name));
+}
+
+// Each expert's linear layers have the rows of all experts as their input: one scale of inputs then fits all experts.
+void observe_experts(Builder& builder, const std::vector<std::string>& keys, const Value& x) {
+  if (!is_name_of_experts(keys[0])) return builder.linear_input(keys, x);
+  for (std::int64_t expert = 0; expert < builder.facts.config.experts->count; ++expert) {
+    std::vector<std::string> names;
+    for (const std::string& key : keys) names.push_back(name_of_expert(key, expert));
+    builder.linear_input(names, x);
   }
-  CHECK(biases.empty() || biases.size() == weights.size(), "only some of the merged weights {} have a bias", name);
-  builder.linear_input(keys, x);
-  const Value bias = biases.empty() ? Value() : builder.weight(name + ".bias", biases, WeightRole::vector);
-  return product_of_keys(builder, x, name, keys, bias);
+}
+
+Value product_of_experts(Builder& builder, const Value& x, const Value& experts, const std::string& name,
+                         const std::vector<std::string>& weights, int layer) {
+  const MergedKeys keys(builder, name, weights, layer);
+  observe_experts(builder, keys.weights, x);
+  const Value weight = builder.weight(name, keys.weights, builder.matrix_role(weights[0]));
+  return grouped_linear(x, weight, experts, keys.bias(builder, name));
 }
 
 }  // namespace
@@ -126,6 +157,17 @@ Value merged_linear(Builder& builder, const Value& x, const std::string& name, c
   }
   for (std::size_t i = first; i < weights.size(); ++i)
     parts.push_back(product(builder, x, full + "." + std::to_string(i), {weights[i]}, layer));
+  return concat(parts, -1);
+}
+
+Value expert_linear(Builder& builder, const Value& x, const Value& experts, const std::string& name,
+                    const std::vector<std::string>& weights, int layer) {
+  const std::string full = name + layer_suffix(layer);
+  if (weights.size() == 1 || builder.can_merge(MergedKeys(builder, full, weights, layer).weights))
+    return product_of_experts(builder, x, experts, full, weights, layer);
+  Values parts;
+  for (const std::string& weight : weights)
+    parts.push_back(product_of_experts(builder, x, experts, weight + layer_suffix(layer), {weight}, layer));
   return concat(parts, -1);
 }
 

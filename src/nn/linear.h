@@ -28,6 +28,12 @@ Value linear(Builder& builder, const Value& x, const std::string& weight, int la
 Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
                     int layer = -1);
 
+// The linear layer of experts: row i of x [rows, K] times the transpose of the weight of expert experts[i], plus its
+// bias -> [rows, N]. Each of the weights is a stack of the model's table; the results of several are concatenated, by
+// one product if the stacks can be merged. Quantized weights are multiplied as numbers.
+Value expert_linear(Builder& builder, const Value& x, const Value& experts, const std::string& name,
+                    const std::vector<std::string>& weights, int layer);
+
 // The ops of `linear` for a weight that is stored as codes. `weight` returns the layer's weights by the suffix of their
 // name: "" for the codes, ".scale", ".input_scale", ".global_scale".
 using WeightOf = std::function<Value(const char* suffix, const std::vector<std::string>& keys, WeightRole role)>;

@@ -37,23 +37,19 @@ struct Source {
 
 std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& config) {
   std::vector<Source> sources;
-  for (const ModelWeight& weight : model.weights) {
-    const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
-    for (int layer = 0; layer < layers; ++layer) {
-      const std::vector<std::int64_t> shape = weight.shape(config, layer);
-      if (shape.empty()) continue;
-      Source source;
-      source.key = model.key(weight.name, config.format, layer);
-      source.name = model.key(weight.name, CheckpointFormat::hugging_face, layer);
-      source.shape = shape;
-      source.is_linear = shape.size() == 2 && QuantizationConfig().quantizes(source.name);
-      if (config.rope.pairing != model.facts.pairing_in_folders && weight.rotated_heads != nullptr)
-        source.rotated_heads = weight.rotated_heads(config);
-      source.is_less_one =
-          weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(config.format);
-      sources.push_back(std::move(source));
-    }
-  }
+  model.visit_tensors(config, config.format, [&](const ModelDefinition::StoredWeight& stored) {
+    const ModelWeight& weight = stored.weight;
+    Source source;
+    source.key = stored.key;
+    source.name = model.key(weight.name, CheckpointFormat::hugging_face, stored.layer);
+    if (stored.expert) source.name = name_of_expert(source.name, *stored.expert);
+    source.shape = stored.shape;
+    source.is_linear = stored.shape.size() == 2 && QuantizationConfig().quantizes(source.name);
+    if (config.rope.pairing != model.facts.pairing_in_folders && weight.rotated_heads != nullptr)
+      source.rotated_heads = weight.rotated_heads(config);
+    source.is_less_one = weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(config.format);
+    sources.push_back(std::move(source));
+  });
   return sources;
 }
 
@@ -238,6 +234,8 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   const ModelConfig config = checkpoint.config(model.facts);
   if (model.check) model.check(config);
   model.check_weights(checkpoint, config);
+  USER_CHECK(!config.experts || config.format == CheckpointFormat::hugging_face,
+             "[{}] has {} experts: wanted the folder that it was made from", checkpoint.path(), config.expert_count);
   QuantizeSummary summary;
   const UnreadTensors unread = unread_tensors(checkpoint, model, config);
   const std::string warning = check_unread_tensors(unread.names, checkpoint.path(), recipe.ignores_unread_tensors);

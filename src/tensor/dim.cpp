@@ -217,6 +217,12 @@ std::string Dim::symbol_name() const {
   return term.coefficient == 1 && term.factors.size() == 1 ? term.factors[0].symbol : "";
 }
 
+std::string Dim::multiplied_symbol_name() const {
+  if (!terms_ || constant_ != 0 || terms_->size() != 1) return "";
+  const Term& term = terms_->front();
+  return term.coefficient >= 1 && term.factors.size() == 1 ? term.factors[0].symbol : "";
+}
+
 Dim operator+(const Dim& a, const Dim& b) { return combined(a, b, 1); }
 Dim operator-(const Dim& a, const Dim& b) { return combined(a, b, -1); }
 

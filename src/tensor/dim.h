@@ -40,6 +40,8 @@ class Dim {
   std::int64_t number() const;
   // The symbol's name if this is a single symbol, "" otherwise.
   std::string symbol_name() const;
+  // The same if this is a single symbol times a positive number.
+  std::string multiplied_symbol_name() const;
 
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);

@@ -300,6 +300,11 @@ TEST_P(EveryQuantizedModel, AnswersNearlyAsInBf16AndGetsItsFusions) {
 }
 
 TEST_P(EveryQuantizedModel, FromAGgufFileIsTheSameAsFromTheFolder) {
+  if (sample_.config().experts) {
+    const Words words{"-o", folder_ / "b", "--format", "fp8-per-token"};
+    EXPECT_EQ(refusal_of_quantize(gguf_model_, words, "wanted the folder that it was made from"), "");
+    return;
+  }
   const std::string a = quantize(folder_model_, "a", {"--format", "fp8-per-token"});
   const std::string b = quantize(gguf_model_, "b", {"--format", "fp8-per-token"});
   EXPECT_EQ(read_file(a + "/model.safetensors", 1 << 24), read_file(b + "/model.safetensors", 1 << 24));

@@ -60,6 +60,14 @@ TEST(Verify, WantsSymbolsThatAnInputShows) {
       "dim 0 of %z is s1, but the rows are governed by s0");
 }
 
+TEST(Verify, TakesRowsThatAreAMultipleOfTheGoverningSymbol) {
+  EXPECT_EQ(breach(*parsed("graph g(%x: f32[s0, 12], %u: f32[s1, 4]) stage=pure {\n  %y = neg(%x)\n"
+                           "  %z = reshape(%y, shape=[3*s0, 4])\n  return %z\n}\n")),
+            "legal");
+  expect_breach("graph g(%x: f32[s0, 4], %w: f32[5, 4]) stage=pure {\n  %z = concat(%x, %w, dim=0)\n  return %z\n}\n",
+                "dim 0 of %z is s0 + 5, but the rows are governed by s0");
+}
+
 TEST(Verify, WantsSymbolsThatARunCanCompute) {
   const auto text = [](const std::string& inputs, const std::string& node, const std::string& result = "%y") {
     return "graph g(" + inputs + ") stage=traced {\n  %y = " + node + "\n  return " + result + "\n}\n";

@@ -145,7 +145,7 @@ std::vector<RowsCall> with_packings(const Context& context, const Op& op, const 
   if (index < 0) return calls;
   const auto at = static_cast<std::size_t>(index);
   const Tensor& weight = plain.call.operands[at];
-  if (!weight.defined() || weight.meta.rank() != 2 || plain.has_rows[at]) return calls;
+  if (!weight.defined() || weight.meta.rank() < 2 || plain.has_rows[at]) return calls;
   for (const auto& [name, packing] : context.kernels.packings()) {
     if (!packing.accepts(weight.meta, context.device)) continue;
     RowsCall packed = plain;

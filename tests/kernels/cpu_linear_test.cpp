@@ -315,7 +315,8 @@ TEST(CpuPacking, AcceptsItsOwnTypeOnTheCpuOnly) {
   const DeviceDescription cpu = describe_cpu("", 1);
   EXPECT_TRUE(packing.accepts(Meta::tensor(DType::q4_0, {64, 64}), cpu));
   EXPECT_EQ(packing.accepts(Meta::tensor(DType::q8_0, {64, 64}), cpu).reason(), "q8_0 is packed as q8x32");
-  EXPECT_EQ(packing.accepts(Meta::tensor(DType::q4_0, {64}), cpu).reason(), "weight is not a matrix");
+  EXPECT_EQ(packing.accepts(Meta::tensor(DType::q4_0, {64}), cpu).reason(),
+            "weight is neither a matrix nor a stack of them");
   EXPECT_EQ(packing.accepts(Meta::tensor(DType::q4_0, {Dim::symbol("s0"), 64}), cpu).reason(),
             "weight has a symbolic extent: q4_0[s0, 64]");
   DeviceDescription cuda = cpu;

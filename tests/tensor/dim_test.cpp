@@ -78,6 +78,10 @@ TEST(Dim, NamesOnlyALoneSymbol) {
   EXPECT_EQ((s0 * s1).symbol_name(), "");
   EXPECT_EQ(align(s0, 4).symbol_name(), "");
   EXPECT_EQ(Dim(3).symbol_name(), "");
+  EXPECT_EQ(s0.multiplied_symbol_name(), "s0");
+  EXPECT_EQ((s0 * 2).multiplied_symbol_name(), "s0");
+  for (const Dim& other : {s0 * -2, s0 * 2 + 1, s0 * s1, s0 + s1, align(s0, 4) * 2, Dim(3)})
+    EXPECT_EQ(other.multiplied_symbol_name(), "") << other.text();
 }
 
 TEST(Dim, RefusesSymbolsThatAreNoWords) {

@@ -16,12 +16,6 @@
 namespace weft::cpu {
 namespace {
 
-const LinearVariant& variant_for(CpuFeatures features) {
-  if (features >= CpuFeatures::avx512_bf16) return kLinearAvx512Bf16;
-  if (features >= CpuFeatures::avx512) return kLinearAvx512;
-  return features >= CpuFeatures::avx2 ? kLinearAvx2 : kLinearBaseline;
-}
-
 Verdict supports(const KernelRequest& request) {
   const Meta& x = *request.operands[0];
   const Meta& weight = *request.operands[1];
@@ -70,6 +64,14 @@ const float* widen_bias(const LinearVariant& variant, const TensorView& bias, st
   return reinterpret_cast<const float*>(to);
 }
 
+}  // namespace
+
+const LinearVariant& linear_variant(CpuFeatures features) {
+  if (features >= CpuFeatures::avx512_bf16) return kLinearAvx512Bf16;
+  if (features >= CpuFeatures::avx512) return kLinearAvx512;
+  return features >= CpuFeatures::avx2 ? kLinearAvx2 : kLinearBaseline;
+}
+
 void widen_rows(const LinearVariant& variant, const TensorView& x, std::int64_t rows, std::int64_t stride,
                 std::byte* to, std::int64_t row_bytes, ThreadPool& threads) {
   constexpr std::int64_t kRowsOfChunk = 16;
@@ -81,8 +83,6 @@ void widen_rows(const LinearVariant& variant, const TensorView& x, std::int64_t 
                     depth);
   });
 }
-
-}  // namespace
 
 void run_linear(const LinearVariant& variant, const KernelCall& call) {
   const TensorView& x = call.operands[0];
@@ -130,7 +130,7 @@ KERNELS(cpu, linear) {
   kernel.supported = cpu::runs_on_cpu;
   kernel.supports = cpu::supports;
   kernel.prepare = [](Kernel& prepared, const DeviceDescription& device) {
-    const cpu::LinearVariant& variant = cpu::variant_for(device.features);
+    const cpu::LinearVariant& variant = cpu::linear_variant(device.features);
     prepared.run = [&variant](const KernelCall& call) { cpu::run_linear(variant, call); };
     prepared.scratch_bytes = [&variant, threads = device.threads](const KernelRequest& request) {
       return cpu::scratch_bytes(variant, threads, request);

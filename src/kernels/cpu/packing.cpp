@@ -1,4 +1,5 @@
-// The packings of the CPU's linear family: panels of 32 columns (lib/panel.h). A unit of work is one panel.
+// The packings of the CPU's linear family: panels of 32 columns (lib/panel.h). A unit of work is one panel. A stack of
+// weights is packed as the panels of one weight after those of another.
 
 #include <fmt/core.h>
 
@@ -22,13 +23,19 @@ Packing panels(std::string_view name) {
     return own == name ? Verdict::yes() : Verdict::no(fmt::format("{} is packed as {}", dtype_text(plain.dtype), own));
   };
   packing.bytes = [](const Meta& plain) {
-    return panel_count(plain.shape[0].number()) * panel_bytes(*panel_kind(plain.dtype), plain.shape[1].number());
+    const StackShape shape = stack_shape(plain);
+    return shape.count * panel_count(shape.columns) * panel_bytes(*panel_kind(plain.dtype), shape.depth);
   };
-  packing.units = [](const Meta& plain) { return panel_count(plain.shape[0].number()); };
+  packing.units = [](const Meta& plain) {
+    const StackShape shape = stack_shape(plain);
+    return shape.count * panel_count(shape.columns);
+  };
   packing.pack = [](const Meta& plain, const RowAddress& row, std::byte* packed, std::int64_t unit) {
-    const std::int64_t depth = plain.shape[1].number();
-    pack_panel(plain.dtype, plain.shape[0].number(), depth, row, unit,
-               packed + unit * panel_bytes(*panel_kind(plain.dtype), depth));
+    const StackShape shape = stack_shape(plain);
+    const std::int64_t panels = panel_count(shape.columns), first_row = unit / panels * shape.columns;
+    pack_panel(
+        plain.dtype, shape.columns, shape.depth, [&](std::int64_t index) { return row(first_row + index); },
+        unit % panels, packed + unit * panel_bytes(*panel_kind(plain.dtype), shape.depth));
   };
   return packing;
 }

@@ -1,8 +1,9 @@
-// linear and linear_int8, exactly as their definitions say.
+// linear, linear_int8, grouped_linear and batched_linear, exactly as their definitions say.
 
 #include <cmath>
 #include <vector>
 
+#include "base/error.h"
 #include "kernels/registry.h"
 #include "kernels/strided.h"
 #include "tensor/block_format.h"
@@ -51,6 +52,55 @@ void linear(const KernelCall& call) {
   }
 }
 
+// Matrix `index` of a stack.
+TensorView matrix_of(const TensorView& stack, std::int64_t index) {
+  TensorView matrix = stack;
+  matrix.data += bytes_of(stack.dtype, index * stack.stride[0]);
+  for (int i = 0; i < 2; ++i) {
+    matrix.size[i] = stack.size[i + 1];
+    matrix.stride[i] = stack.stride[i + 1];
+  }
+  matrix.rank = 2;
+  return matrix;
+}
+
+// The product of elements of x from `from` on, `stride` apart, and a row of a weight, summed as in linear.
+float product_sum(const TensorView& x, std::int64_t from, std::int64_t stride, const std::vector<float>& w) {
+  float parts[4] = {};
+  for (std::size_t k = 0; k < w.size(); ++k)
+    parts[k % 4] += load_float(x.dtype, x.data, from + static_cast<std::int64_t>(k) * stride) * w[k];
+  return (parts[0] + parts[2]) + (parts[1] + parts[3]);
+}
+
+void batched_linear(const KernelCall& call) {
+  const TensorView &x = call.operands[0], &weight = call.operands[1], &y = call.results[0];
+  for (std::int64_t head = 0; head < x.size[1]; ++head) {
+    const TensorView own = matrix_of(weight, head);
+    for (std::int64_t n = 0; n < own.size[0]; ++n) {
+      const std::vector<float> w = weight_row(own, n);
+      for (std::int64_t row = 0; row < x.size[0]; ++row)
+        store_float(y.dtype, y.data, row * y.stride[0] + head * y.stride[1] + n * y.stride[2],
+                    product_sum(x, row * x.stride[0] + head * x.stride[1], x.stride[2], w));
+    }
+  }
+}
+
+void grouped_linear(const KernelCall& call) {
+  const TensorView &x = call.operands[0], &experts = call.operands[2], &bias = call.operands[3];
+  const TensorView &y = call.results[0], &weight = call.operands[1];
+  const std::int64_t count = weight.size[0], columns = weight.size[1];
+  for (std::int64_t row = 0; row < x.size[0]; ++row) {
+    const std::int64_t expert = load_integer(experts.dtype, experts.data, row * experts.stride[0]);
+    USER_CHECK(expert >= 0 && expert < count, "[grouped_linear] expert {} is outside [0, {})", expert, count);
+    const TensorView own = matrix_of(weight, expert);
+    for (std::int64_t n = 0; n < columns; ++n) {
+      float sum = product_sum(x, row * x.stride[0], x.stride[1], weight_row(own, n));
+      if (bias.present()) sum += load_float(bias.dtype, bias.data, expert * bias.stride[0] + n * bias.stride[1]);
+      store_float(y.dtype, y.data, row * y.stride[0] + n * y.stride[1], sum);
+    }
+  }
+}
+
 // Elements of x with one scale.
 constexpr std::int64_t kGroupOfX = 32;
 
@@ -89,4 +139,6 @@ void linear_int8(const KernelCall& call) {
 KERNELS(reference, linear) {
   registry.add({.op = "linear", .provider = "reference", .supports = none_is_packed, .run = linear});
   registry.add({.op = "linear_int8", .provider = "reference", .supports = none_is_packed, .run = linear_int8});
+  registry.add({.op = "grouped_linear", .provider = "reference", .supports = none_is_packed, .run = grouped_linear});
+  registry.add({.op = "batched_linear", .provider = "reference", .supports = none_is_packed, .run = batched_linear});
 }

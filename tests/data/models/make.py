@@ -20,6 +20,8 @@ SHAPE = dict(
     num_key_value_heads=2, head_dim=16, max_position_embeddings=64, bos_token_id=None, eos_token_id=63,
     pad_token_id=None)
 
+WITHOUT_HEAD_DIM = {key: value for key, value in SHAPE.items() if key != "head_dim"}
+
 LLAMA3 = dict(rope_type="llama3", rope_theta=10000.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=16)
 
@@ -34,6 +36,47 @@ CONFIGS = {
     "qwen3_windows": lambda: transformers.Qwen3Config(
         **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=1000000.0), rms_norm_eps=1e-6,
         use_sliding_window=True, sliding_window=6, max_window_layers=1),
+    "qwen3_moe": lambda: transformers.Qwen3MoeConfig(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=1000000.0), rms_norm_eps=1e-6, num_experts=5,
+        num_experts_per_tok=2, moe_intermediate_size=40, norm_topk_prob=True),
+    "qwen2_moe": lambda: transformers.Qwen2MoeConfig(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=1000000.0), rms_norm_eps=1e-6,
+        num_experts=5, num_experts_per_tok=2, moe_intermediate_size=40, shared_expert_intermediate_size=24,
+        norm_topk_prob=False),
+    "mixtral": lambda: transformers.MixtralConfig(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=1000000.0), rms_norm_eps=1e-5,
+        num_local_experts=5, num_experts_per_tok=2),
+    "olmoe": lambda: transformers.OlmoeConfig(
+        **dict(WITHOUT_HEAD_DIM, num_key_value_heads=4), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        rms_norm_eps=1e-5, num_experts=5, num_experts_per_tok=2, norm_topk_prob=False),
+    "granitemoe": lambda: transformers.GraniteMoeConfig(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=10000.0), rms_norm_eps=1e-5,
+        num_local_experts=5, num_experts_per_tok=2, embedding_multiplier=12.0, attention_multiplier=0.25,
+        residual_multiplier=0.25, logits_scaling=2.0),
+    "glm4_moe": lambda: transformers.Glm4MoeConfig(
+        **dict(SHAPE, num_hidden_layers=3), partial_rotary_factor=0.5,
+        rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5), rms_norm_eps=1e-5,
+        attention_bias=True, use_qk_norm=True, n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=24,
+        first_k_dense_replace=1, n_shared_experts=1, n_group=3, topk_group=2, routed_scaling_factor=1.5,
+        num_nextn_predict_layers=0),
+    "deepseek_v2": lambda: transformers.DeepseekV2Config(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3, num_key_value_heads=4),
+        rope_parameters=dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, beta_fast=32, beta_slow=1, mscale=0.707,
+                             mscale_all_dim=0.707, original_max_position_embeddings=16), rms_norm_eps=1e-6,
+        q_lora_rank=None, kv_lora_rank=24, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12, n_routed_experts=6,
+        num_experts_per_tok=2, moe_intermediate_size=24, first_k_dense_replace=1, n_shared_experts=2, n_group=1,
+        topk_group=1, topk_method="greedy", routed_scaling_factor=1.0),
+    "deepseek_v3": lambda: transformers.DeepseekV3Config(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3, num_key_value_heads=4),
+        rope_parameters=dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, beta_fast=32, beta_slow=1, mscale=1.0,
+                             mscale_all_dim=1.0, original_max_position_embeddings=16), rms_norm_eps=1e-6,
+        q_lora_rank=20, kv_lora_rank=24, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12, n_routed_experts=6,
+        num_experts_per_tok=2, moe_intermediate_size=24, first_k_dense_replace=1, n_shared_experts=1, n_group=3,
+        topk_group=2, routed_scaling_factor=2.5, num_nextn_predict_layers=0),
+    "gpt_oss": lambda: transformers.GptOssConfig(
+        **SHAPE, num_local_experts=5, num_experts_per_tok=2, sliding_window=6,
+        rope_parameters=dict(rope_type="yarn", rope_theta=150000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0,
+                             truncate=False, original_max_position_embeddings=16), rms_norm_eps=1e-5),
 }
 
 IDS = [(7 * i * i + 3 * i + 5) % 61 for i in range(40)]
@@ -44,8 +87,12 @@ def randomise(model, seed):
     generator = torch.Generator().manual_seed(seed)
     for parameter in model.parameters():
         noise = torch.randn(parameter.shape, generator=generator)
-        # Matrices keep the size of what they multiply; norms stay near what a fresh model has, which is 0 or 1.
-        parameter.data = noise / parameter.shape[-1] ** 0.5 if parameter.dim() == 2 else parameter.data + 0.3 * noise
+        # Matrices, also those of experts, keep the size of what they multiply; norms stay near what a fresh model has,
+        # which is 0 or 1.
+        parameter.data = noise / parameter.shape[-1] ** 0.5 if parameter.dim() >= 2 else parameter.data + 0.3 * noise
+    for name, buffer in model.named_buffers():  # the bias of experts' scores
+        if name.endswith("e_score_correction_bias"):
+            buffer.copy_(0.1 * torch.randn(buffer.shape, generator=generator))
 
 
 def write_tokenizer(path, size):

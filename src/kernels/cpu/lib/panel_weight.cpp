@@ -65,18 +65,24 @@ std::optional<PanelKind> panel_kind(DType dtype) {
 }
 
 Verdict weight_verdict(const Meta& weight) {
-  if (!weight.is_tensor() || weight.rank() != 2) return Verdict::no("weight is not a matrix");
+  if (!weight.is_tensor() || weight.rank() < 2 || weight.rank() > 3)
+    return Verdict::no("weight is neither a matrix nor a stack of them");
   const std::optional<PanelKind> kind = panel_kind(weight.dtype);
   if (!kind) return Verdict::no(fmt::format("no panels of {}", dtype_text(weight.dtype)));
-  if (!weight.shape[0].is_number() || !weight.shape[1].is_number())
+  if (!element_count(weight.shape).is_number())
     return Verdict::no(fmt::format("weight has a symbolic extent: {}", weight.text()));
   if (!weight.is_contiguous()) return Verdict::no("weight is not contiguous");
-  if (is_group_kind(*kind) && weight.shape[1].number() % block_panel(*kind).depth != 0)
-    return Verdict::no(
-        fmt::format("depth {} is not whole groups of {}", weight.shape[1].number(), block_panel(*kind).depth));
+  const std::int64_t depth = weight.shape.back().number();
+  if (is_group_kind(*kind) && depth % block_panel(*kind).depth != 0)
+    return Verdict::no(fmt::format("depth {} is not whole groups of {}", depth, block_panel(*kind).depth));
   if (!weight.packed.empty() && weight.packed != packing_name(*kind))
     return Verdict::no(fmt::format("packing {} is not {}", weight.packed, packing_name(*kind)));
   return Verdict::yes();
+}
+
+StackShape stack_shape(const Meta& weight) {
+  const std::size_t last = weight.rank() - 1;
+  return {last == 1 ? 1 : weight.shape[0].number(), weight.shape[last - 1].number(), weight.shape[last].number()};
 }
 
 PanelWeight panel_weight(const TensorView& weight) {
@@ -84,6 +90,16 @@ PanelWeight panel_weight(const TensorView& weight) {
   CHECK(kind && weight.rank == 2, "[linear] chosen for a weight without panels: {}", dtype_text(weight.dtype));
   const bool packed = weight.meta != nullptr && !weight.meta->packed.empty();
   return {*kind, weight.dtype, weight.size[0], weight.size[1], weight.data, packed};
+}
+
+PanelWeight panel_weight(const TensorView& stack, std::int64_t index) {
+  const std::optional<PanelKind> kind = panel_kind(stack.dtype);
+  CHECK(kind && stack.rank == 3, "[grouped_linear] chosen for a stack without panels: {}", dtype_text(stack.dtype));
+  const bool packed = stack.meta != nullptr && !stack.meta->packed.empty();
+  const std::int64_t columns = stack.size[1], depth = stack.size[2];
+  const std::int64_t bytes =
+      packed ? panel_count(columns) * panel_bytes(*kind, depth) : bytes_of(stack.dtype, columns * depth);
+  return {*kind, stack.dtype, columns, depth, stack.data + index * bytes, packed};
 }
 
 void pack_panel(DType dtype, std::int64_t columns, std::int64_t depth, const RowAddress& row, std::int64_t index,

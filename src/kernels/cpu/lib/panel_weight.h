@@ -1,6 +1,7 @@
 #pragma once
 
-// A weight [columns, depth] for the linear family and its packings, and the parallel loop over its panels.
+// A weight [columns, depth] for the linear family and its packings, also one of a stack [count, columns, depth], and
+// the parallel loop over its panels.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,8 +28,14 @@ std::optional<PanelKind> panel_kind(DType dtype);
 std::string_view packing_name(PanelKind kind);
 // The names of all packings, each once.
 std::vector<std::string_view> packing_names();
-// Whether the family supports this weight: [columns, depth] of known extents, plain or in panels.
+// Whether the family supports this weight, or stack of weights: of known extents, plain or in panels.
 Verdict weight_verdict(const Meta& weight);
+
+// The extents of a weight, which is a stack of one, or of a stack.
+struct StackShape {
+  std::int64_t count, columns, depth;
+};
+StackShape stack_shape(const Meta& weight);
 
 struct PanelWeight {
   PanelKind kind;
@@ -39,6 +46,8 @@ struct PanelWeight {
   bool packed;
 };
 PanelWeight panel_weight(const TensorView& weight);
+// Weight `index` of a stack.
+PanelWeight panel_weight(const TensorView& stack, std::int64_t index);
 
 // Writes panel `index` from plain rows. `row` returns the address of a row (a column of the panel).
 using RowAddress = std::function<const std::byte*(std::int64_t)>;

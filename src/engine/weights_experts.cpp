@@ -1,0 +1,107 @@
+// The part of Weights that stacks the weights of experts: from one tensor for each expert, or from stacks whose rows of
+// one expert are joined, or which are transposed; and those of heads of latent attention.
+
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/weights.h"
+#include "nn/model_weight.h"
+
+namespace weft {
+
+// The dim along which several weights are joined: rows or elements, those of each expert if they are stacks.
+std::size_t Weights::joined_dim(const Meta& meta, WeightRole role) {
+  const bool is_stack = meta.rank() == (role == WeightRole::vector ? 2 : 3);
+  return is_stack ? 1 : 0;
+}
+
+Meta Weights::stack_meta(const std::string& key, WeightRole role) const {
+  Meta meta = stored_meta(name_of_expert(key, 0), role);
+  CHECK(facts_.config.experts.has_value(), "{} is a weight of experts, but the model has none", key);
+  const std::int64_t count = facts_.config.experts->count;
+  for (std::int64_t expert = 1; expert < count; ++expert) {
+    const std::string name = name_of_expert(key, expert);
+    const Meta other = stored_meta(name, role);
+    USER_CHECK(other == meta, "[{}] {} must be {} like the experts before it, but is {}", checkpoint_.path(), name,
+               meta.text(), other.text());
+  }
+  meta.shape.insert(meta.shape.begin(), count);
+  return meta;
+}
+
+Meta Weights::transposed_meta(Meta meta) {
+  std::swap(meta.shape[meta.rank() - 2], meta.shape.back());
+  return meta;
+}
+
+// Transposes each matrix of a stack.
+Tensor Weights::transposed(const Tensor& stored) const {
+  CHECK(!is_block(stored.meta.dtype), "{} cannot be transposed", stored.meta.text());
+  Tensor result = Tensor::empty(transposed_meta(stored.meta));
+  const std::int64_t rows = result.meta.shape[result.meta.rank() - 2].number();
+  const std::int64_t columns = result.meta.shape.back().number();
+  const std::int64_t bytes = bytes_of(stored.meta.dtype, 1);
+  context_.threads->run(element_count(result.meta.shape).number() / columns, [&](std::int64_t row, int) {
+    const std::byte* from = stored.data() + (row / rows * rows * columns + row % rows) * bytes;
+    std::byte* to = result.data() + row * columns * bytes;
+    for (std::int64_t column = 0; column < columns; ++column)
+      std::memcpy(to + column * bytes, from + column * rows * bytes, static_cast<std::size_t>(bytes));
+  });
+  return result;
+}
+
+bool Weights::is_latent(WeightRole role) {
+  return role == WeightRole::latent_keys || role == WeightRole::latent_values;
+}
+
+Meta Weights::latent_meta(DType dtype, WeightRole role) const {
+  const LatentConfig& latents = facts_.config.latents.value();
+  const std::int64_t heads = facts_.config.head_count;
+  return role == WeightRole::latent_keys ? Meta::tensor(dtype, {heads, latents.rank, latents.plain_dim})
+                                         : Meta::tensor(dtype, {heads, latents.value_dim, latents.rank});
+}
+
+// The rows of keys, transposed, or those of values, of a weight that has both for each head.
+Tensor Weights::latent_part(const Tensor& stored, WeightRole role) const {
+  const LatentConfig& latents = facts_.config.latents.value();
+  const bool is_key = role == WeightRole::latent_keys;
+  const std::int64_t rows = is_key ? latents.plain_dim : latents.value_dim, skipped = is_key ? 0 : latents.plain_dim;
+  const std::int64_t row_bytes = bytes_of(stored.meta.dtype, latents.rank);
+  Tensor part = Tensor::empty(Meta::tensor(stored.meta.dtype, {facts_.config.head_count, rows, latents.rank}));
+  for (std::int64_t head = 0; head < facts_.config.head_count; ++head) {
+    const std::int64_t first = head * (latents.plain_dim + latents.value_dim) + skipped;
+    std::memcpy(part.data() + head * rows * row_bytes, stored.data() + first * row_bytes,
+                static_cast<std::size_t>(rows * row_bytes));
+  }
+  return is_key ? transposed(part) : part;
+}
+
+// The rows of one expert, from its own tensor or from a stack.
+Tensor Weights::stored_of_expert(const std::string& key, std::int64_t expert, WeightRole role) const {
+  if (is_name_of_experts(key)) return stored(name_of_expert(key, expert), role);
+  Tensor stack = stored(key, role);
+  const Shape shape(stack.meta.shape.begin() + 1, stack.meta.shape.end());
+  const std::int64_t bytes = bytes_of(stack.meta.dtype, element_count(shape).number());
+  return {Meta::tensor(stack.meta.dtype, shape), stack.storage, stack.byte_offset + expert * bytes};
+}
+
+// The tensors whose elements, one after another, are those of the joined weight.
+std::vector<Tensor> Weights::parts_of(const std::vector<std::string>& keys, WeightRole role) const {
+  const Meta first = stored_meta(keys[0], role);
+  std::vector<Tensor> parts;
+  if (joined_dim(first, role) == 0 || (keys.size() == 1 && !is_name_of_experts(keys[0]))) {
+    for (const std::string& key : keys) parts.push_back(stored(key, role));
+    return parts;
+  }
+  for (std::int64_t expert = 0; expert < first.shape[0].number(); ++expert)
+    for (const std::string& key : keys) parts.push_back(stored_of_expert(key, expert, role));
+  return parts;
+}
+
+void Weights::drop_expert_pages(const std::string& key) const {
+  for (std::int64_t expert = 0; expert < facts_.config.experts->count; ++expert)
+    drop_pages(name_of_expert(key, expert));
+}
+
+}  // namespace weft

@@ -1,0 +1,129 @@
+#include "io/expert_config.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "io/layer_config.h"
+
+namespace weft {
+namespace {
+
+constexpr Range<std::int64_t> kExperts = {0, 65536};
+constexpr Range<std::int64_t> kExpertWidths = {1, 1 << 20};
+constexpr Range<double> kExpertFactors = {0, 1e6};
+
+// The names of an expert config's keys in one format of files.
+struct ExpertKeyNames {
+  std::string_view count, used, width, groups, used_groups, scale, normalizes, first_routed;
+};
+
+// Newer versions of transformers write one key for the number of experts of all architectures.
+constexpr std::string_view kNewCount = "num_local_experts";
+
+ExpertKeyNames names_in_folder(const ExpertFacts& facts) {
+  return {facts.count,  "num_experts_per_tok",   facts.width,      "n_group",
+          "topk_group", "routed_scaling_factor", "norm_topk_prob", "first_k_dense_replace"};
+}
+
+constexpr ExpertKeyNames kGgufNames = {"expert_count",        "expert_used_count",        "expert_feed_forward_length",
+                                       "expert_group_count",  "expert_group_used_count",  "expert_weights_scale",
+                                       "expert_weights_norm", "leading_dense_block_count"};
+
+template <class Fields>
+void check_groups_of_experts(const Fields& fields, const ExpertKeyNames& names, const ExpertConfig& experts) {
+  USER_CHECK(experts.used <= experts.count, "[{}] {} must be at most {} {}, but is {}", fields.where(),
+             fields.name(names.used), fields.name(names.count), experts.count, experts.used);
+  USER_CHECK(experts.count % experts.groups == 0, "[{}] {} must divide {} {}, but is {}", fields.where(),
+             fields.name(names.groups), fields.name(names.count), experts.count, experts.groups);
+  USER_CHECK(experts.used_groups <= experts.groups, "[{}] {} must be at most {} {}, but is {}", fields.where(),
+             fields.name(names.used_groups), fields.name(names.groups), experts.groups, experts.used_groups);
+  const std::int64_t candidates = experts.count / experts.groups * experts.used_groups;
+  USER_CHECK(experts.used <= candidates, "[{}] {} must be at most {}, the experts of {} groups, but is {}",
+             fields.where(), fields.name(names.used), candidates, experts.used_groups, experts.used);
+}
+
+// Reads what the files of both formats state alike. Null if they state no experts.
+template <class Fields>
+ExpertConfig* read_common(const Fields& fields, const ExpertKeyNames& names, const ExpertFacts& facts,
+                          ModelConfig& config) {
+  config.expert_count = integer_in(fields, names.count, kExperts).value_or(0);
+  if (config.expert_count == 0) return nullptr;
+  ExpertConfig& experts = config.experts.emplace();
+  experts.count = config.expert_count;
+  experts.used = needed_integer_in(fields, names.used, {1, kExperts.greatest});
+  experts.width = integer_in(fields, names.width, kExpertWidths).value_or(config.intermediate_size);
+  experts.scores = facts.scores;
+  experts.normalizes = fields.find_boolean(names.normalizes).value_or(facts.normalizes);
+  experts.scale = real_in(fields, names.scale, kExpertFactors).value_or(1);
+  experts.groups = integer_in(fields, names.groups, {1, kExperts.greatest}).value_or(1);
+  experts.used_groups = integer_in(fields, names.used_groups, {1, kExperts.greatest}).value_or(experts.groups);
+  check_groups_of_experts(fields, names, experts);
+  if (const auto first = integer_in(fields, names.first_routed, {0, kLayers.greatest}); first && *first > 0)
+    for (std::int64_t layer = 0; layer < config.layer_count; ++layer) config.has_experts.push_back(layer >= *first);
+  return &experts;
+}
+
+}  // namespace
+
+std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& facts) {
+  if (!facts) return {};
+  const ExpertKeyNames names = names_in_folder(*facts);
+  return {names.count,   names.used,       names.width,        names.groups,         names.used_groups,
+          names.scale,   names.normalizes, names.first_routed, facts->shared_width,  facts->shared_count,
+          "topk_method", "scoring_func",   "mlp_only_layers",  "decoder_sparse_step"};
+}
+
+std::vector<std::string_view> gguf_expert_keys() {
+  const ExpertKeyNames& names = kGgufNames;
+  return {names.count,           names.used,          names.width,
+          names.groups,          names.used_groups,   names.scale,
+          names.normalizes,      names.first_routed,  "expert_shared_feed_forward_length",
+          "expert_shared_count", "expert_gating_func"};
+}
+
+// The rules are those of transformers.
+void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& facts, ModelConfig& config) {
+  if (!facts || facts->count.empty()) {
+    config.expert_count = integer_in(fields, kNewCount, kExperts).value_or(0);
+    return;
+  }
+  ExpertKeyNames names = names_in_folder(*facts);
+  if (fields.has(kNewCount)) names.count = kNewCount;
+  ExpertConfig* const experts = read_common(fields, names, *facts, config);
+  if (experts == nullptr) return;
+  experts->is_merged = facts->is_merged_in_folders;
+  if (fields.find_text("topk_method") == "greedy") experts->groups = experts->used_groups = 1;
+  if (!facts->shared_width.empty())
+    experts->shared_width = integer_in(fields, facts->shared_width, {0, kExpertWidths.greatest}).value_or(0);
+  if (!facts->shared_count.empty())
+    experts->shared_width = experts->width * integer_in(fields, facts->shared_count, kExperts).value_or(0);
+  const std::int64_t step = integer_in(fields, "decoder_sparse_step", {1, kLayers.greatest}).value_or(1);
+  const std::vector<std::int64_t> dense = fields.find_integers("mlp_only_layers");
+  if (step == 1 && dense.empty()) return;
+  std::vector<bool>& routed = config.has_experts;
+  routed.resize(static_cast<std::size_t>(config.layer_count), true);
+  for (std::int64_t layer = 0; layer < config.layer_count; ++layer)
+    if ((layer + 1) % step != 0 || std::find(dense.begin(), dense.end(), layer) != dense.end())
+      routed[static_cast<std::size_t>(layer)] = false;
+}
+
+// Newer converters may write one stack for gate and up.
+void read_experts(const GgufFields& fields, const Gguf& gguf, const std::optional<ExpertFacts>& facts,
+                  ModelConfig& config) {
+  if (!facts) {
+    config.expert_count = integer_in(fields, kGgufNames.count, kExperts).value_or(0);
+    return;
+  }
+  ExpertConfig* const experts = read_common(fields, kGgufNames, *facts, config);
+  if (experts == nullptr) return;
+  const std::int64_t shared = integer_in(fields, "expert_shared_count", kExperts).value_or(0);
+  experts->shared_width = integer_in(fields, "expert_shared_feed_forward_length", {0, kExpertWidths.greatest})
+                              .value_or(shared * experts->width);
+  const auto scores = integer_in(fields, "expert_gating_func", {1, 3});
+  if (scores) experts->scores = static_cast<ExpertScores>(*scores - 1);
+  const std::int64_t first =
+      config.has_experts.empty() ? 0 : std::count(config.has_experts.begin(), config.has_experts.end(), false);
+  experts->is_merged = gguf.find_tensor(fmt::format("blk.{}.ffn_gate_up_exps.weight", first)) != nullptr;
+}
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+#pragma once
+
+// Reads the mixture of experts of a model's config, and which layers have it. Part of model_config.cpp.
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "io/config_fields.h"
+#include "io/model_config.h"
+
+namespace weft {
+
+// The keys of config.json that an architecture with these facts reads; none without facts.
+std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& facts);
+// The keys of GGUF files after the architecture.
+std::vector<std::string_view> gguf_expert_keys();
+
+// Sets experts, has_experts and expert_count. UserError for numbers that contradict each other.
+void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& facts, ModelConfig& config);
+void read_experts(const GgufFields& fields, const Gguf& gguf, const std::optional<ExpertFacts>& facts,
+                  ModelConfig& config);
+
+}  // namespace weft

@@ -1,0 +1,21 @@
+#pragma once
+
+// Reads the widths of latent attention; a part of model_config.cpp.
+
+#include <string_view>
+#include <vector>
+
+#include "io/config_fields.h"
+#include "io/model_config.h"
+
+namespace weft {
+
+// The keys that read_latents reads: of config.json, and of GGUF files after the architecture.
+std::vector<std::string_view> latent_keys();
+std::vector<std::string_view> gguf_latent_keys();
+
+// Sets latents, and what follows from them: one key and value head, its width, and the rotary dim.
+void read_latents(const JsonFields& fields, ModelConfig& config);
+void read_latents(const GgufFields& fields, ModelConfig& config);
+
+}  // namespace weft

@@ -1,0 +1,28 @@
+#pragma once
+
+// Stacks of experts in the MXFP4 layout of gpt-oss's folders: X_blocks u8[experts, rows, groups, 16] and X_scales
+// u8[experts, rows, groups]. A group is 32 elements with one exponent; byte j has element 2 j in its low half and
+// element 2 j + 1 in its high one.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint.h"
+#include "io/quantization_config.h"
+
+namespace weft {
+
+// UserError, which names the first tensor that is missing or differs, unless the two tensors make up a stack of this
+// shape.
+void check_mxfp4_stack(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
+                       const std::vector<std::int64_t>& shape);
+// The tensors that check_mxfp4_stack requires.
+std::vector<NamedMeta> mxfp4_tensors(const QuantizationConfig& config, const std::string& weight,
+                                     const std::vector<std::int64_t>& shape);
+
+// The stack in blocks of ggml's type mxfp4, which has the same values, and its type.
+Meta mxfp4_stack_meta(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+Tensor mxfp4_stack(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+
+}  // namespace weft

@@ -1,0 +1,139 @@
+// DeepSeek V2, V2-Lite, V3 and R1: latent attention, dense first layers, and a mixture of experts with shared ones. V3
+// chooses experts by sigmoid scores with a bias, from the best groups. GGUF files of both have one architecture.
+
+#include <cmath>
+
+#include "base/error.h"
+#include "models/model.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+#include "nn/llama.h"
+#include "nn/latent_attention.h"
+
+namespace weft {
+namespace {
+
+Values deepseek_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) { return nn::latent_attention(b, step, x, layer); };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+}
+
+// The scale of scores grows with that of positions. GGUF files have a tenth of mscale_all_dim.
+void complete_deepseek(ModelConfig& c) {
+  RopeScaling& scaling = c.rope.scaling;
+  if (c.format == CheckpointFormat::gguf && scaling.mscale_all_dim) {
+    *scaling.mscale_all_dim *= 10;
+    scaling.mscale = scaling.mscale_all_dim;
+  }
+  double magnitude = 1;
+  if (scaling.type != RopeScalingType::none && scaling.mscale_all_dim && *scaling.mscale_all_dim != 0)
+    magnitude = 0.1 * *scaling.mscale_all_dim * std::log(scaling.factor) + 1;
+  const auto width = static_cast<double>(c.latents->plain_dim + c.latents->rotary_dim);
+  c.attention_scale = magnitude * magnitude / std::sqrt(width);
+}
+
+using Extents = std::vector<std::int64_t>;
+std::int64_t query_width(const ModelConfig& c) { return c.head_count * (c.latents->plain_dim + c.latents->rotary_dim); }
+Extents whole_query_rows(const ModelConfig& c, int) {
+  return c.latents->query_rank > 0 ? Extents() : Extents{query_width(c), c.hidden_size};
+}
+Extents query_latent_rows(const ModelConfig& c, int) {
+  return c.latents->query_rank > 0 ? Extents{c.latents->query_rank, c.hidden_size} : Extents();
+}
+Extents per_query_latent(const ModelConfig& c, int) {
+  return c.latents->query_rank > 0 ? Extents{c.latents->query_rank} : Extents();
+}
+Extents query_rows_of_latents(const ModelConfig& c, int) {
+  return c.latents->query_rank > 0 ? Extents{query_width(c), c.latents->query_rank} : Extents();
+}
+Extents latent_rows(const ModelConfig& c, int) { return {c.latents->rank + c.latents->rotary_dim, c.hidden_size}; }
+Extents per_latent(const ModelConfig& c, int) { return {c.latents->rank}; }
+Extents key_stack(const ModelConfig& c, int) { return {c.head_count, c.latents->rank, c.latents->plain_dim}; }
+Extents value_stack(const ModelConfig& c, int) { return {c.head_count, c.latents->value_dim, c.latents->rank}; }
+Extents keys_and_values(const ModelConfig& c, int) {
+  return {c.head_count * (c.latents->plain_dim + c.latents->value_dim), c.latents->rank};
+}
+Extents output_rows(const ModelConfig& c, int) { return {c.hidden_size, c.head_count * c.latents->value_dim}; }
+Extents per_biased_expert(const ModelConfig& c, int layer) {
+  return c.routes(layer) && c.experts->scores == ExpertScores::sigmoid ? Extents{c.experts->count} : Extents();
+}
+
+nn::WeightTable deepseek_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::erase(weights, {"attn_q", "attn_k", "attn_v", "attn_output"});
+  const std::string gguf = "blk.{}.", folder = "model.layers.{}.self_attn.";
+  const auto add = [&](const std::string& name, const std::string& in_folder, auto shape) {
+    weights.push_back({name, gguf + name + ".weight", folder + in_folder + ".weight", shape});
+  };
+  add("attn_q", "q_proj", whole_query_rows);
+  add("attn_q_a", "q_a_proj", query_latent_rows);
+  add("attn_q_a_norm", "q_a_layernorm", per_query_latent);
+  add("attn_q_b", "q_b_proj", query_rows_of_latents);
+  add("attn_kv_a_mqa", "kv_a_proj_with_mqa", latent_rows);
+  add("attn_kv_a_norm", "kv_a_layernorm", per_latent);
+  add("attn_k_b", "kv_b_proj", key_stack);
+  weights.back().shape_in_folders = keys_and_values;
+  add("attn_v_b", "kv_b_proj", value_stack);
+  weights.back().shape_in_folders = keys_and_values;
+  add("attn_output", "o_proj", output_rows);
+  nn::add_experts(weights);
+  weights.push_back({"exp_probs_b", gguf + "exp_probs_b.bias", "model.layers.{}.mlp.gate.e_score_correction_bias",
+                     per_biased_expert});
+  nn::add_shared_expert(weights, "mlp.shared_experts");
+  return weights;
+}
+
+constexpr const char* kDeepSeek2Sample = R"({
+  "architectures": ["DeepseekV2ForCausalLM"], "model_type": "deepseek_v2", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "q_lora_rank": null, "kv_lora_rank": 32, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32,
+  "first_k_dense_replace": 1, "moe_intermediate_size": 32, "n_group": 1, "topk_group": 1, "n_routed_experts": 4,
+  "n_shared_experts": 2, "norm_topk_prob": false, "num_experts_per_tok": 2, "routed_scaling_factor": 1.0,
+  "topk_method": "greedy", "scoring_func": "softmax", "vocab_size": 257, "eos_token_id": 256
+})";
+
+constexpr const char* kDeepSeek3Sample = R"({
+  "architectures": ["DeepseekV3ForCausalLM"], "model_type": "deepseek_v3", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32,
+  "first_k_dense_replace": 1, "moe_intermediate_size": 32, "n_group": 4, "topk_group": 2, "n_routed_experts": 8,
+  "n_shared_experts": 1, "norm_topk_prob": true, "num_experts_per_tok": 2, "routed_scaling_factor": 2.5,
+  "topk_method": "noaux_tc", "scoring_func": "sigmoid", "vocab_size": 257, "eos_token_id": 256
+})";
+
+ModelDefinition deepseek(const char* architecture, const ExpertFacts& experts, const char* sample_config) {
+  return {.architectures = {architecture},
+          .gguf_architecture = "deepseek2",
+          .facts = {.pairing_in_folders = RotaryPairing::neighbours,
+                    .pairing_in_gguf = RotaryPairing::neighbours,
+                    .has_latents = true,
+                    .experts = experts,
+                    .keys = {"ep_size", "aux_loss_alpha", "seq_aux", "moe_layer_freq"},
+                    .complete = complete_deepseek},
+          .weights = deepseek_weights(),
+          .forward = deepseek_forward,
+          .head = nn::decoder_head,
+          .fusions_per_layer = {},
+          .check = nn::check_gated_decoder,
+          .sample_config = sample_config};
+}
+
+}  // namespace
+}  // namespace weft
+
+MODEL(deepseek) {
+  using namespace weft;
+  models.add(
+      deepseek("deepseek_v2", {.count = "n_routed_experts", .shared_count = "n_shared_experts"}, kDeepSeek2Sample));
+  models.add(deepseek("deepseek_v3",
+                      {.count = "n_routed_experts",
+                       .shared_count = "n_shared_experts",
+                       .scores = ExpertScores::sigmoid,
+                       .normalizes = true},
+                      kDeepSeek3Sample));
+}

@@ -1,0 +1,67 @@
+// GLM-4.5, GLM-4.5-Air and their successors: Llama's layers with biases of queries, keys and values, rotary positions
+// of half of each head, and experts in all layers but the first ones. A bias of each expert, which is added to its
+// score for the choice alone, balances their use.
+
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+#include "nn/llama.h"
+
+namespace weft {
+namespace {
+
+Values glm4_moe_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) {
+    return b.facts.config.has_head_norms ? nn::self_attention_with_head_norms(b, step, x, layer)
+                                         : nn::self_attention(b, step, x, layer);
+  };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+}
+
+nn::WeightTable glm4_moe_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::add_head_norms(weights);
+  nn::add_experts(weights);
+  nn::add_expert_bias(weights, "mlp.gate.e_score_correction_bias");
+  nn::add_shared_expert(weights, "mlp.shared_experts");
+  nn::rename(weights, {{"ffn_norm", "blk.{}.post_attention_norm", ""}});
+  return weights;
+}
+
+constexpr const char* kGlm4MoeSample = R"({
+  "architectures": ["Glm4MoeForCausalLM"], "model_type": "glm4_moe", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "head_dim": 32, "partial_rotary_factor": 0.5, "attention_bias": true, "use_qk_norm": true,
+  "first_k_dense_replace": 1, "moe_intermediate_size": 32, "n_group": 1, "topk_group": 1, "n_routed_experts": 4,
+  "n_shared_experts": 1, "norm_topk_prob": true, "num_experts_per_tok": 2, "routed_scaling_factor": 1.5,
+  "num_nextn_predict_layers": 0, "vocab_size": 257, "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(glm4_moe) {
+  using namespace weft;
+  models.add({.architectures = {"glm4_moe"},
+              .gguf_architecture = "glm4moe",
+              .facts = {.defaults = R"({"partial_rotary_factor": 0.5, "n_routed_experts": 128, "num_experts_per_tok": 8,
+                                        "moe_intermediate_size": 1408, "n_shared_experts": 1,
+                                        "first_k_dense_replace": 1})",
+                        .experts = ExpertFacts{.count = "n_routed_experts",
+                                               .shared_count = "n_shared_experts",
+                                               .scores = ExpertScores::sigmoid,
+                                               .normalizes = true},
+                        .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                                     {&ModelConfig::has_head_norms, "use_qk_norm", "", "blk.0.attn_q_norm.weight"}}},
+              .weights = glm4_moe_weights(),
+              .forward = glm4_moe_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"attn_quant", 1}},
+              .check = nn::check_gated_decoder,
+              .sample_config = kGlm4MoeSample});
+}

@@ -1,0 +1,52 @@
+// OLMoE: Llama's layers with a mixture of experts, whose weights are not divided by their sum. Queries and keys are
+// normalized over all their heads.
+
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+#include "nn/llama.h"
+
+namespace weft {
+namespace {
+
+Values olmoe_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) {
+    return nn::self_attention_with_row_norms(b, step, x, layer);
+  };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+}
+
+nn::WeightTable olmoe_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::add_row_norms(weights);
+  nn::add_experts(weights);
+  return weights;
+}
+
+constexpr const char* kOlmoeSample = R"({
+  "architectures": ["OlmoeForCausalLM"], "model_type": "olmoe", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "clip_qkv": null, "norm_topk_prob": false, "num_experts": 4, "num_experts_per_tok": 2, "vocab_size": 257,
+  "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(olmoe) {
+  using namespace weft;
+  models.add({.architectures = {"olmoe"},
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-05, "num_experts": 64, "num_experts_per_tok": 8})",
+                        .experts = ExpertFacts{.width = "intermediate_size"}},
+              .weights = olmoe_weights(),
+              .forward = olmoe_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = nn::check_gated_decoder,
+              .sample_config = kOlmoeSample});
+}

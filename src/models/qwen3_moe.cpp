@@ -1,0 +1,59 @@
+// Qwen 3 with a mixture of experts: Qwen 3's attention, and experts in place of the feed-forward of all layers or of
+// some.
+
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+#include "nn/llama.h"
+
+namespace weft {
+namespace {
+
+Values qwen3_moe_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) {
+    return nn::self_attention_with_head_norms(b, step, x, layer);
+  };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+}
+
+nn::WeightTable qwen3_moe_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  nn::add_head_norms(weights);
+  nn::add_experts(weights);
+  return weights;
+}
+
+constexpr const char* kQwen3MoeSample = R"({
+  "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "head_dim": 32, "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "rope_theta": 1000000.0,
+  "tie_word_embeddings": false, "attention_bias": false, "use_sliding_window": false, "sliding_window": null,
+  "decoder_sparse_step": 1, "mlp_only_layers": [], "moe_intermediate_size": 32, "norm_topk_prob": true,
+  "num_experts": 4, "num_experts_per_tok": 2, "vocab_size": 257, "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(qwen3_moe) {
+  using namespace weft;
+  models.add(
+      {.architectures = {"qwen3_moe"},
+       .gguf_architecture = "qwen3moe",
+       .facts = {.defaults = R"({"sliding_window": 4096, "num_experts": 128, "num_experts_per_tok": 8,
+                                 "moe_intermediate_size": 768, "norm_topk_prob": false})",
+                 .window = WindowFacts{.first_layer = 28},
+                 .experts = ExpertFacts{.normalizes = true},
+                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}}},
+       .weights = qwen3_moe_weights(),
+       .forward = qwen3_moe_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
+       .check = nn::check_gated_decoder,
+       .sample_config = kQwen3MoeSample});
+}

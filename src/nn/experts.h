@@ -1,0 +1,19 @@
+#pragma once
+
+// The mixture of experts of a layer.
+
+#include <functional>
+
+#include "nn/builder.h"
+
+namespace weft::nn {
+
+// Combines gate and up, [rows, 2 n] -> [rows, n].
+using GateFunction = std::function<Value(const Value& gate_up)>;
+
+// [s0, d] -> [s0, d]. The router chooses some experts for each token, whose rows are sorted by expert, so that each
+// weight is read once and those of other experts are not read. `gate` combines gate and up as in a feed-forward. The
+// shared expert, if there is one, computes all tokens.
+Value routed_feed_forward(Builder& builder, const Value& x, const GateFunction& gate, int layer);
+
+}  // namespace weft::nn

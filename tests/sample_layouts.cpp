@@ -1,0 +1,61 @@
+#include "tests/sample_layouts.h"
+
+#include <cstring>
+
+namespace weft {
+namespace {
+
+// Copies `count` rows of each head: from row `from` of `from_rows` to row `to` of `to_rows`.
+void copy_rows_of_heads(const Tensor& source, std::int64_t from, std::int64_t from_rows, Tensor& target,
+                        std::int64_t to, std::int64_t to_rows, std::int64_t count, const ModelConfig& config) {
+  const std::int64_t width = config.latents->rank;
+  for (std::int64_t head = 0; head < config.head_count; ++head)
+    std::memcpy(target.as<float>() + (head * to_rows + to) * width,
+                source.as<float>() + (head * from_rows + from) * width,
+                static_cast<std::size_t>(count * width) * sizeof(float));
+}
+
+}  // namespace
+
+Tensor transposed(const Tensor& stack) {
+  const std::int64_t rows = stack.meta.shape[1].number(), columns = stack.meta.shape[2].number();
+  Tensor result = Tensor::empty(Meta::tensor(DType::f32, {stack.meta.shape[0], columns, rows}));
+  for (std::int64_t i = 0; i < element_count(stack.meta.shape).number(); ++i) {
+    const std::int64_t matrix = i / (rows * columns), row = i / columns % rows, column = i % columns;
+    result.as<float>()[(matrix * columns + column) * rows + row] = stack.as<float>()[i];
+  }
+  return result;
+}
+
+Tensor halves_from_pairs(const Tensor& tensor) {
+  Tensor result = Tensor::empty(tensor.meta);
+  const std::int64_t rows = tensor.meta.shape[1].number();
+  const std::int64_t width = tensor.meta.rank() == 3 ? tensor.meta.shape[2].number() : 1;
+  for (std::int64_t row = 0; row < element_count(tensor.meta.shape).number() / width; ++row) {
+    const std::int64_t of_stack = row / rows, pair = row % rows / 2, half = row % 2;
+    std::memcpy(result.as<float>() + (of_stack * rows + half * rows / 2 + pair) * width,
+                tensor.as<float>() + row * width, static_cast<std::size_t>(width) * sizeof(float));
+  }
+  return result;
+}
+
+LatentParts latent_parts(const Tensor& rows, const ModelConfig& config) {
+  const LatentConfig& l = *config.latents;
+  const std::int64_t all = l.plain_dim + l.value_dim;
+  Tensor keys = Tensor::empty(Meta::tensor(DType::f32, {config.head_count, l.plain_dim, l.rank}));
+  Tensor values = Tensor::empty(Meta::tensor(DType::f32, {config.head_count, l.value_dim, l.rank}));
+  copy_rows_of_heads(rows, 0, all, keys, 0, l.plain_dim, l.plain_dim, config);
+  copy_rows_of_heads(rows, l.plain_dim, all, values, 0, l.value_dim, l.value_dim, config);
+  return {transposed(keys), values};
+}
+
+Tensor rows_of_latent_parts(const LatentParts& parts, const ModelConfig& config) {
+  const LatentConfig& l = *config.latents;
+  const std::int64_t all = l.plain_dim + l.value_dim;
+  Tensor rows = Tensor::empty(Meta::tensor(DType::f32, {config.head_count * all, l.rank}));
+  copy_rows_of_heads(transposed(parts.keys), 0, l.plain_dim, rows, 0, all, l.plain_dim, config);
+  copy_rows_of_heads(parts.values, 0, l.value_dim, rows, l.plain_dim, all, l.value_dim, config);
+  return rows;
+}
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+#pragma once
+
+// Weights in the layouts of GGUF files, where these differ from a folder's. All tensors are f32.
+
+#include "io/model_config.h"
+#include "tensor/tensor.h"
+
+namespace weft {
+
+// A stack with each matrix transposed.
+Tensor transposed(const Tensor& stack);
+
+// Rows of a stack, or elements of rows, that alternate between gate and up: those of gate, then those of up.
+Tensor halves_from_pairs(const Tensor& tensor);
+
+// A folder's tensor has for each head the rows of its key, then those of its value. A GGUF file has the transposed keys
+// and the values of all heads.
+struct LatentParts {
+  Tensor keys, values;
+};
+LatentParts latent_parts(const Tensor& rows, const ModelConfig& config);
+Tensor rows_of_latent_parts(const LatentParts& parts, const ModelConfig& config);
+
+}  // namespace weft
