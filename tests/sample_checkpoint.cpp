@@ -5,15 +5,14 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <stdexcept>
 
 #include "io/byte_alphabet.h"
 #include "io/checkpoint.h"
-#include "io/gguf_header.h"
 #include "io/safetensors_writer.h"
 #include "ir/sample.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
+#include "tests/io/gguf_types.h"
 
 namespace weft {
 namespace {
@@ -21,12 +20,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kEnd = "<end>";
-
-std::uint32_t ggml_id(DType dtype) {
-  for (std::uint32_t id = 0; id < 64; ++id)
-    if (dtype_from_ggml(id) == dtype) return id;
-  throw std::invalid_argument("a dtype that GGUF files do not have");
-}
 
 std::int64_t width_of(const Tensor& tensor) { return tensor.meta.shape.back().number(); }
 std::int64_t rows_of(const Tensor& tensor) { return element_count(tensor.meta.shape).number() / width_of(tensor); }
@@ -280,7 +273,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
     std::vector<std::uint64_t> extents;
     for (std::size_t i = weight.meta.rank(); i-- > 0;)
       extents.push_back(static_cast<std::uint64_t>(weight.meta.shape[i].number()));
-    file.tensor(gguf_names_.at(name), extents, ggml_id(stored), bytes_text(stored_as(tensor, stored)));
+    file.tensor(gguf_names_.at(name), extents, testing::ggml_id(stored).value(), bytes_text(stored_as(tensor, stored)));
   }
   return file;
 }
