@@ -7,6 +7,7 @@
 #include "engine/builders.h"
 #include "io/quantized_weight.h"
 #include "kernels/library_product.h"
+#include "tensor/block_format.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -56,8 +57,8 @@ bool Weights::is_quantized(const std::string& key) const {
 }
 
 const QuantizationConfig* Weights::quantization(const std::vector<std::string>& keys) const {
-  const bool computes_over_codes =
-      facts_.fast && is_quantized(keys[0]) && has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
+  const bool computes_over_codes = facts_.fast && is_quantized(keys[0]) && !is_grouped(keys[0]) &&
+                                   has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
   return computes_over_codes ? &*facts_.config.quantization : nullptr;
 }
 
@@ -82,7 +83,8 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
   };
   std::map<std::string, Cost> costs;  // by option
   for (const auto& [name, keys, role] : params) {
-    const bool is_made_numbers = role == WeightRole::linear && facts_.fast && is_on_gpu() && is_quantized(keys[0]);
+    const bool is_made_numbers =
+        role == WeightRole::linear && facts_.fast && is_on_gpu() && is_quantized(keys[0]) && !is_grouped(keys[0]);
     if (!is_made_numbers || quantization(keys) != nullptr) continue;
     std::string option = has_whole_blocks(keys) ? options_against(product_over_codes(keys), context_) : "";
     // The GPU may have no product for merged weights, but one for each weight by itself.
@@ -106,15 +108,17 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
   return sentences;
 }
 
-// The type that is read from the checkpoint: numbers for a quantized weight that is asked for by its own name. Pairs of
-// codes stay pairs.
+// The type that is read from the checkpoint: numbers for a quantized weight that is asked for by its own name, blocks
+// if its codes are grouped. Pairs of codes stay pairs.
 Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
+  if (role == WeightRole::linear && is_grouped(key)) return grouped_type(key);
   if (role == WeightRole::linear && is_quantized(key))
     return Meta::tensor(DType::f32, quantized_codes(checkpoint_, *facts_.config.quantization, key).meta.shape);
   return meta_of_stored(checkpoint_.tensor(key).meta);
 }
 
 Tensor Weights::stored(const std::string& key, WeightRole role) const {
+  if (role == WeightRole::linear && is_grouped(key)) return grouped_rows(key);
   if (role == WeightRole::linear && is_quantized(key))
     return dequantized_weight(checkpoint_, *facts_.config.quantization, key);
   Tensor tensor = checkpoint_.tensor(key);
@@ -204,7 +208,7 @@ Tensor Weights::joined_vectors(const std::vector<std::string>& keys) const {
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
   if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
-  const bool quantized = is_block(plain.dtype) && facts_.fast;
+  const bool quantized = has_integer_codes(plain.dtype) && facts_.fast;
   const std::string op = quantized ? "linear_int8" : "linear";
   const Dim depth = plain.shape[1];
   std::vector<std::optional<Meta>> operands{Meta::tensor(facts_.dtype, {1, depth}), plain, std::nullopt};
@@ -232,6 +236,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   if (role == number || role == reciprocal) return Meta::tensor(DType::f32, {1});
   if (role == row_scale) return row_scale_meta(keys);
   if (role == scale) return block_scale_meta(keys);
+  if (role == WeightRole::order) return checkpoint_.tensor(keys[0]).meta;
   if (is_table(role)) return table_meta(role);
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
@@ -281,6 +286,7 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (checkpoint_.is_dummy()) return dummy(keys, role);
   if (role == row_scale) return row_scales(keys);
   if (role == scale) return block_scales(keys);
+  if (role == WeightRole::order) return this->order(keys[0]);
   const bool is_f32 = role == exact || role == one_plus;
   CHECK(keys.size() == 1 || !is_f32, "vectors of f32 are not merged");
   if (is_f32) {
@@ -318,6 +324,7 @@ std::shared_ptr<Storage> Weights::room(std::int64_t bytes) {
 
 Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role) {
   const Meta plain = plain_meta(keys, role);
+  if (is_grouped(keys[0])) return pack_groups(packing, keys, plain);
   std::vector<Tensor> parts;
   for (const std::string& key : keys) parts.push_back(stored(key, role));
   const auto is_plain = [&](const Tensor& part) { return part.meta.dtype == plain.dtype; };

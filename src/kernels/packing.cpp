@@ -40,6 +40,12 @@ Tensor pack_weight(const Packing& packing, std::span<const Tensor> parts, Thread
   const Meta plain = joined_meta(parts);
   const std::int64_t row_bytes = bytes_of(plain.dtype, plain.shape[1].number());
   const auto row = [&](std::int64_t index) { return row_address(parts, row_bytes, index); };
+  return pack_rows(
+      packing, plain, [&]() -> RowOfWeight { return row; }, threads, after_part, std::move(into));
+}
+
+Tensor pack_rows(const Packing& packing, const Meta& plain, const std::function<RowOfWeight()>& rows_of_unit,
+                 ThreadPool& threads, const std::function<void()>& after_part, std::shared_ptr<Storage> into) {
   const std::int64_t wanted = packing.bytes(plain);
   CHECK(into == nullptr || into->bytes() == wanted, "{} takes {} bytes packed, not {}", plain.text(), wanted,
         into == nullptr ? 0 : into->bytes());
@@ -50,7 +56,7 @@ Tensor pack_weight(const Packing& packing, std::span<const Tensor> parts, Thread
   const std::int64_t at_once = std::max<std::int64_t>(units * kPartBytes / bytes, 16);
   for (std::int64_t first = 0; first < units; first += at_once) {
     threads.run(std::min(at_once, units - first),
-                [&](std::int64_t unit, int) { packing.pack(plain, row, packed.data(), first + unit); });
+                [&](std::int64_t unit, int) { packing.pack(plain, rows_of_unit(), packed.data(), first + unit); });
     if (after_part) after_part();
   }
   return packed;
