@@ -63,8 +63,8 @@ typedef struct weft_message {
 
 /* ---- Types and tensors ---- */
 
-/* Element types. Those from WEFT_Q4_0 on are block types, of 32, 64, 128 or 256 elements each: those of GGUF files, then
-   groups of 4-bit weights of Hugging Face folders. */
+/* Element types. Those from WEFT_Q4_0 on are block types, of 32 to 256 elements: those of GGUF files, and groups of
+   4-bit weights of Hugging Face folders. */
 enum {
   WEFT_F64 = 0,
   WEFT_F32 = 1,

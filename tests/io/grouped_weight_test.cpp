@@ -97,7 +97,7 @@ struct Written {
   }
   Checkpoint open(const Folder& folder) const {
     folder.add("model.safetensors", tensors);
-    return Checkpoint::open(folder);
+    return Checkpoint::open(folder.path());
   }
 };
 
