@@ -5,15 +5,14 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <stdexcept>
 
 #include "io/byte_alphabet.h"
 #include "io/checkpoint.h"
-#include "io/gguf_header.h"
 #include "io/safetensors_writer.h"
 #include "ir/sample.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
+#include "tests/io/gguf_types.h"
 #include "tests/sample_layouts.h"
 
 namespace weft {
@@ -22,12 +21,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kEnd = "<end>";
-
-std::uint32_t ggml_id(DType dtype) {
-  for (std::uint32_t id = 0; id < 64; ++id)
-    if (dtype_from_ggml(id) == dtype) return id;
-  throw std::invalid_argument("a dtype that GGUF files do not have");
-}
 
 std::int64_t width_of(const Tensor& tensor) { return tensor.meta.shape.back().number(); }
 std::int64_t rows_of(const Tensor& tensor) { return element_count(tensor.meta.shape).number() / width_of(tensor); }
@@ -351,7 +344,7 @@ void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::str
   const auto add = [&](const std::string& name, const Tensor& stack) {
     std::vector<std::uint64_t> extents;
     for (std::size_t i = 3; i-- > 0;) extents.push_back(static_cast<std::uint64_t>(stack.meta.shape[i].number()));
-    file.tensor(name, extents, ggml_id(dtype), bytes_text(stored_as(stack, dtype)));
+    file.tensor(name, extents, testing::ggml_id(dtype).value(), bytes_text(stored_as(stack, dtype)));
   };
   const LatentParts parts = latent_parts(tensor, config_);
   add(key_name, parts.keys);
@@ -377,7 +370,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
     std::vector<std::uint64_t> extents;
     for (std::size_t i = tensor.meta.rank(); i-- > 0;)
       extents.push_back(static_cast<std::uint64_t>(tensor.meta.shape[i].number()));
-    file.tensor(gguf_names_.at(name), extents, ggml_id(stored), bytes_text(stored_as(tensor, stored)));
+    file.tensor(gguf_names_.at(name), extents, testing::ggml_id(stored).value(), bytes_text(stored_as(tensor, stored)));
   }
   return file;
 }

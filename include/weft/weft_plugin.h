@@ -63,7 +63,8 @@ typedef struct weft_message {
 
 /* ---- Types and tensors ---- */
 
-/* Element types. Those from WEFT_Q4_0 on are the block types of GGUF files, of 32, 64 or 256 elements each. */
+/* Element types. Those from WEFT_Q4_0 on are block types, of 32 to 256 elements: those of GGUF files, and groups of
+   4-bit weights of Hugging Face folders. */
 enum {
   WEFT_F64 = 0,
   WEFT_F32 = 1,
@@ -106,6 +107,11 @@ enum {
   WEFT_IQ1_S = 38,
   WEFT_TQ1_0 = 39,
   WEFT_TQ2_0 = 40,
+  WEFT_I4G32 = 41,
+  WEFT_I4G64 = 42,
+  WEFT_I4G128 = 43,
+  WEFT_NF4G32 = 44,
+  WEFT_NF4G64 = 45,
   WEFT_DTYPE_UNDER_TEST = 1000 /* only in samples: the sample runs with f32, bf16 and f16 */
 };
 

@@ -19,6 +19,7 @@ class ModelBuilder : public Builder {
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const override {
     return weights_.quantization(keys);
   }
+  std::string order_key(const std::vector<std::string>& keys) const override { return weights_.order_key(keys); }
   std::string key(const std::string& weight_name, int layer = -1) const override {
     return model_.key(weight_name, facts.config.format, layer);
   }

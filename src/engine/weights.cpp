@@ -9,6 +9,7 @@
 #include "io/quantized_weight.h"
 #include "kernels/library_product.h"
 #include "nn/model_weight.h"
+#include "tensor/block_format.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -70,7 +71,7 @@ bool Weights::is_mxfp4(const std::string& key) const {
 }
 
 const QuantizationConfig* Weights::quantization(const std::vector<std::string>& keys) const {
-  if (is_name_of_experts(keys[0]) || is_mxfp4(keys[0])) return nullptr;
+  if (is_name_of_experts(keys[0]) || is_mxfp4(keys[0]) || is_grouped(keys[0])) return nullptr;
   const bool computes_over_codes =
       facts_.fast && is_quantized(keys[0]) && has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
   return computes_over_codes ? &*facts_.config.quantization : nullptr;
@@ -97,7 +98,7 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
   };
   std::map<std::string, Cost> costs;  // by option
   for (const auto& [name, keys, role] : params) {
-    if (keys.empty() || is_name_of_experts(keys[0]) || is_mxfp4(keys[0])) continue;
+    if (keys.empty() || is_name_of_experts(keys[0]) || is_mxfp4(keys[0]) || is_grouped(keys[0])) continue;
     const bool is_made_numbers = role == WeightRole::linear && facts_.fast && is_on_gpu() && is_quantized(keys[0]);
     if (!is_made_numbers || quantization(keys) != nullptr) continue;
     std::string option = has_whole_blocks(keys) ? options_against(product_over_codes(keys), context_) : "";
@@ -122,13 +123,14 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
   return sentences;
 }
 
-// The type that is read from the checkpoint: numbers for a quantized weight that is asked for by its own name. Pairs of
-// codes stay pairs.
+// The type that is read from the checkpoint: numbers for a quantized weight that is asked for by its own name, blocks
+// if its codes are grouped. Pairs of codes stay pairs.
 Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (is_name_of_experts(key)) return stack_meta(key, role);
   if (is_mxfp4(key)) return mxfp4_stack_meta(checkpoint_, *facts_.config.quantization, key);
   if (role == WeightRole::transposed) return transposed_meta(stored_meta(key, WeightRole::linear));
   if (is_latent(role)) return latent_meta(stored_meta(key, WeightRole::linear).dtype, role);
+  if (role == WeightRole::linear && is_grouped(key)) return grouped_type(key);
   if (role == WeightRole::linear && is_quantized(key))
     return Meta::tensor(DType::f32, quantized_codes(checkpoint_, *facts_.config.quantization, key).meta.shape);
   return meta_of_stored(checkpoint_.tensor(key).meta);
@@ -138,6 +140,7 @@ Tensor Weights::stored(const std::string& key, WeightRole role) const {
   if (is_mxfp4(key)) return mxfp4_stack(checkpoint_, *facts_.config.quantization, key);
   if (role == WeightRole::transposed) return transposed(stored(key, WeightRole::linear));
   if (is_latent(role)) return latent_part(stored(key, WeightRole::linear), role);
+  if (role == WeightRole::linear && is_grouped(key)) return grouped_rows(key);
   if (role == WeightRole::linear && is_quantized(key))
     return dequantized_weight(checkpoint_, *facts_.config.quantization, key);
   Tensor tensor = checkpoint_.tensor(key);
@@ -235,7 +238,7 @@ Tensor Weights::joined_vectors(const std::vector<std::string>& keys) const {
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
   if (!is_matrix(role) || plain.rank() < 2) return nullptr;
   const bool is_stack = plain.rank() == 3;
-  const bool quantized = is_block(plain.dtype) && facts_.fast && !is_stack;
+  const bool quantized = has_integer_codes(plain.dtype) && facts_.fast && !is_stack;
   const std::string op = is_stack ? "grouped_linear" : quantized ? "linear_int8" : "linear";
   const Dim depth = plain.shape.back();
   std::vector<std::optional<Meta>> operands{Meta::tensor(facts_.dtype, {1, depth}), plain};
@@ -265,6 +268,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   if (role == number || role == reciprocal) return Meta::tensor(DType::f32, {1});
   if (role == row_scale) return row_scale_meta(keys);
   if (role == scale) return block_scale_meta(keys);
+  if (role == WeightRole::order) return checkpoint_.tensor(keys[0]).meta;
   if (is_table(role)) return table_meta(role);
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
@@ -314,6 +318,7 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (checkpoint_.is_dummy()) return dummy(keys, role);
   if (role == row_scale) return row_scales(keys);
   if (role == scale) return block_scales(keys);
+  if (role == WeightRole::order) return this->order(keys[0]);
   const bool is_f32 = role == exact || role == one_plus;
   CHECK(keys.size() == 1 || !is_f32, "vectors of f32 are not merged");
   if (is_f32) {
@@ -353,6 +358,8 @@ std::shared_ptr<Storage> Weights::room(std::int64_t bytes) {
 
 Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role) {
   const Meta plain = plain_meta(keys, role);
+  if (role == WeightRole::linear && is_grouped(keys[0]) && !is_name_of_experts(keys[0]))
+    return pack_groups(packing, keys, plain);
   std::vector<Tensor> parts = parts_of(keys, role);
   const auto is_plain = [&](const Tensor& part) { return part.meta.dtype == plain.dtype; };
   if (!std::all_of(parts.begin(), parts.end(), is_plain)) parts = {merge(plain, keys, role)};

@@ -37,6 +37,8 @@ class Weights {
   // several weights where a block of scales would cross the border between two of them.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
   bool can_merge(const std::vector<std::string>& keys);
+  // As in Builder. "" on a GPU, where weights are numbers in the order of their input.
+  std::string order_key(const std::vector<std::string>& keys) const;
   // A sentence for each reason why quantized weights were not merged. It names the first ones and counts the others.
   std::vector<std::string> unmerged() const;
   // One sentence for each option that leaves the GPU without a kernel for the codes of these params, so that they are
@@ -56,6 +58,11 @@ class Weights {
   bool is_quantized(const std::string& key) const;
   bool is_mxfp4(const std::string& key) const;
   static bool is_matrix(WeightRole role);
+  bool is_grouped(const std::string& key) const;
+  Tensor order(const std::string& key) const;
+  Meta grouped_type(const std::string& key) const;
+  Tensor grouped_rows(const std::string& key) const;
+  bool has_same_order(const std::string& key, const std::string& other) const;
   Meta stored_meta(const std::string& key, WeightRole role) const;
   Tensor stored(const std::string& key, WeightRole role) const;
   static bool is_latent(WeightRole role);
@@ -85,6 +92,7 @@ class Weights {
   Tensor load(const std::vector<std::string>& keys, WeightRole role);
   std::shared_ptr<Storage> room(std::int64_t bytes);
   Tensor pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role);
+  Tensor pack_groups(const Packing& packing, const std::vector<std::string>& keys, const Meta& plain);
   Tensor merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role);
   void convert(const Tensor& part, DType dtype, std::byte* to) const;
 

@@ -55,23 +55,31 @@ bool Weights::is_latent(WeightRole role) {
   return role == WeightRole::latent_keys || role == WeightRole::latent_values;
 }
 
-Meta Weights::latent_meta(DType dtype, WeightRole role) const {
+Meta Weights::latent_meta(DType stored, WeightRole role) const {
+  const DType dtype = is_block(stored) ? DType::f32 : stored;
   const LatentConfig& latents = facts_.config.latents.value();
   const std::int64_t heads = facts_.config.head_count;
   return role == WeightRole::latent_keys ? Meta::tensor(dtype, {heads, latents.rank, latents.plain_dim})
                                          : Meta::tensor(dtype, {heads, latents.value_dim, latents.rank});
 }
 
-// The rows of keys, transposed, or those of values, of a weight that has both for each head.
+// The rows of keys, transposed, or those of values, of a weight that has both for each head. Blocks cannot be
+// transposed, so they become numbers.
 Tensor Weights::latent_part(const Tensor& stored, WeightRole role) const {
   const LatentConfig& latents = facts_.config.latents.value();
   const bool is_key = role == WeightRole::latent_keys;
   const std::int64_t rows = is_key ? latents.plain_dim : latents.value_dim, skipped = is_key ? 0 : latents.plain_dim;
-  const std::int64_t row_bytes = bytes_of(stored.meta.dtype, latents.rank);
-  Tensor part = Tensor::empty(Meta::tensor(stored.meta.dtype, {facts_.config.head_count, rows, latents.rank}));
+  const DType dtype = latent_meta(stored.meta.dtype, role).dtype;
+  Tensor numbers = stored;
+  if (dtype != stored.meta.dtype) {
+    numbers = Tensor::empty(Meta::tensor(dtype, stored.meta.shape));
+    convert(stored, dtype, numbers.data());
+  }
+  const std::int64_t row_bytes = bytes_of(dtype, latents.rank);
+  Tensor part = Tensor::empty(Meta::tensor(dtype, {facts_.config.head_count, rows, latents.rank}));
   for (std::int64_t head = 0; head < facts_.config.head_count; ++head) {
     const std::int64_t first = head * (latents.plain_dim + latents.value_dim) + skipped;
-    std::memcpy(part.data() + head * rows * row_bytes, stored.data() + first * row_bytes,
+    std::memcpy(part.data() + head * rows * row_bytes, numbers.data() + first * row_bytes,
                 static_cast<std::size_t>(rows * row_bytes));
   }
   return is_key ? transposed(part) : part;

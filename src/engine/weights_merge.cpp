@@ -29,8 +29,10 @@ std::string Weights::reason_against_merge(const std::vector<std::string>& keys) 
       return fmt::format("{} multiplies codes of one scale alone", device_text(context_.device.id));
     }
     if (config == nullptr) {
-      if (plain_meta({key}, WeightRole::linear).dtype == plain_meta({keys[0]}, WeightRole::linear).dtype) continue;
-      return "they have different types";
+      if (plain_meta({key}, WeightRole::linear).dtype != plain_meta({keys[0]}, WeightRole::linear).dtype)
+        return "they have different types";
+      if (!has_same_order(key, keys[0])) return "they want the columns of their input in different orders";
+      continue;
     }
     const QuantizedNames first = quantized_names(*config, keys[0]), names = quantized_names(*config, key);
     const auto agrees = [&](std::string QuantizedNames::*member) {

@@ -80,6 +80,78 @@ bool is_dynamic(const JsonFields& fields) {
   return fields.find_boolean("dynamic").value_or(false);
 }
 
+// A group of K columns; 0 for -1 or a missing key, a whole row.
+std::int64_t read_group_size(const JsonFields& fields, std::string_view key) {
+  constexpr std::int64_t kStep = 32;
+  const std::int64_t size = fields.find_integer(key).value_or(-1);
+  USER_CHECK(size == -1 || (size >= kStep && size <= kBlocks.greatest && size % kStep == 0),
+             "[{}] {} must be -1 or a multiple of {}, but is {}", fields.where(), fields.name(key), kStep, size);
+  return size == -1 ? 0 : size;
+}
+
+bool needed_boolean(const JsonFields& fields, std::string_view key) {
+  const auto value = fields.find_boolean(key);
+  USER_CHECK(value, "[{}] wanted {}, true or false, but there is none", fields.where(), fields.name(key));
+  return *value;
+}
+
+void need_false(const JsonFields& fields, std::string_view key, const char* what) {
+  USER_CHECK(!fields.find_boolean(key).value_or(false), "[{}] {} must be false: {} not supported, but is true",
+             fields.where(), fields.name(key), what);
+}
+
+QuantizationConfig read_gptq(const JsonFields& fields) {
+  constexpr std::string_view kFormat = "checkpoint_format";
+  QuantizationConfig config;
+  config.scheme = QuantizationScheme::grouped;
+  GroupedCodes& groups = config.groups;
+  groups.layout = GroupLayout::gptq;
+  const std::int64_t bits = needed_integer_in(fields, "bits", {1, 64});
+  USER_CHECK(bits == 4 || bits == 8, "[{}] {} must be 4 or 8, but is {}", fields.where(), fields.name("bits"), bits);
+  groups.bits = static_cast<int>(bits);
+  groups.group_size = read_group_size(fields, "group_size");
+  groups.has_zero_points = true;  // stored even if they are all alike
+  groups.zeros_less_one = !fields.has(kFormat) || text_among(fields, kFormat, {"gptq", "gptq_v2"}) == "gptq";
+  groups.is_reordered = needed_boolean(fields, "desc_act") && groups.group_size > 0;
+  need_false(fields, "lm_head", "a quantized head is");
+  for (const auto key : {"dynamic", "modules_in_block_to_quantize"}) {
+    const auto* value = fields.value(key);
+    USER_CHECK(value == nullptr || value->empty(), "[{}] {} is not supported, but is {}", fields.where(),
+               fields.name(key), shown_json(*value));
+  }
+  return config;
+}
+
+QuantizationConfig read_awq(const JsonFields& fields) {
+  QuantizationConfig config;
+  config.scheme = QuantizationScheme::grouped;
+  config.groups.layout = GroupLayout::awq;
+  need_integer(fields, "bits", 4);
+  config.groups.group_size = read_group_size(fields, "group_size");
+  USER_CHECK(needed_boolean(fields, "zero_point"), "[{}] {} must be true, but is false", fields.where(),
+             fields.name("zero_point"));
+  if (fields.has("version")) text_among(fields, "version", {"gemm", "GEMM"});
+  config.groups.has_zero_points = true;
+  config.ignored = texts_of(fields, "modules_to_not_convert");
+  config.ignores_by_part = true;
+  return config;
+}
+
+QuantizationConfig read_bitsandbytes(const JsonFields& fields) {
+  QuantizationConfig config;
+  config.scheme = QuantizationScheme::grouped;
+  config.groups.layout = GroupLayout::bitsandbytes;
+  need_false(fields, "load_in_8bit", "weights of 8 bits are");
+  USER_CHECK(needed_boolean(fields, "load_in_4bit"), "[{}] {} must be true, but is false", fields.where(),
+             fields.name("load_in_4bit"));
+  text_among(fields, "bnb_4bit_quant_type", {"nf4"});
+  if (fields.has("bnb_4bit_quant_storage")) text_among(fields, "bnb_4bit_quant_storage", {"uint8"});
+  config.groups.has_quantized_scales = fields.find_boolean("bnb_4bit_use_double_quant").value_or(false);
+  config.ignored = texts_of(fields, "llm_int8_skip_modules");
+  config.ignores_by_part = true;
+  return config;
+}
+
 void check_arguments(const JsonFields& fields, const std::string& type, std::int64_t bits) {
   text_among(fields, "type", {type});
   need_integer(fields, "num_bits", bits);
@@ -126,10 +198,31 @@ void read_scaled(const JsonFields& weights, const JsonFields& input, Quantizatio
              input.name("dynamic"));
 }
 
+// The int4 weights of "pack-quantized", whose input stays as it is.
+void read_packed(const JsonFields& group, const JsonFields& weights, QuantizationConfig& config) {
+  USER_CHECK(!group.has("input_activations"), "[{}] {} must be null for weights in int4, but is set", group.where(),
+             group.name("input_activations"));
+  text_among(weights, "type", {"int"});
+  need_integer(weights, "num_bits", 4);
+  USER_CHECK(!is_dynamic(weights), "[{}] {} must be false, but is true", weights.where(), weights.name("dynamic"));
+  config.scheme = QuantizationScheme::grouped;
+  config.groups.has_zero_points = !weights.find_boolean("symmetric").value_or(true);
+  const bool has_groups = text_among(weights, "strategy", {"group", "channel"}) == "group";
+  if (has_groups) config.groups.group_size = read_group_size(weights, "group_size");
+  if (!weights.has("actorder")) return;
+  // With "static" and "weight" the groups are consecutive columns in the file, too.
+  const auto* order = weights.value("actorder");
+  const bool is_true = order->is_boolean() && order->get<bool>();
+  const std::string word =
+      order->is_boolean() ? "" : text_among(weights, "actorder", {"group", "dynamic", "weight", "static"});
+  config.groups.is_reordered = config.groups.group_size > 0 && (is_true || word == "group" || word == "dynamic");
+}
+
 QuantizationConfig read_compressed_tensors(const JsonFields& fields) {
   QuantizationConfig config;
-  const std::string format =
-      text_among(fields, "format", {"float-quantized", "int-quantized", "naive-quantized", "nvfp4-pack-quantized"});
+  constexpr std::string_view kPacked = "pack-quantized";
+  const std::string format = text_among(
+      fields, "format", {"float-quantized", "int-quantized", "naive-quantized", "nvfp4-pack-quantized", kPacked});
   config.ignored = texts_of(fields, "ignore");
   USER_CHECK(!fields.has("kv_cache_scheme"), "[{}] {} is not supported, but is set", fields.where(),
              fields.name("kv_cache_scheme"));
@@ -141,9 +234,14 @@ QuantizationConfig read_compressed_tensors(const JsonFields& fields) {
   const std::vector<std::string> targets = texts_of(group, "targets");
   USER_CHECK(targets == std::vector<std::string>{"Linear"}, "[{}] {} must be [Linear], but is [{}]", group.where(),
              group.name("targets"), fmt::join(targets, ", "));
-  const JsonFields weights = needed_object(group, "weights"), input = needed_object(group, "input_activations");
+  const JsonFields weights = needed_object(group, "weights");
   USER_CHECK(!group.has("output_activations"), "[{}] {} is not supported, but is set", group.where(),
              group.name("output_activations"));
+  if (format == kPacked) {
+    read_packed(group, weights, config);
+    return config;
+  }
+  const JsonFields input = needed_object(group, "input_activations");
   if (format == "nvfp4-pack-quantized") {
     read_nvfp4(weights, input, config);
   } else {
@@ -164,7 +262,39 @@ QuantizationConfig read_mxfp4(const JsonFields& fields) {
   return config;
 }
 
-bool is_named(std::string_view module, const std::string& pattern) {
+QuantizedNames grouped_names(const GroupedCodes& groups, const std::string& module) {
+  QuantizedNames names;
+  switch (groups.layout) {
+    case GroupLayout::compressed_tensors:
+      names.codes = module + ".weight_packed";
+      names.scale = module + ".weight_scale";
+      names.shape = module + ".weight_shape";
+      if (groups.has_zero_points) names.zero_points = module + ".weight_zero_point";
+      if (groups.is_reordered) names.groups = module + ".weight_g_idx";
+      break;
+    case GroupLayout::gptq:
+      names.groups = module + ".g_idx";
+      [[fallthrough]];
+    case GroupLayout::awq:
+      names.codes = module + ".qweight";
+      names.scale = module + ".scales";
+      names.zero_points = module + ".qzeros";
+      break;
+    case GroupLayout::bitsandbytes:
+      names.codes = module + ".weight";
+      names.scale = module + ".weight.absmax";
+      names.values = module + ".weight.quant_map";
+      names.shape = module + ".weight.quant_state.bitsandbytes__nf4";
+      if (!groups.has_quantized_scales) break;
+      names.scales_of_scales = module + ".weight.nested_absmax";
+      names.values_of_scales = module + ".weight.nested_quant_map";
+      break;
+  }
+  return names;
+}
+
+bool is_named(std::string_view module, const std::string& pattern, bool by_part) {
+  if (by_part && fmt::format(".{}.", module).find("." + pattern + ".") != std::string::npos) return true;
   constexpr std::string_view kRegex = "re:";
   if (!pattern.starts_with(kRegex)) return module == pattern || module.starts_with(pattern + ".");
   Regex::Scratch scratch;
@@ -186,18 +316,38 @@ bool QuantizationConfig::quantizes(std::string_view weight) const {
   if (last == "gate" || last == "router" || module.ends_with("router.layer") || last == "shared_expert_gate")
     return false;
   return std::none_of(ignored.begin(), ignored.end(),
-                      [&](const std::string& pattern) { return is_named(module, pattern); });
+                      [&](const std::string& pattern) { return is_named(module, pattern, ignores_by_part); });
 }
 
 std::optional<QuantizationConfig> quantization_from_json(const JsonFields& config) {
   const auto fields = config.find_object("quantization_config");
   if (!fields) return std::nullopt;
-  const std::string method = text_among(*fields, "quant_method", {"fp8", "compressed-tensors", "mxfp4"});
-  QuantizationConfig result = method == "fp8"     ? read_fp8(*fields)
-                              : method == "mxfp4" ? read_mxfp4(*fields)
-                                                  : read_compressed_tensors(*fields);
-  result.method = method;
+  struct Method {
+    std::string_view name;
+    QuantizationConfig (*read)(const JsonFields& fields);
+  };
+  constexpr Method kMethods[] = {{"fp8", read_fp8},
+                                 {"compressed-tensors", read_compressed_tensors},
+                                 {"gptq", read_gptq},
+                                 {"awq", read_awq},
+                                 {"bitsandbytes", read_bitsandbytes},
+                                 {"mxfp4", read_mxfp4}};
+  std::vector<std::string_view> names;
+  for (const Method& method : kMethods) names.push_back(method.name);
+  const std::string name = text_among(*fields, "quant_method", names);
+  const auto* const method =
+      std::find_if(std::begin(kMethods), std::end(kMethods), [&](const Method& one) { return one.name == name; });
+  QuantizationConfig result = method->read(*fields);
+  result.method = name;
   return result;
+}
+
+std::vector<std::string> QuantizedNames::all() const {
+  std::vector<std::string> names;
+  for (const std::string& name : {codes, scale, global_scale, input_scale, zero_points, groups, shape, values,
+                                  scales_of_scales, values_of_scales})
+    if (!name.empty()) names.push_back(name);
+  return names;
 }
 
 QuantizedNames quantized_names(const QuantizationConfig& config, std::string_view weight) {
@@ -206,12 +356,20 @@ QuantizedNames quantized_names(const QuantizationConfig& config, std::string_vie
   CHECK(weight.ends_with(kWeight), "a quantized weight is named {}", weight);
   const std::string module(weight.substr(0, weight.size() - kWeight.size()));
   using enum QuantizationScheme;
-  if (config.scheme == nvfp4)
-    return {module + ".weight_packed", module + ".weight_scale", module + ".weight_global_scale",
-            module + ".input_global_scale"};
+  if (config.scheme == grouped) return grouped_names(config.groups, module);
+  QuantizedNames names;
+  if (config.scheme == nvfp4) {
+    names.codes = module + ".weight_packed";
+    names.scale = module + ".weight_scale";
+    names.global_scale = module + ".weight_global_scale";
+    names.input_scale = module + ".input_global_scale";
+    return names;
+  }
   const bool is_inverse = config.scheme == block && config.method == "fp8";
-  return {module + ".weight", module + (is_inverse ? ".weight_scale_inv" : ".weight_scale"), "",
-          config.static_input ? module + ".input_scale" : ""};
+  names.codes = module + ".weight";
+  names.scale = module + (is_inverse ? ".weight_scale_inv" : ".weight_scale");
+  if (config.static_input) names.input_scale = module + ".input_scale";
+  return names;
 }
 
 }  // namespace weft

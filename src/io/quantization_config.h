@@ -1,15 +1,16 @@
 #pragma once
 
 // Reads quantization_config of config.json: how the weights of linear layers and their inputs are quantized. It follows
-// vLLM: quant_method fp8, with or without weight_block_size, mxfp4 for experts, and compressed-tensors with one group
-// of fp8, int8 or NVFP4 weights and activations. Any other content is a UserError that names the key, because a partly
-// understood scheme would give wrong numbers.
+// vLLM: quant_method fp8, with or without weight_block_size; compressed-tensors with one group of fp8, int8 or NVFP4
+// weights and activations, or of int4 weights; gptq, awq, bitsandbytes with nf4, and mxfp4 for experts. Any other content
+// is a UserError that names the key, because a partly understood scheme would give wrong numbers.
 //
-//   scheme   codes         scales of a weight [N, K]                  input
-//   scaled   f8e4m3, i8    one, or one per row                        one scale in the checkpoint, or one per token
-//   block    f8e4m3        [ceil(N / rows), ceil(K / columns)]        groups of `columns`
-//   nvfp4    f4e2m1        f8e4m3 [N, K / 16], times one per weight   the same, times one scale in the checkpoint
-//   mxfp4    f4e2m1        exponents [E, N, K / 32] of stacks          not quantized
+//   scheme   codes          scales of a weight [N, K]                  input
+//   scaled   f8e4m3, i8     one, or one per row                        one scale in the checkpoint, or one per token
+//   block    f8e4m3         [ceil(N / rows), ceil(K / columns)]        groups of `columns`
+//   nvfp4    f4e2m1         f8e4m3 [N, K / 16], times one per weight   the same, times one scale in the checkpoint
+//   grouped  4 or 8 bits    [N, K / group], and zero points            as it is (io/grouped_weight.h)
+//   mxfp4    f4e2m1         exponents [E, N, K / 32] of stacks         as it is
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +24,21 @@ namespace weft {
 
 class JsonFields;
 
-enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4, mxfp4 };
+enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4, grouped, mxfp4 };
+
+// The tensors of a weight with grouped codes, and the order of the codes in them: see io/grouped_weight.h.
+enum class GroupLayout : std::uint8_t { compressed_tensors, gptq, awq, bitsandbytes };
+
+struct GroupedCodes {
+  GroupLayout layout = GroupLayout::compressed_tensors;
+  int bits = 4;
+  std::int64_t group_size = 0;  // 0: a group is a whole row
+  bool has_zero_points = false;
+  bool zeros_less_one = false;  // zero points are stored less one
+  // Groups are columns of equal importance, wherever they are in the row: a tensor has the group of each column.
+  bool is_reordered = false;
+  bool has_quantized_scales = false;  // bitsandbytes: the scales have codes and scales themselves
+};
 
 struct QuantizationConfig {
   QuantizationScheme scheme = QuantizationScheme::scaled;
@@ -31,8 +46,10 @@ struct QuantizationConfig {
   bool scale_per_row = false;                      // scaled: the config's value, but files may have either
   bool static_input = false;                       // the checkpoint stores the input's scale
   std::int64_t block_rows = 0, block_columns = 0;  // block
+  GroupedCodes groups;                             // grouped
   std::string method;                              // "fp8", "compressed-tensors"
   std::vector<std::string> ignored;                // module names, or "re:" and a pattern that matches their beginning
+  bool ignores_by_part = false;                    // a name may be any parts of a module's: mlp.gate
 
   // Whether the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight") is quantized. The head,
   // the embedding and routers never are, as in vLLM.
@@ -44,10 +61,20 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
 
 // The names of the tensors in the checkpoint that make up the quantized weight with this name ("X.weight").
 struct QuantizedNames {
-  std::string codes;         // X.weight, X.weight_packed
-  std::string scale;         // X.weight_scale_inv, X.weight_scale
+  std::string codes;         // X.weight, X.weight_packed, X.qweight
+  std::string scale;         // X.weight_scale_inv, X.weight_scale, X.scales
   std::string global_scale;  // X.weight_global_scale; only nvfp4, else ""
   std::string input_scale;   // X.input_scale, X.input_global_scale; "" if input scales are computed at run time
+  // Only grouped, else "".
+  std::string zero_points;       // X.weight_zero_point, X.qzeros
+  std::string groups;            // the group of each column: X.weight_g_idx, X.g_idx
+  std::string shape;             // X.weight_shape; bitsandbytes: JSON with the shape and more
+  std::string values;            // bitsandbytes: the numbers that codes are indices of
+  std::string scales_of_scales;  // bitsandbytes, has_quantized_scales
+  std::string values_of_scales;  // the same
+
+  // The names that are not "".
+  std::vector<std::string> all() const;
 };
 QuantizedNames quantized_names(const QuantizationConfig& config, std::string_view weight);
 

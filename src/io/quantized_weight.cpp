@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "io/grouped_weight.h"
+#include "tensor/block_format.h"
 #include "tensor/convert.h"
 #include "tensor/quant_key.h"
 
@@ -96,6 +98,7 @@ float number_in(const Checkpoint& checkpoint, const std::string& name) {
 
 std::vector<NamedMeta> quantized_tensors(const QuantizationConfig& config, const std::string& weight, std::int64_t rows,
                                          std::int64_t columns) {
+  if (config.scheme == QuantizationScheme::grouped) return grouped_tensors(config, weight, rows, columns);
   const QuantizedNames names = quantized_names(config, weight);
   std::vector<NamedMeta> tensors{{names.codes, codes_meta(config, rows, columns)},
                                  {names.scale, scale_meta(config, rows, columns)}};
@@ -107,6 +110,7 @@ std::vector<NamedMeta> quantized_tensors(const QuantizationConfig& config, const
 void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                             std::int64_t rows, std::int64_t columns) {
   using enum QuantizationScheme;
+  if (config.scheme == grouped) return check_grouped_weight(checkpoint, config, weight, rows, columns);
   const std::int64_t width = config.scheme == block ? config.block_columns : config.scheme == nvfp4 ? kNvfp4Group : 1;
   USER_CHECK(columns % width == 0, "[{}] {} has rows of {}, which blocks of {} do not divide", checkpoint.path(),
              weight, columns, width);
@@ -123,7 +127,31 @@ Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& c
   return codes;
 }
 
+namespace {
+
+Tensor dequantized_groups(const GroupedWeight& weight) {
+  constexpr std::int64_t kRows = 32;
+  const std::int64_t rows = weight.meta().shape[0].number(), columns = weight.meta().shape[1].number();
+  const std::int64_t row_bytes = bytes_of(weight.meta().dtype, columns);
+  const std::vector<std::int32_t>& order = weight.order();
+  Tensor result = Tensor::empty(Meta::tensor(DType::f32, weight.meta().shape));
+  std::vector<std::byte> blocks(static_cast<std::size_t>(kRows * row_bytes));
+  std::vector<float> values(static_cast<std::size_t>(columns));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (row % kRows == 0) weight.read_rows(row, std::min(kRows, rows - row), blocks.data());
+    dequantize_row(weight.meta().dtype, blocks.data() + row % kRows * row_bytes, values.data(), columns);
+    float* to = result.as<float>() + row * columns;
+    for (std::size_t k = 0; k < values.size(); ++k)
+      to[order.empty() ? k : static_cast<std::size_t>(order[k])] = values[k];
+  }
+  return result;
+}
+
+}  // namespace
+
 Tensor dequantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
+  if (config.scheme == QuantizationScheme::grouped)
+    return dequantized_groups(GroupedWeight(checkpoint, config, weight));
   const QuantizedNames names = quantized_names(config, weight);
   const Tensor codes = quantized_codes(checkpoint, config, weight);
   const Tensor& scales = checkpoint.tensor(names.scale);

@@ -23,10 +23,11 @@ std::vector<NamedMeta> quantized_tensors(const QuantizationConfig& config, const
 // The type that a stored tensor is read as: bytes are pairs of f4e2m1, other types are unchanged.
 Meta meta_of_stored(const Meta& stored);
 
-// The codes [N, K].
+// The codes [N, K]. Not for grouped codes: io/grouped_weight.h.
 Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
 
 // The dequantized weight, f32 [N, K]: code * scale, or for NVFP4 code * scale / global scale. Each operation rounds.
+// The columns of grouped codes have the order of the layer's input.
 Tensor dequantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
 
 // The value of a one-element tensor of any floating dtype.

@@ -68,6 +68,12 @@ Tensor pack_weight(const Packing& packing, const Meta& plain, std::span<const Te
                    const std::function<void()>& after_part, std::shared_ptr<Storage> into) {
   const RowAddresses addresses(parts, plain);
   const auto row = [&](std::int64_t index) { return addresses.of(index); };
+  return pack_rows(
+      packing, plain, [&]() -> RowOfWeight { return row; }, threads, after_part, std::move(into));
+}
+
+Tensor pack_rows(const Packing& packing, const Meta& plain, const std::function<RowOfWeight()>& rows_of_unit,
+                 ThreadPool& threads, const std::function<void()>& after_part, std::shared_ptr<Storage> into) {
   const std::int64_t wanted = packing.bytes(plain);
   CHECK(into == nullptr || into->bytes() == wanted, "{} takes {} bytes packed, not {}", plain.text(), wanted,
         into == nullptr ? 0 : into->bytes());
@@ -78,7 +84,7 @@ Tensor pack_weight(const Packing& packing, const Meta& plain, std::span<const Te
   const std::int64_t at_once = std::max<std::int64_t>(units * kPartBytes / bytes, 16);
   for (std::int64_t first = 0; first < units; first += at_once) {
     threads.run(std::min(at_once, units - first),
-                [&](std::int64_t unit, int) { packing.pack(plain, row, packed.data(), first + unit); });
+                [&](std::int64_t unit, int) { packing.pack(plain, rows_of_unit(), packed.data(), first + unit); });
     if (after_part) after_part();
   }
   return packed;

@@ -32,6 +32,15 @@ struct Packing {
       pack;
 };
 
+// Returns the address of row `index` of a plain weight, which is valid until the next call.
+using RowOfWeight = std::function<const std::byte*(std::int64_t index)>;
+
+// Packs a plain weight whose rows are made as they are read. Each thread calls `rows_of_unit` before each unit.
+// Otherwise as below.
+Tensor pack_rows(const Packing& packing, const Meta& plain, const std::function<RowOfWeight()>& rows_of_unit,
+                 ThreadPool& threads, const std::function<void()>& after_part = nullptr,
+                 std::shared_ptr<Storage> into = nullptr);
+
 // Packs the rows of `parts`, one after another, as one weight in this layout. The parts are plain and contiguous, of
 // one dtype and width: InternalError otherwise. About 2 MB are packed at a time, on all threads. `after_part` is called
 // after each part, so that a caller may release pages; the next part maps them again if it needs them. `into` has the

@@ -95,9 +95,7 @@ std::vector<std::string> ModelDefinition::tensor_names(const ModelConfig& config
       all.push_back(stored.key);
       return;
     }
-    const QuantizedNames names = quantized_names(*config.quantization, stored.key);
-    for (const std::string& name : {names.codes, names.scale, names.global_scale, names.input_scale})
-      if (!name.empty()) all.push_back(name);
+    for (std::string& name : quantized_names(*config.quantization, stored.key).all()) all.push_back(std::move(name));
   });
   return all;
 }

@@ -43,15 +43,32 @@ bool is_of_images_or_sound(std::string_view name, const ModelConfig&) {
          is_in("multi_modal_projector.") || is_in("embed_vision.") || is_in("embed_audio.");
 }
 
+// Writers of GPTQ add a bias to each layer.
+bool is_bias_of_zeros(const TensorEntry& entry, const ModelConfig& config) {
+  const auto& quantization = config.quantization;
+  const bool is_gptq = quantization && quantization->scheme == QuantizationScheme::grouped &&
+                       quantization->groups.layout == GroupLayout::gptq;
+  if (!is_gptq || !entry.name.ends_with(".bias")) return false;
+  const std::byte* bytes = entry.tensor.data();
+  return std::all_of(bytes, bytes + entry.tensor.meta.bytes().number(),
+                     [](std::byte one) { return one == std::byte{}; });
+}
+
+template <bool (*is_one)(std::string_view name, const ModelConfig& config)>
+bool has_name(const TensorEntry& entry, const ModelConfig& config) {
+  return is_one(entry.name, config);
+}
+
 struct Harmless {
-  bool (*is_one)(std::string_view name, const ModelConfig& config);
+  bool (*is_one)(const TensorEntry& entry, const ModelConfig& config);
   const char* reason;
 };
 constexpr Harmless kHarmless[] = {
-    {is_inverse_frequencies, "frequencies of rotary positions follow from the config"},
-    {is_copy_of_embedding, "the head is the embedding, by tie_word_embeddings"},
-    {predicts_later_token, "layers that predict a later token take no part in the next one"},
-    {is_of_images_or_sound, "text passes through no part for images or sound"},
+    {has_name<is_inverse_frequencies>, "frequencies of rotary positions follow from the config"},
+    {has_name<is_copy_of_embedding>, "the head is the embedding, by tie_word_embeddings"},
+    {has_name<predicts_later_token>, "layers that predict a later token take no part in the next one"},
+    {has_name<is_of_images_or_sound>, "text passes through no part for images or sound"},
+    {is_bias_of_zeros, "a bias of zeros changes nothing"},
 };
 
 }  // namespace
@@ -66,7 +83,7 @@ UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition
   for (const TensorEntry& entry : checkpoint.tensors()) {
     if (read.contains(entry.name)) continue;
     const auto* const harmless = std::find_if(std::begin(kHarmless), std::end(kHarmless),
-                                              [&](const Harmless& one) { return one.is_one(entry.name, config); });
+                                              [&](const Harmless& one) { return one.is_one(entry, config); });
     if (harmless == std::end(kHarmless)) {
       unread.names.push_back(entry.name);
     } else {

@@ -25,6 +25,7 @@ namespace weft {
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
 //   number      one number, which must be equal under all names, f32[1]
 //   reciprocal  the reciprocal of such a number, f32[1]
+//   order       the columns of x in the order that the groups of a weight have, i32[K]
 // The last ones have no keys, as they are computed from the config:
 //   rotary          the table of rotary positions, f32[positions, rotary_dim]
 //   sliding_rotary  the same for layers with a window, of config.sliding_rope
@@ -42,6 +43,7 @@ enum class WeightRole : std::uint8_t {
   row_scale,
   number,
   reciprocal,
+  order,
   rotary,
   sliding_rotary,
   query_scale
@@ -76,6 +78,9 @@ class Builder {
   // How a linear layer with these weights computes with quantized codes. Null when it computes with plain numbers,
   // because the weights are plain or the mode is exact.
   virtual const QuantizationConfig* quantization(const std::vector<std::string>& keys) const = 0;
+  // The name of a tensor for WeightRole::order, if these weights want the columns of their input in another order; ""
+  // if not.
+  virtual std::string order_key(const std::vector<std::string>& keys) const = 0;
   // Called for each linear layer, with the names of its weights and its input.
   virtual void linear_input(const std::vector<std::string>&, const Value&) {}
   // The nodes made after this call belong to this layer; -1 for none.

@@ -9,6 +9,7 @@
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/dynamic_per_token_scaled_int8_quant.h"
 #include "ops/grouped_linear.h"
+#include "ops/index_select.h"
 #include "ops/linear.h"
 #include "ops/linear_fp8_block.h"
 #include "ops/linear_int8.h"
@@ -18,6 +19,7 @@
 #include "ops/per_token_group_quant_int8.h"
 #include "ops/scaled_fp4_quant.h"
 #include "ops/static_scaled_fp8_quant.h"
+#include "tensor/block_format.h"
 
 namespace weft::nn {
 namespace {
@@ -69,8 +71,11 @@ Value product_of_keys(Builder& builder, const Value& x, const std::string& name,
     return bias.present() ? add(y, bias) : y;
   }
   const Value weight = builder.weight(name, keys, WeightRole::linear);
-  if (!is_block(weight.dtype()) || !builder.facts.fast) return weft::linear(x, weight, bias);
-  const auto [codes, scale] = per_token_group_quant_int8(x, kGroup);
+  const std::string order = builder.order_key(keys);
+  const Value input =
+      order.empty() ? x : index_select(x, builder.weight(name + ".order", {order}, WeightRole::order), -1);
+  if (!has_integer_codes(weight.dtype()) || !builder.facts.fast) return weft::linear(input, weight, bias);
+  const auto [codes, scale] = per_token_group_quant_int8(input, kGroup);
   const Value y = linear_int8(codes, scale, weight, x.dtype());
   return bias.present() ? add(y, bias) : y;
 }

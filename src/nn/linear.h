@@ -5,6 +5,8 @@
 // plain linear.
 //
 //   GGUF's blocks    per_token_group_quant_int8, linear_int8
+//   grouped codes    the same; NF4, whose codes are not integers: linear. First index_select, if the
+//                    weight's columns have an order of their own
 //   fp8, one scale   static_scaled_fp8_quant or dynamic_per_token_scaled_fp8_quant, linear_scaled
 //   fp8, blocks      per_token_group_quant_fp8, linear_fp8_block
 //   int8             dynamic_per_token_scaled_int8_quant, linear_scaled

@@ -28,12 +28,13 @@ OP(linear_int8) {
     USER_CHECK(scale.dtype == DType::f32 && scale.shape == groups,
                "[linear_int8] scale must be f32{} to match x: {}, but is {}", shape_text(groups), x.text(),
                scale.text());
-    USER_CHECK(is_block(weight.dtype) && weight.rank() == 2 && weight.shape[1] == x.shape[1],
-               "[linear_int8] weight must be [N, {}] of a block type to match x: {}, but is {}", x.shape[1].text(),
-               x.text(), weight.text());
+    USER_CHECK(has_integer_codes(weight.dtype) && weight.rank() == 2 && weight.shape[1] == x.shape[1],
+               "[linear_int8] weight must be [N, {}] of a block type with integer codes to match x: {}, but is {}",
+               x.shape[1].text(), x.text(), weight.text());
     return std::vector<Meta>{Meta::tensor(request.attributes.at("dtype").dtype(), {x.shape[0], weight.shape[0]})};
   });
   for (const BlockFormat& format : block_formats()) {
+    if (!has_integer_codes(format)) continue;
     const DType weight = format.dtype;
     const std::int64_t block = dtype_info(weight).block_elements, depth = std::max<std::int64_t>(block, 64);
     op.sample({{"x", {5, depth + block}, DType::i8, Fill::codes},

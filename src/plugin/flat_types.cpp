@@ -27,7 +27,9 @@ constexpr DTypeRow kDTypes[] = {
     {DType::q6_k, WEFT_Q6_K},       {DType::iq4_xs, WEFT_IQ4_XS}, {DType::iq3_s, WEFT_IQ3_S},
     {DType::iq3_xxs, WEFT_IQ3_XXS}, {DType::iq2_s, WEFT_IQ2_S},   {DType::iq2_xs, WEFT_IQ2_XS},
     {DType::iq2_xxs, WEFT_IQ2_XXS}, {DType::iq1_m, WEFT_IQ1_M},   {DType::iq1_s, WEFT_IQ1_S},
-    {DType::tq1_0, WEFT_TQ1_0},     {DType::tq2_0, WEFT_TQ2_0},
+    {DType::tq1_0, WEFT_TQ1_0},     {DType::tq2_0, WEFT_TQ2_0},   {DType::i4g32, WEFT_I4G32},
+    {DType::i4g64, WEFT_I4G64},     {DType::i4g128, WEFT_I4G128}, {DType::nf4g32, WEFT_NF4G32},
+    {DType::nf4g64, WEFT_NF4G64},
 };
 
 std::int32_t flat_kind(MetaKind kind) {

@@ -12,13 +12,14 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, NumberFormat>, 6> kFormats = {{
+constexpr std::array<std::pair<std::string_view, NumberFormat>, 7> kFormats = {{
     {"bf16", NumberFormat::bf16},
     {"fp8", NumberFormat::fp8},
     {"fp8-per-token", NumberFormat::fp8_per_token},
     {"fp8-block", NumberFormat::fp8_block},
     {"int8", NumberFormat::int8},
     {"nvfp4", NumberFormat::nvfp4},
+    {"w4a16", NumberFormat::w4a16},
 }};
 
 // Describes the weights or the inputs of a compressed-tensors group, with the keys that its own writer emits.
@@ -64,6 +65,13 @@ BlockShape block_shape_from_text(const std::string& text) {
   return block;
 }
 
+BlockShape group_from_text(const std::string& text) {
+  const std::int64_t columns = human_integer(text, "--group-size");
+  USER_CHECK(columns == 32 || columns == 64 || columns == 128, "[--group-size] must be 32, 64 or 128, but is {}",
+             quote(text));
+  return {1, columns};
+}
+
 Json quantization_json(NumberFormat format, const BlockShape& block, bool static_input,
                        const std::vector<std::string>& ignored) {
   switch (format) {
@@ -88,6 +96,8 @@ Json quantization_json(NumberFormat format, const BlockShape& block, bool static
     case NumberFormat::nvfp4:
       return compressed_tensors("nvfp4-pack-quantized", arguments("float", 4, "tensor_group", false, kNvfp4Group),
                                 arguments("float", 4, "tensor_group", "local", kNvfp4Group), ignored);
+    case NumberFormat::w4a16:
+      return compressed_tensors("pack-quantized", arguments("int", 4, "group", false, block.columns), nullptr, ignored);
   }
   return nullptr;
 }

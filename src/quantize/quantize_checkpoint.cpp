@@ -89,6 +89,10 @@ void check_divides(const Source& source, const QuantizeRecipe& recipe) {
   if (recipe.format == NumberFormat::nvfp4)
     USER_CHECK(source.shape[1] % kNvfp4Group == 0, "[--format] nvfp4 wants rows of whole blocks of {}, but {} is {}x{}",
                kNvfp4Group, source.key, source.shape[0], source.shape[1]);
+  if (recipe.format == NumberFormat::w4a16)
+    USER_CHECK(source.shape[1] % block.columns == 0,
+               "[--group-size] {} must divide the rows of all linear layers, but {} is {}x{}", block.columns,
+               source.key, source.shape[0], source.shape[1]);
 }
 
 class Quantizer {
@@ -111,6 +115,7 @@ class Quantizer {
     const Tensor weight = numbers(source);
     const float magnitude = largest_magnitude(weight, source.key, threads_);
     if (recipe_.format == nvfp4) return nvfp4_tensors(source, names, weight);
+    if (recipe_.format == w4a16) return int4_tensors(names, weight);
     std::int64_t rows = 1, columns = weight.meta.shape[1].number();
     if (recipe_.format == fp8_block) {
       rows = recipe_.block.rows;
@@ -159,6 +164,14 @@ class Quantizer {
             {names.scale, result.scales},
             {names.global_scale, number(global_scale)},
             {names.input_scale, number(nvfp4_global_scale(input_of(source).magnitude))}};
+  }
+
+  std::vector<NamedTensor> int4_tensors(const QuantizedNames& names, const Tensor& weight) {
+    CodesAndScales result = quantize_int4(weight, recipe_.block.columns, threads_);
+    const std::int64_t shape[] = {weight.meta.shape[0].number(), weight.meta.shape[1].number()};
+    return {{names.codes, result.codes},
+            {names.scale, result.scales},
+            {names.shape, Tensor::from_bytes(Meta::tensor(DType::i64, {2}), shape)}};
   }
 
   // Returns the largest magnitude of all weights that share this input. They are merged into one weight, which has one

@@ -25,7 +25,7 @@ struct LinearInput {
 
 struct QuantizeRecipe {
   NumberFormat format = NumberFormat::bf16;
-  BlockShape block;                 // fp8-block
+  BlockShape block;                 // fp8-block, w4a16
   std::vector<LinearInput> inputs;  // for nvfp4, and for fp8 if the checkpoint is to have input scales
   // If the weights have more bytes than this in bf16, they are split into several files. The weights of one file are in
   // memory together.

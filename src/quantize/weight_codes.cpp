@@ -12,6 +12,7 @@ namespace weft {
 namespace {
 
 constexpr float kLargestFp8 = 448, kLargestInt8 = 127, kLargestFp4 = 6;
+constexpr float kLeastInt4 = -8, kLargestInt4 = 7, kHalfRangeOfInt4 = 7.5F;
 constexpr float kLeastFp8Scale = 1 / (kLargestFp8 * 512);
 constexpr float kLeastInt8Scale = 1.19e-7F;
 
@@ -114,6 +115,31 @@ CodesAndScales quantize_nvfp4(const Tensor& weight, float global_scale, ThreadPo
         scaled[static_cast<std::size_t>(i)] = std::min(std::max(values[i] * factor, -kLargestFp4), kLargestFp4) + 0.0F;
     }
     convert_row(DType::f32, bytes_at(scaled), DType::f4e2m1, result.codes.data() + row * (width / 2), width);
+  });
+  return result;
+}
+
+CodesAndScales quantize_int4(const Tensor& weight, std::int64_t group, ThreadPool& threads) {
+  constexpr std::int64_t kCodesOfWord = 8;
+  constexpr float kScaleOfZeros = 0x1p-7F;
+  const std::int64_t height = weight.meta.shape[0].number(), width = weight.meta.shape[1].number();
+  CHECK(width % group == 0 && group % kCodesOfWord == 0, "rows of int4 are whole groups of {}", group);
+  CodesAndScales result{Tensor::empty(Meta::tensor(DType::i32, {height, width / kCodesOfWord})),
+                        Tensor::empty(Meta::tensor(DType::bf16, {height, width / group}))};
+  threads.run(height, [&](std::int64_t row, int) {
+    const float* values = weight.as<float>() + row * width;
+    std::byte* scales = result.scales.data() + row * (width / group) * 2;
+    auto* words = result.codes.as<std::uint32_t>() + row * (width / kCodesOfWord);
+    std::fill_n(words, width / kCodesOfWord, 0);
+    for (std::int64_t i = 0; i < width; ++i) {
+      if (i % group == 0)
+        store_float(DType::bf16, scales, i / group, magnitude_of(values + i, group) / kHalfRangeOfInt4);
+      const float scale = load_float(DType::bf16, scales, i / group);
+      if (scale == 0) store_float(DType::bf16, scales, i / group, kScaleOfZeros);
+      const float code = scale == 0 ? 0 : std::nearbyint(values[i] / scale);
+      const auto stored = static_cast<std::uint32_t>(std::min(std::max(code, kLeastInt4), kLargestInt4) - kLeastInt4);
+      words[i / kCodesOfWord] |= stored << i % kCodesOfWord * 4;
+    }
   });
   return result;
 }

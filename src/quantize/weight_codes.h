@@ -29,6 +29,11 @@ CodesAndScales quantize_blocks(const Tensor& weight, DType dtype, std::int64_t r
 //   -> u8 [N, K / 2], the even element of each two in the low bits, f8e4m3 [N, K / 16]
 CodesAndScales quantize_nvfp4(const Tensor& weight, float global_scale, ThreadPool& threads);
 
+// Quantizes groups of `group` columns to integers of -8 to 7: scale = the group's largest magnitude / 7.5 as bf16,
+// codes of x / scale plus 8. A group of zeros has compressed-tensors' scale for it, 2^-7.
+//   -> i32 [N, K / 8], the first of eight columns in the lowest bits, bf16 [N, K / group]
+CodesAndScales quantize_int4(const Tensor& weight, std::int64_t group, ThreadPool& threads);
+
 // global_scale for values up to `magnitude`.
 float nvfp4_global_scale(float magnitude);
 // The one scale of fp8 codes for values up to `magnitude`.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "tensor/block_layouts.h"
+#include "tensor/group_blocks.h"
 
 namespace weft {
 namespace {
@@ -39,6 +40,11 @@ constexpr std::array kFormats = {
     BlockFormat{DType::iq1_s, 32, 5, -16, false, nullptr, blocks::unpack_iq1_s, nullptr},
     BlockFormat{DType::tq1_0, 32, 2, -1, false, nullptr, blocks::unpack_tq1_0, nullptr},
     BlockFormat{DType::tq2_0, 32, 2, -1, false, nullptr, blocks::unpack_tq2_0, nullptr},
+    BlockFormat{DType::i4g32, 32, 4, 0, true, nullptr, blocks::unpack_i4g32, nullptr},
+    BlockFormat{DType::i4g64, 32, 4, 0, true, nullptr, blocks::unpack_i4g64, nullptr},
+    BlockFormat{DType::i4g128, 32, 4, 0, true, nullptr, blocks::unpack_i4g128, nullptr},
+    BlockFormat{DType::nf4g32, 32, 4, 0, false, nullptr, blocks::unpack_nf4g32, nullptr, kNf4Values},
+    BlockFormat{DType::nf4g64, 32, 4, 0, false, nullptr, blocks::unpack_nf4g64, nullptr, kNf4Values},
 };
 
 // Blocks in `count` elements.
@@ -53,6 +59,10 @@ int value_of(const BlockFormat& format, int code) {
   return format.codebook == nullptr ? code + format.lowest_code : format.codebook[code];
 }
 
+void check_integer_codes(const BlockFormat& format) {
+  CHECK(has_integer_codes(format), "[{}] wanted a type with integer codes", dtype_text(format.dtype));
+}
+
 void dequantize_block(const BlockFormat& format, const std::byte* block, float* values) {
   BlockParts parts;
   format.unpack(block, parts);
@@ -61,7 +71,9 @@ void dequantize_block(const BlockFormat& format, const std::byte* block, float* 
     const float scale = parts.scale * parts.scales[g];
     const float minimum = format.has_minimums ? parts.minimum * parts.minimums[g] : 0.0f;
     for (std::int64_t i = g * format.group; i < (g + 1) * format.group; ++i) {
-      const float product = scale * static_cast<float>(value_of(format, parts.codes[i]));
+      const float code = has_integer_codes(format) ? static_cast<float>(value_of(format, parts.codes[i]))
+                                                   : format.values[parts.codes[i]];
+      const float product = scale * code;
       values[i] = format.has_minimums ? product + minimum : product;
     }
   }
@@ -77,7 +89,10 @@ const BlockFormat& block_format(DType dtype) {
   return *found;
 }
 
+bool has_integer_codes(DType dtype) { return is_block(dtype) && has_integer_codes(block_format(dtype)); }
+
 CodeRange code_range(const BlockFormat& format) {
+  check_integer_codes(format);
   CodeRange range{value_of(format, 0), value_of(format, 0)};
   for (int code = 1; code < 1 << format.code_bits; ++code) {
     range.least = std::min(range.least, value_of(format, code));
@@ -88,6 +103,7 @@ CodeRange code_range(const BlockFormat& format) {
 
 void unpack_block(const BlockFormat& format, const std::byte* block, std::int8_t* codes, float* scales,
                   float* minimums) {
+  check_integer_codes(format);
   BlockParts parts;
   format.unpack(block, parts);
   const std::int64_t elements = dtype_info(format.dtype).block_elements;

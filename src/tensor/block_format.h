@@ -1,14 +1,15 @@
 #pragma once
 
-// ggml's block formats, as GGUF files store them: one row each in block_format.cpp. Every format is affine: a block
-// holds codes, and each group of consecutive elements has a scale and, in some formats, a minimum.
+// Block formats: ggml's, as GGUF files store them, and those of group_blocks.h. Each has one row in block_format.cpp. A
+// block holds codes, and each group of consecutive elements has a scale and, in some formats, a minimum.
 //
 //   value = scale * code             without minimums
 //   value = scale * code + minimum   with minimums (a product, then a sum, each rounded to f32)
 //
 // Sizes of a block are in dtype.def. The scale of a group is a number of the block times a number of the group, and so
 // is its minimum. Both products are exact in f32 or have the rounding of ggml's own dequantizers, so that values are
-// equal bit for bit.
+// equal bit for bit. A code is an integer, but for NF4, whose codes are indices of real numbers: such weights have no
+// products over codes.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,13 +44,18 @@ struct BlockFormat {
   void (*unpack)(const std::byte* block, BlockParts& parts);
   // As ggml's reference quantizer does for one block of finite values; null for formats that are only read.
   void (*quantize)(const float* values, std::byte* block);
+  const float* values = nullptr;  // those of the 16 stored codes, where they are not integers
 };
 
 std::span<const BlockFormat> block_formats();
 // InternalError when `dtype` is not a block type.
 const BlockFormat& block_format(DType dtype);
+inline bool has_integer_codes(const BlockFormat& format) { return format.values == nullptr; }
+// Whether weights of this type have products over codes: block types with integer codes.
+bool has_integer_codes(DType dtype);
 
-// The least and the greatest value of a code.
+// The least and the greatest value of a code. This and the functions that give codes are for formats with integer codes
+// (InternalError otherwise).
 struct CodeRange {
   int least;
   int greatest;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The layouts of ggml's blocks, for the table in block_format.cpp: `unpack` and `quantize` of each format.
+// The layouts of blocks, for the table in block_format.cpp: `unpack` and `quantize` of each format.
 
 #include <bit>
 #include <cstddef>
@@ -54,6 +54,13 @@ void unpack_iq2_xs(const std::byte* block, BlockParts& parts);
 void unpack_iq2_s(const std::byte* block, BlockParts& parts);
 void unpack_iq3_xxs(const std::byte* block, BlockParts& parts);
 void unpack_iq3_s(const std::byte* block, BlockParts& parts);
+
+// Groups of the weights of folders: group_blocks.cpp.
+void unpack_i4g32(const std::byte* block, BlockParts& parts);
+void unpack_i4g64(const std::byte* block, BlockParts& parts);
+void unpack_i4g128(const std::byte* block, BlockParts& parts);
+void unpack_nf4g32(const std::byte* block, BlockParts& parts);
+void unpack_nf4g64(const std::byte* block, BlockParts& parts);
 
 // block_quantizers.cpp.
 void quantize_q4_0(const float* values, std::byte* block);

@@ -26,7 +26,7 @@ using Words = std::vector<std::string>;
 
 // `most` is the largest distance of logits from those of bf16. A code of fp8 is off by 2.6 % (root mean square), so a
 // product of two by 3.7 %, and the sum over the linears of two layers by about four times that; one of int8 by 0.7 %,
-// one of NVFP4 by 10 %.
+// one of NVFP4 or int4 by 10 %.
 struct Format {
   std::string name;
   Words words;  // of quantize
@@ -114,7 +114,8 @@ class QuantizedModel : public ::testing::TestWithParam<std::string> {
                                         {"int8", {"--format", "int8"}, 0.06},
                                         {"fp8", {"--format", "fp8"}, 0.2},
                                         {"fp8-static", {"--format", "fp8", "--calibrate", text_}, 0.2},
-                                        {"nvfp4", {"--format", "nvfp4", "--calibrate", text_}, 0.7}};
+                                        {"nvfp4", {"--format", "nvfp4", "--calibrate", text_}, 0.7},
+                                        {"w4a16", {"--format", "w4a16", "--group-size", "64"}, 0.7}};
 };
 
 TEST_P(QuantizedModel, AnswersNearlyAsInBf16) {
@@ -270,6 +271,9 @@ TEST_P(QuantizedModel, IsRefusedForWordsThatDoNotFit) {
   EXPECT_EQ(refusal({"-o", out, "--format", "fp8-block", "--block", "64"}, "[--block] must be rows and columns"), "");
   EXPECT_EQ(refusal({"-o", out, "--format", "fp8-block", "--block", "0x64"}, "[--block] rows and columns must be"), "");
   EXPECT_EQ(refusal({"-o", out, "--format", "int8", "--block", "64x64"}, "[--block] is of use for fp8-block"), "");
+  EXPECT_EQ(refusal({"-o", out, "--format", "int8", "--group-size", "64"}, "[--group-size] is of use for w4a16"), "");
+  EXPECT_EQ(refusal({"-o", out, "--format", "w4a16", "--group-size", "48"}, "[--group-size] must be 32, 64 or 128"),
+            "");
   EXPECT_EQ(refusal({"-o", out, "--format", "int8", "--calibrate", text_}, "[--calibrate] is of use for fp8"), "");
   EXPECT_EQ(refusal({"-o", out, "--format", "fp8", "--calibrate", folder_ / "no"}, "no"), "");
   EXPECT_EQ(refusal({"-o", folder_model_, "--format", "fp8"}, "[-o] must be another folder"), "");

@@ -21,7 +21,8 @@ std::string refusal(const json& quantization) {
 }
 
 json written(NumberFormat format, bool static_input = false) {
-  return quantization_json(format, {32, 48}, static_input, {"lm_head"});
+  const BlockShape block = format == NumberFormat::w4a16 ? BlockShape{1, 64} : BlockShape{32, 48};
+  return quantization_json(format, block, static_input, {"lm_head"});
 }
 
 TEST(QuantizationConfig, ReadsWhatEveryFormatWrites) {
@@ -43,6 +44,12 @@ TEST(QuantizationConfig, ReadsWhatEveryFormatWrites) {
   EXPECT_EQ(nvfp4.scheme, QuantizationScheme::nvfp4);
   EXPECT_EQ(nvfp4.codes, DType::f4e2m1);
   EXPECT_TRUE(nvfp4.static_input);
+  const auto w4a16 = read(written(NumberFormat::w4a16));
+  EXPECT_EQ(w4a16.scheme, QuantizationScheme::grouped);
+  EXPECT_EQ(w4a16.groups.layout, GroupLayout::compressed_tensors);
+  EXPECT_EQ(w4a16.groups.group_size, 64);
+  EXPECT_FALSE(w4a16.groups.has_zero_points);
+  EXPECT_FALSE(w4a16.groups.is_reordered);
   EXPECT_TRUE(quantization_json(NumberFormat::bf16, {}, false, {}).is_null());
 }
 
@@ -80,10 +87,9 @@ TEST(QuantizationConfig, RefusesWhatItDoesNotUnderstandByItsKey) {
   };
   using enum NumberFormat;
   const std::string where = "[config.json] quantization_config.";
-  EXPECT_EQ(changed(fp8, "/quant_method", "gptq"),
-            where + "quant_method must be fp8 or compressed-tensors, but is \"gptq\"");
-  EXPECT_EQ(changed(fp8, "/quant_method", nullptr),
-            where + "quant_method must be fp8 or compressed-tensors, but is missing");
+  const std::string methods = "quant_method must be fp8 or compressed-tensors or gptq or awq or bitsandbytes, but is ";
+  EXPECT_EQ(changed(fp8, "/quant_method", "quip"), where + methods + "\"quip\"");
+  EXPECT_EQ(changed(fp8, "/quant_method", nullptr), where + methods + "missing");
   EXPECT_EQ(changed(fp8_block, "/fmt", "e5m2"), where + "fmt must be e4m3 or float8_e4m3fn, but is \"e5m2\"");
   EXPECT_EQ(changed(fp8, "/activation_scheme", "token"),
             where + "activation_scheme must be dynamic or static, but is \"token\"");
@@ -108,6 +114,81 @@ TEST(QuantizationConfig, RefusesWhatItDoesNotUnderstandByItsKey) {
             "[config.json] wanted quantization_config.config_groups.group_0.input_activations, an object, but there is "
             "none");
   EXPECT_EQ(changed(int8, "/ignore", "lm_head"), where + "ignore must be a list of strings, but is not");
+}
+
+const json kGptq{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 128}, {"desc_act", true}, {"sym", false}};
+const json kAwq{{"quant_method", "awq"}, {"bits", 4},         {"group_size", 64},
+                {"zero_point", true},    {"version", "gemm"}, {"modules_to_not_convert", {"mlp.gate"}}};
+const json kNf4{{"quant_method", "bitsandbytes"},
+                {"load_in_4bit", true},
+                {"load_in_8bit", false},
+                {"bnb_4bit_quant_type", "nf4"},
+                {"bnb_4bit_use_double_quant", true},
+                {"llm_int8_skip_modules", nullptr}};
+
+TEST(QuantizationConfig, ReadsGroupedCodes) {
+  const GroupedCodes gptq = read(kGptq).groups, awq = read(kAwq).groups, nf4 = read(kNf4).groups;
+  EXPECT_EQ(gptq.layout, GroupLayout::gptq);
+  EXPECT_EQ(gptq.group_size, 128);
+  EXPECT_TRUE(gptq.is_reordered);
+  EXPECT_TRUE(gptq.zeros_less_one);
+  EXPECT_EQ(awq.layout, GroupLayout::awq);
+  EXPECT_EQ(awq.group_size, 64);
+  EXPECT_FALSE(awq.zeros_less_one);
+  EXPECT_EQ(nf4.layout, GroupLayout::bitsandbytes);
+  EXPECT_TRUE(nf4.has_quantized_scales);
+  json second = kGptq;
+  second["checkpoint_format"] = "gptq_v2";
+  second["group_size"] = -1;
+  EXPECT_FALSE(read(second).groups.zeros_less_one);
+  EXPECT_EQ(read(second).groups.group_size, 0);
+  EXPECT_FALSE(read(second).groups.is_reordered);  // all columns are in one group
+}
+
+TEST(QuantizationConfig, NamesTheTensorsOfGroupedCodes) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(quantized_names(read(kGptq), "a.weight").all(), (Names{"a.qweight", "a.scales", "a.qzeros", "a.g_idx"}));
+  EXPECT_EQ(quantized_names(read(kAwq), "a.weight").all(), (Names{"a.qweight", "a.scales", "a.qzeros"}));
+  EXPECT_EQ(quantized_names(read(kNf4), "a.weight").all(),
+            (Names{"a.weight", "a.weight.absmax", "a.weight.quant_state.bitsandbytes__nf4", "a.weight.quant_map",
+                   "a.weight.nested_absmax", "a.weight.nested_quant_map"}));
+  EXPECT_EQ(quantized_names(read(written(NumberFormat::w4a16)), "a.weight").all(),
+            (Names{"a.weight_packed", "a.weight_scale", "a.weight_shape"}));
+}
+
+TEST(QuantizationConfig, LeavesOutAnyPartOfANameWhereTheMethodDoes) {
+  EXPECT_FALSE(read(kAwq).quantizes("model.layers.3.mlp.gate.weight"));
+  EXPECT_TRUE(read(kAwq).quantizes("model.layers.3.mlp.gate_proj.weight"));
+}
+
+TEST(QuantizationConfig, RefusesGroupsThatItDoesNotUnderstandByTheirKey) {
+  const auto changed = [](json config, const std::string& key, const json& value) {
+    config[json::json_pointer(key)] = value;
+    return refusal(config);
+  };
+  const auto expect = [](const std::string& message, const std::string& key, const std::string& came) {
+    EXPECT_NE(message.find("[config.json]"), std::string::npos) << message;
+    EXPECT_NE(message.find("quantization_config." + key), std::string::npos) << message;
+    EXPECT_NE(message.find(came), std::string::npos) << message;
+  };
+  expect(changed(kGptq, "/bits", 3), "bits", "4 or 8, but is 3");
+  expect(changed(kGptq, "/group_size", 48), "group_size", "48");
+  expect(changed(kGptq, "/desc_act", nullptr), "desc_act", "there is none");
+  expect(changed(kGptq, "/checkpoint_format", "marlin"), "checkpoint_format", "\"marlin\"");
+  expect(changed(kGptq, "/lm_head", true), "lm_head", "true");
+  expect(changed(kGptq, "/dynamic", {{"-:.*down.*", json::object()}}), "dynamic", "down");
+  expect(changed(kAwq, "/bits", 8), "bits", "8");
+  expect(changed(kAwq, "/zero_point", false), "zero_point", "false");
+  expect(changed(kAwq, "/version", "gemv"), "version", "\"gemv\"");
+  expect(changed(kNf4, "/bnb_4bit_quant_type", "fp4"), "bnb_4bit_quant_type", "\"fp4\"");
+  expect(changed(kNf4, "/load_in_8bit", true), "load_in_8bit", "true");
+  const std::string weights = "config_groups.group_0.weights.";
+  const json w4a16 = written(NumberFormat::w4a16);
+  expect(changed(w4a16, "/config_groups/group_0/weights/num_bits", 8), weights + "num_bits", "8");
+  expect(changed(w4a16, "/config_groups/group_0/weights/strategy", "tensor"), weights + "strategy", "\"tensor\"");
+  expect(changed(w4a16, "/config_groups/group_0/weights/actorder", "random"), weights + "actorder", "\"random\"");
+  expect(changed(w4a16, "/config_groups/group_0/input_activations", json::object()),
+         "config_groups.group_0.input_activations", "null");
 }
 
 }  // namespace weft::quantization_config_test

@@ -69,7 +69,7 @@ void expect_bits(const float* values, const std::vector<float>& wanted) {
 }
 
 TEST(CpuLinearInt8, GivesTheDefinedBitsOnEveryInstructionSet) {
-  for (const DType dtype : block_types()) {
+  for (const DType dtype : integer_block_types()) {
     for (const std::int64_t columns : {1, 31, 32, 70}) {
       for (const std::int64_t wanted_depth : {32, 576}) {
         const std::int64_t depth = whole_blocks(dtype, wanted_depth);
@@ -90,7 +90,7 @@ TEST(CpuLinearInt8, GivesTheSameBitsForEveryRowCountAndThreadCount) {
   std::vector<std::unique_ptr<LinearFamily>> families;
   for (const std::string& ceiling : cpu_features_to_try())
     for (const int threads : {1, 2}) families.push_back(std::make_unique<LinearFamily>(ceiling, threads));
-  for (const DType dtype : block_types()) {
+  for (const DType dtype : integer_block_types()) {
     const std::int64_t depth = whole_blocks(dtype, 96);
     const Tensor weight = random_weight(dtype, 130, depth, 3);
     const Tensor packed = families[0]->pack(weight);
@@ -113,7 +113,7 @@ TEST(CpuLinearInt8, SharesMoreRowsThanAChunkHolds) {
 }
 
 TEST(CpuLinearInt8, ReadsPlainWeightsToTheSameBits) {
-  for (const DType dtype : block_types()) {
+  for (const DType dtype : integer_block_types()) {
     for (const std::int64_t columns : {5, 300}) {
       const std::int64_t depth = whole_blocks(dtype, 96);
       const Tensor weight = random_weight(dtype, columns, depth, 7);
@@ -133,7 +133,7 @@ constexpr CodeBytes kCodeBytes[] = {
     {DType::q4_0, 2, 16},    {DType::q4_1, 4, 16},   {DType::q8_0, 2, 32},   {DType::q5_0, 2, 20},
     {DType::q5_1, 4, 20},    {DType::iq4_nl, 2, 16}, {DType::mxfp4, 1, 16},  {DType::q2_k, 16, 64},
     {DType::q3_k, 0, 96},    {DType::q4_k, 16, 128}, {DType::q5_k, 16, 160}, {DType::q6_k, 0, 192},
-    {DType::iq4_xs, 8, 128},
+    {DType::iq4_xs, 8, 128}, {DType::i4g32, 3, 16},  {DType::i4g64, 3, 32},  {DType::i4g128, 3, 64},
 };
 
 TEST(CpuLinearInt8, IsExactAtTheLargestCodes) {
@@ -238,6 +238,7 @@ TEST(CpuLinearInt8, RefusesWithAReason) {
     return family.supports("linear_int8", {x.codes, x.scale, weight}, attributes, to).reason();
   };
   EXPECT_EQ(reason(random_floats(DType::f32, {32, 64}, 1), result), "f32 is not a block type");
+  EXPECT_EQ(reason(random_weight(DType::nf4g64, 32, 64, 1), result), "the codes of nf4g64 are not integers");
   EXPECT_EQ(reason(random_weight(DType::q8_0, 32, 64, 1), Meta::tensor(DType::f64, {2, 32})), "no rounding to f64");
   Tensor foreign = random_weight(DType::q8_0, 32, 64, 1);
   foreign.meta.packed = "q4x32";
@@ -249,7 +250,7 @@ TEST(CpuLinearInt8, GivesTheDefinedBitsOnEmulatedVectors) {
   for (const cpu::LinearInt8Variant* variant : {&cpu::kLinearInt8EmulatedPairs, &cpu::kLinearInt8EmulatedDots}) {
     LinearFamily family("", 1);
     family.run_with([variant](const KernelCall& call) { cpu::run_linear_int8(*variant, call); });
-    for (const DType dtype : block_types()) {
+    for (const DType dtype : integer_block_types()) {
       const std::int64_t depth = whole_blocks(dtype, 96);
       const Tensor weight = random_weight(dtype, 33, depth, 16);
       for (std::int64_t rows = 1; rows <= 9; ++rows) {

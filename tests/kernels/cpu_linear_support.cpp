@@ -100,6 +100,12 @@ std::vector<DType> block_types() {
   return types;
 }
 
+std::vector<DType> integer_block_types() {
+  std::vector<DType> types = block_types();
+  std::erase_if(types, [](DType dtype) { return !has_integer_codes(dtype); });
+  return types;
+}
+
 std::int64_t whole_blocks(DType dtype, std::int64_t depth) {
   const std::int64_t elements = dtype_info(dtype).block_elements;
   return (depth + elements - 1) / elements * elements;

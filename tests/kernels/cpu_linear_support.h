@@ -56,6 +56,8 @@ Tensor random_weight(DType dtype, std::int64_t columns, std::int64_t depth, std:
 Tensor random_floats(DType dtype, Shape shape, std::uint32_t seed);
 
 std::vector<DType> block_types();
+// Those with products over codes.
+std::vector<DType> integer_block_types();
 // The least depth from `depth` on that is whole blocks.
 std::int64_t whole_blocks(DType dtype, std::int64_t depth);
 

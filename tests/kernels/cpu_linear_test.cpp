@@ -306,7 +306,26 @@ TEST(CpuPacking, TakesHardlyMoreMemoryThanTheFile) {
           << name << " of " << dtype_text(dtype);
     }
   }
-  EXPECT_EQ(packed, 13);
+  EXPECT_EQ(packed, 18);
+}
+
+// A group of a folder has codes of 4 bits and a scale of 16 bits, in NF4 of 32; zero points are left out.
+TEST(CpuPacking, TakesHardlyMoreMemoryThanTheGroupsOfAFolder) {
+  LinearFamily family("", 1);
+  const auto expect = [&](DType dtype, std::int64_t group, std::int64_t scale_bytes) {
+    constexpr std::int64_t kColumns = 64, kDepth = 1024;
+    const Packing* packing =
+        own_packing(family.registry(), "cpu", Meta::tensor(dtype, {kColumns, kDepth}), describe_cpu("", 1));
+    ASSERT_NE(packing, nullptr) << dtype_text(dtype);
+    const std::int64_t bytes = packing->bytes(Meta::tensor(dtype, {kColumns, kDepth}));
+    const std::int64_t in_folder = kColumns * (kDepth / group) * (group / 2 + scale_bytes);
+    EXPECT_LE(static_cast<double>(bytes), 1.07 * static_cast<double>(in_folder)) << dtype_text(dtype) << " " << group;
+  };
+  expect(DType::i4g32, 32, 2);
+  expect(DType::i4g64, 64, 2);
+  expect(DType::i4g128, 128, 2);
+  expect(DType::i4g128, 1024, 2);
+  expect(DType::nf4g64, 64, 4);
 }
 
 TEST(CpuPacking, AcceptsItsOwnTypeOnTheCpuOnly) {

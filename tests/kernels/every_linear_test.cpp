@@ -68,7 +68,7 @@ std::vector<LinearCall> calls() {
         for (const bool bias : {false, true}) all.push_back(float_call(dtype, dtype, rows, columns, bias));
   all.push_back(float_call(DType::bf16, DType::f32, 2, 260, true));
   all.push_back(float_call(DType::f32, DType::f16, 2, 260, true));
-  for (const DType weight : block_types())
+  for (const DType weight : integer_block_types())
     for (const std::int64_t rows : {1, 130})
       for (const std::int64_t columns : {3, 129})
         for (const DType dtype : {DType::f32, DType::bf16}) all.push_back(int8_call(dtype, weight, rows, columns));

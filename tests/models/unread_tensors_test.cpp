@@ -89,6 +89,29 @@ TEST_P(Unread, AreNotThoseThatAreKnownToTakeNoPart) {
 INSTANTIATE_TEST_SUITE_P(Models, Unread, ::testing::ValuesIn(make_model_registry().architectures()),
                          [](const auto& info) { return info.param; });
 
+// Writers of GPTQ add biases, which matter unless they are zeros.
+TEST(UnreadOfGptq, AreNotBiasesOfZeros) {
+  const ModelDefinition model = make_model_registry().find("llama", "test");
+  const TemporaryFolder folder;
+  SampleCheckpoint sample(model);
+  const std::string zeros = "model.layers.0.self_attn.o_proj.bias", numbers = "model.layers.1.self_attn.o_proj.bias";
+  sample.add(zeros, "x", {64});
+  sample.add(numbers, "y", {64});
+  sample.multiply(zeros, 0);
+  const Checkpoint checkpoint = Checkpoint::open(sample.write_folder(folder, "m", DType::f16));
+  ModelConfig config = checkpoint.config(model.facts);
+  const auto is_unread = [&](const std::string& name) {
+    const std::vector<std::string> names = unread_tensors(checkpoint, model, config).names;
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  EXPECT_TRUE(is_unread(zeros));
+  config.quantization = QuantizationConfig{};
+  config.quantization->scheme = QuantizationScheme::grouped;
+  config.quantization->groups.layout = GroupLayout::gptq;
+  EXPECT_FALSE(is_unread(zeros));
+  EXPECT_TRUE(is_unread(numbers));
+}
+
 TEST(CheckUnreadTensors, NamesTheFirstAndTheirNumberOrWarns) {
   const std::vector<std::string> names = {"a", "b", "c", "d", "e"};
   const std::string message = message_of([&] { check_unread_tensors(names, "m.gguf", false); });

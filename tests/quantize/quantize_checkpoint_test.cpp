@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "builtin/models.h"
 #include "io/quantized_weight.h"
+#include "quantize/weight_codes.h"
+#include "tensor/convert.h"
 #include "tests/sample_checkpoint.h"
 #include "tests/thrown_message.h"
 
@@ -85,6 +87,42 @@ TEST_F(QuantizeCheckpoint, ItsWeightsAreThoseOfTheCheckpointToHalfAStep) {
     ++weights;
   }
   EXPECT_EQ(weights, 14);
+}
+
+// What is read back and written again has the same codes and scales: each group has the largest code of its magnitude.
+TEST_F(QuantizeCheckpoint, ItsGroupsAreReadBack) {
+  const QuantizeRecipe recipe{.format = NumberFormat::w4a16, .block = {1, 32}};
+  quantize_checkpoint(source_, model_, recipe, folder_ / "q", threads_);
+  const Checkpoint quantized = Checkpoint::open(folder_ / "q");
+  const QuantizationConfig config = quantized.config(model_.facts).quantization.value();
+  EXPECT_EQ(config.scheme, QuantizationScheme::grouped);
+  model_.check_weights(quantized, quantized.config(model_.facts));
+  int weights = 0;
+  for (const auto& [name, weight] : sample_.weights()) {
+    if (weight.meta.rank() != 2 || !config.quantizes(name)) continue;
+    const CodesAndScales wanted = quantize_int4(weight, 32, threads_);
+    const QuantizedNames names = quantized_names(config, name);
+    const Tensor &codes = quantized.tensor(names.codes), &scales = quantized.tensor(names.scale);
+    const Tensor numbers = dequantized_weight(quantized, config, name);
+    for (std::int64_t i = 0; i < element_count(weight.meta.shape).number(); ++i) {
+      const int code = static_cast<int>(wanted.codes.as<std::uint32_t>()[i / 8] >> i % 8 * 4 & 15) - 8;
+      const float scale = load_float(DType::bf16, wanted.scales.data(), i / 32);
+      ASSERT_EQ(numbers.as<float>()[i], static_cast<float>(code) * scale) << name << " " << i;
+    }
+    EXPECT_EQ(std::memcmp(codes.data(), wanted.codes.data(), static_cast<std::size_t>(codes.meta.bytes().number())), 0);
+    EXPECT_EQ(std::memcmp(scales.data(), wanted.scales.data(), static_cast<std::size_t>(scales.meta.bytes().number())),
+              0);
+    ++weights;
+  }
+  EXPECT_EQ(weights, 14);
+}
+
+TEST_F(QuantizeCheckpoint, RefusesGroupsThatDoNotDivideAWeight) {
+  const QuantizeRecipe recipe{.format = NumberFormat::w4a16, .block = {1, 128}};
+  const std::string message =
+      message_of([&] { quantize_checkpoint(source_, model_, recipe, folder_ / "q", threads_); });
+  EXPECT_NE(message.find("[--group-size] 128"), std::string::npos) << message;
+  EXPECT_NE(message.find("_proj.weight"), std::string::npos) << message;
 }
 
 TEST_F(QuantizeCheckpoint, WantsTheInputsOfEveryLayer) {

@@ -13,6 +13,7 @@
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/per_token_group_quant_fp8.h"
 #include "ops/scaled_fp4_quant.h"
+#include "tensor/convert.h"
 
 namespace weft::weight_codes_test {
 
@@ -74,6 +75,27 @@ TEST_F(WeightCodes, OfBlocksUseTheWholeRangeOfEachBlock) {
         EXPECT_LE(std::fabs(static_cast<float>(code) * scale - weight.as<float>()[row * 100 + i]), scale * 0.5001F);
       }
     EXPECT_EQ(most, 127) << block;
+  }
+}
+
+TEST_F(WeightCodes, OfInt4AreTheNearestOfEachGroup) {
+  constexpr std::int64_t kRows = 5, kColumns = 96, kGroup = 32;
+  Tensor weight = some_weight(kRows, kColumns);
+  std::memset(weight.data(), 0, kGroup * sizeof(float));  // a group of zeros
+  const CodesAndScales own = quantize_int4(weight, kGroup, threads_);
+  ASSERT_EQ(own.codes.meta, Meta::tensor(DType::i32, {kRows, kColumns / 8}));
+  ASSERT_EQ(own.scales.meta, Meta::tensor(DType::bf16, {kRows, kColumns / kGroup}));
+  for (std::int64_t group = 0; group < kRows * kColumns / kGroup; ++group) {
+    const float scale = load_float(DType::bf16, own.scales.data(), group);
+    float magnitude = 0;
+    for (std::int64_t i = group * kGroup; i < (group + 1) * kGroup; ++i) {
+      const float value = weight.as<float>()[i];
+      magnitude = std::max(magnitude, std::fabs(value));
+      const int code = static_cast<int>(own.codes.as<std::uint32_t>()[i / 8] >> i % 8 * 4 & 15) - 8;
+      // The largest value may be 7.5 steps, and bf16 rounds a scale by 1/256.
+      EXPECT_LE(std::fabs(static_cast<float>(code) * scale - value), scale * (code == 7 ? 0.54F : 0.5001F)) << i;
+    }
+    EXPECT_NEAR(scale, group == 0 ? 0x1p-7F : magnitude / 7.5F, magnitude / 7.5F / 256) << group;
   }
 }
 

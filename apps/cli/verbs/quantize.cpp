@@ -15,6 +15,7 @@ struct QuantizeArguments {
   ModelArgument model;
   std::string format;
   std::string block = "64x64";
+  std::string group_size = "128";
   std::string calibrate;
   std::string output;
   bool json = false;
@@ -54,6 +55,9 @@ int run_quantize(const QuantizeArguments& arguments, VerbCall& call) {
   recipe.ignores_unread_tensors = call.options.ignore_unread_tensors;
   USER_CHECK(recipe.format == NumberFormat::fp8_block || !arguments.flags->given("--block"),
              "[--block] is of use for fp8-block, but --format is {}", arguments.format);
+  USER_CHECK(recipe.format == NumberFormat::w4a16 || !arguments.flags->given("--group-size"),
+             "[--group-size] is of use for w4a16, but --format is {}", arguments.format);
+  if (recipe.format == NumberFormat::w4a16) recipe.block = group_from_text(arguments.group_size);
   const Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
   const ModelRegistry models = make_model_registry();
   const ModelDefinition& model = models.find(checkpoint.architecture(), checkpoint.path());
@@ -91,9 +95,12 @@ VERB(quantize) {
                arguments->flags = &flags;
                arguments->model.declare(flags);
                flags.option("--format", arguments->format,
-                            "bf16, fp8, fp8-per-token, fp8-block, int8 or nvfp4, of linear layers; the rest is bf16.",
+                            "bf16, fp8, fp8-per-token, fp8-block, int8, nvfp4 or w4a16, of linear layers; the rest is "
+                            "bf16.",
                             {.required = true});
                flags.option("--block", arguments->block, "Rows and columns of fp8-block's blocks.",
+                            {.shows_default = true});
+               flags.option("--group-size", arguments->group_size, "Columns with one scale of w4a16: 32, 64 or 128.",
                             {.shows_default = true});
                flags.option("--calibrate", arguments->calibrate,
                             "A text whose first 4096 tokens give the scales of inputs: those of nvfp4, and of fp8, "

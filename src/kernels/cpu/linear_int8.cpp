@@ -35,6 +35,8 @@ Verdict supports(const KernelRequest& request) {
   if (Verdict verdict = weight_verdict(weight); !verdict) return verdict;
   if (!is_group_kind(*panel_kind(weight.dtype)))
     return Verdict::no(fmt::format("{} is not a block type", dtype_text(weight.dtype)));
+  if (has_real_codes(block_panel(*panel_kind(weight.dtype))))
+    return Verdict::no(fmt::format("the codes of {} are not integers", dtype_text(weight.dtype)));
   if (x.dtype != DType::i8 || x.rank() != 2 || scale.dtype != DType::f32 || scale.rank() != 2)
     return Verdict::no(fmt::format("wants codes i8[rows, depth] and scales f32[rows, groups], but is {} and {}",
                                    x.text(), scale.text()));

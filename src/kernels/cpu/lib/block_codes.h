@@ -12,12 +12,14 @@ namespace {
 constexpr int kStepBytes = kPanelColumns * 4;
 constexpr int kVectorBytes = kLanes * 4;
 
-// All kinds with records: the functions of a skeleton are instantiated for each.
+// All kinds with records: the functions of a skeleton are instantiated for each. Kinds with real codes are apart.
 template <PanelKind... kinds>
 struct Kinds {};
 using BlockKinds = Kinds<PanelKind::q4_0, PanelKind::q4_1, PanelKind::q8_0, PanelKind::q5_0, PanelKind::q5_1,
                          PanelKind::iq4_nl, PanelKind::mxfp4, PanelKind::q2_k, PanelKind::q3_k, PanelKind::q4_k,
-                         PanelKind::q5_k, PanelKind::q6_k, PanelKind::iq4_xs, PanelKind::bytes16, PanelKind::bytes32>;
+                         PanelKind::q5_k, PanelKind::q6_k, PanelKind::iq4_xs, PanelKind::i4g32, PanelKind::i4g64,
+                         PanelKind::i4g128, PanelKind::bytes16, PanelKind::bytes32>;
+using RealKinds = Kinds<PanelKind::nf4g32, PanelKind::nf4g64>;
 
 // The values of 4-bit codes plus the panel's zero_code.
 constexpr std::uint8_t kNonLinearCodes[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
@@ -50,7 +52,7 @@ WEFT_VECTOR Codes codes_of_step(const std::byte* group, int step, int n, Codes c
   if constexpr (high_bits == 1) code = either(code, move_bits(load_codes(high), step, low_bits, 1));
   if constexpr (high_bits == 2)
     code = either(code, move_bits(load_codes(high + step / 4 * kStepBytes), 2 * (step % 4), low_bits, 2));
-  if constexpr (block.codebook != Codebook::none) code = look_up(codebook, code);
+  if constexpr (block.codebook != Codebook::none && !has_real_codes(block)) code = look_up(codebook, code);
   return code;
 }
 
@@ -68,10 +70,22 @@ WEFT_VECTOR Floats load_scale(const std::byte* array, int n) {
   return load_halves(from);
 }
 
+// A scale is 19 bits: see panel.h. The product with the zero point is exact.
+template <PanelKind kind>
+WEFT_VECTOR Scales scale_with_zero_point(const std::byte* record, int n) {
+  const Codes rest = load_unsigned(record + minimum_offset(block_panel(kind)) + n * kLanes);
+  const Codes high = shift_left<16>(load_shorts(record + n * kLanes * 2));
+  Scales scales;
+  scales.scale = as_floats(either(high, shift_left<8>(lane_bits(rest, 0xe0))));
+  scales.minimum = multiply(scales.scale, multiply(to_floats(lane_bits(rest, 31)), spread(-1.0f)));
+  return scales;
+}
+
 // Of the record's part `part` of scale_depth k.
 template <PanelKind kind>
 WEFT_VECTOR Scales record_scales(const std::byte* record, int part, int n) {
   constexpr BlockPanel block = block_panel(kind);
+  if constexpr (block.form == ScaleForm::with_zero_point) return scale_with_zero_point<kind>(record, n);
   const std::byte* array = record + part * kPanelColumns * scale_bytes(block);
   Scales scales;
   scales.scale = load_scale<kind>(array, n);

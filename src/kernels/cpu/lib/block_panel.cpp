@@ -7,6 +7,7 @@
 #include "tensor/bfloat16.h"
 #include "tensor/block_format.h"
 #include "tensor/float16.h"
+#include "tensor/group_blocks.h"
 
 namespace weft::cpu {
 namespace {
@@ -116,11 +117,24 @@ float load_scale(const BlockPanel& block, const std::byte* array, int column) {
   return block.form == ScaleForm::bf16 ? bf16_to_f32(half) : f16_to_f32(half);
 }
 
+// A scale and zero point, of types that have both.
+void store_header(const Layout& layout, const BlockParts& parts, int column, std::byte* record) {
+  const GroupHeader header = group_header(parts.scale, -static_cast<int>(parts.minimums[0]));
+  std::memcpy(record + column * sizeof header.scale, &header.scale, sizeof header.scale);
+  record[layout.minimums + column] = static_cast<std::byte>(header.rest);
+}
+GroupHeader load_header(const Layout& layout, const std::byte* record, int column) {
+  GroupHeader header{0, std::to_integer<std::uint8_t>(record[layout.minimums + column])};
+  std::memcpy(&header.scale, record + column * sizeof header.scale, sizeof header.scale);
+  return header;
+}
+
 // The scales of 32 k: those of a block's group `first` and, if there are two, the next; groups `to` and the next of the
 // record.
 void pack_scales(const Layout& layout, const BlockParts& parts, std::int64_t first, std::int64_t to, int column,
                  std::byte* record) {
   const BlockPanel& block = layout.block;
+  if (block.form == ScaleForm::with_zero_point) return store_header(layout, parts, column, record);
   for (std::int64_t g = 0; g < layout.groups; ++g) {
     const std::int64_t from = first + g, at = (to + g) * kPanelColumns + column;
     if (block.group_scales == GroupScales::none) {
@@ -161,9 +175,36 @@ void pack_whole_block(PanelKind kind, const std::byte* from, int column, std::by
   }
 }
 
-int value_of(const BlockPanel& block, DType dtype, int code) {
-  if (block.codebook != Codebook::none) return block_format(dtype).codebook[code];
-  return code - block.zero_code;
+float value_of(const BlockPanel& block, DType dtype, int code) {
+  if (has_real_codes(block)) return block_format(dtype).values[code];
+  if (block.codebook != Codebook::none) return static_cast<float>(block_format(dtype).codebook[code]);
+  return static_cast<float>(code - block.zero_code);
+}
+
+// The scale and minimum of group `g` of the 32 k with index `in_record` of a record.
+struct ScaleAndMinimum {
+  float scale, minimum;
+};
+ScaleAndMinimum load_scales(const Layout& layout, const std::byte* record, int column, std::int64_t in_record,
+                            std::int64_t g) {
+  const BlockPanel& block = layout.block;
+  if (block.form == ScaleForm::with_zero_point) {
+    const GroupHeader header = load_header(layout, record, column);
+    return {scale_of(header), -static_cast<float>(zero_point_of(header)) * scale_of(header)};
+  }
+  const bool is_own = block.group_scales != GroupScales::none;
+  const std::byte* array = record + (is_own ? 0 : g) * kPanelColumns * scale_bytes(block);
+  ScaleAndMinimum result{load_scale(block, array, column),
+                         block.minimums ? load_scale(block, array + layout.minimums, column) : 0.0f};
+  if (!is_own) return result;
+  const std::int64_t at = (in_record * layout.groups + g) * kPanelColumns + column;
+  const int byte = std::to_integer<int>(record[layout.group_scales + at]);
+  const bool is_nibble = block.group_scales == GroupScales::nibbles;
+  result.scale *= static_cast<float>(is_nibble ? byte & 15 : static_cast<std::int8_t>(byte));
+  if (block.minimums)
+    result.minimum *=
+        static_cast<float>(is_nibble ? byte >> 4 : std::to_integer<int>(record[layout.group_minimums + at]));
+  return result;
 }
 
 }  // namespace
@@ -214,20 +255,9 @@ void read_group(PanelKind kind, DType dtype, const std::byte* panel, int column,
   std::uint8_t codes[kGroupDepth];
   layout.form.read(record + layout.codes + in_record * layout.group + column * 4, codes);
   for (std::int64_t g = 0; g < layout.groups; ++g) {
-    const bool is_own = block.group_scales != GroupScales::none;
-    const std::byte* array = record + (is_own ? 0 : g) * kPanelColumns * scale_bytes(block);
-    float scale = load_scale(block, array, column);
-    float minimum = block.minimums ? load_scale(block, array + layout.minimums, column) : 0.0f;
-    if (is_own) {
-      const std::int64_t at = (in_record * layout.groups + g) * kPanelColumns + column;
-      const int byte = std::to_integer<int>(record[layout.group_scales + at]);
-      const bool is_nibble = block.group_scales == GroupScales::nibbles;
-      scale *= static_cast<float>(is_nibble ? byte & 15 : static_cast<std::int8_t>(byte));
-      if (block.minimums)
-        minimum *= static_cast<float>(is_nibble ? byte >> 4 : std::to_integer<int>(record[layout.group_minimums + at]));
-    }
+    const auto [scale, minimum] = load_scales(layout, record, column, in_record, g);
     for (std::int64_t k = g * block.group; k < (g + 1) * block.group; ++k) {
-      const float product = scale * static_cast<float>(value_of(block, dtype, codes[k]));
+      const float product = scale * value_of(block, dtype, codes[k]);
       values[k] = block.minimums ? product + minimum : product;
     }
   }

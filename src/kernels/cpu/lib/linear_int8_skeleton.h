@@ -114,7 +114,7 @@ __attribute__((noinline)) void tile(const std::byte* panel, int first_vector, co
                                     std::int64_t first_row, float* sums, std::int64_t sums_stride) {
   constexpr BlockPanel block = block_panel(kind);
   constexpr int groups = kGroupDepth / block.group;
-  constexpr int scale_lines = code_offset(block) / 64, code_lines = group_code_bytes(block) / 64;
+  constexpr int scale_lines = (code_offset(block) + 63) / 64, code_lines = group_code_bytes(block) / 64;
   TileRows x{all.codes + first_row * all.code_stride,
              all.scale + first_row * all.scale_stride,
              all.term + first_row * all.groups * groups * 4,

@@ -19,6 +19,38 @@ constexpr std::int64_t kBlockDepth = 128;
 constexpr std::int64_t kWeightPrefetchBytes = 4096;
 constexpr int kPanelVectors = kPanelColumns / kLanes;
 
+// The bytes of kNf4Values (tensor/group_blocks.h), the lowest byte of all values first.
+constexpr std::uint8_t kNf4Bytes[4][16] = {
+    {0x00, 0xb1, 0x30, 0xa0, 0x4d, 0x3f, 0x71, 0x00, 0xff, 0xe3, 0xdd, 0x3a, 0xb8, 0xab, 0xb3, 0x00},
+    {0x00, 0x39, 0x6b, 0x32, 0xa2, 0x35, 0x78, 0x00, 0xfa, 0xca, 0x04, 0x03, 0xa4, 0x07, 0x13, 0x00},
+    {0x80, 0x32, 0x06, 0xca, 0x91, 0x3d, 0xba, 0x00, 0xa2, 0x24, 0x7c, 0xad, 0xe1, 0x10, 0x39, 0x80},
+    {0xbf, 0xbf, 0xbf, 0xbe, 0xbe, 0xbe, 0xbd, 0x00, 0x3d, 0x3e, 0x3e, 0x3e, 0x3e, 0x3f, 0x3f, 0x3f},
+};
+
+// Widens 32 k of a record with real codes, whose values are put together from four look-ups.
+template <PanelKind kind>
+void widen_real_group(const std::byte* record, const std::byte* codes, float* to) {
+  constexpr int steps = kGroupDepth / 4;
+  Codes tables[4];
+  WEFT_UNROLL for (int i = 0; i < 4; ++i) tables[i] = load_table(kNf4Bytes[i]);
+  for (int n = 0; n < kPanelVectors; ++n, to += kLanes) {
+    const Floats scale = record_scales<kind>(record, 0, n).scale;
+    WEFT_UNROLL for (int step = 0; step < steps; ++step) {
+      const Codes code = codes_of_step<kind>(codes, step, n, tables[0]);
+      Codes planes[4];
+      WEFT_UNROLL for (int i = 0; i < 4; ++i) planes[i] = look_up(tables[i], code);
+      const auto put = [&](int k, Codes a, Codes b, Codes c, Codes d) __attribute__((always_inline)) {
+        const Codes bits = either(either(a, shift_left<8>(b)), either(shift_left<16>(c), shift_left<24>(d)));
+        store_floats(to + (4 * step + k) * kPanelColumns, multiply(scale, as_floats(bits)));
+      };
+      put(0, byte<0>(planes[0]), byte<0>(planes[1]), byte<0>(planes[2]), byte<0>(planes[3]));
+      put(1, byte<1>(planes[0]), byte<1>(planes[1]), byte<1>(planes[2]), byte<1>(planes[3]));
+      put(2, byte<2>(planes[0]), byte<2>(planes[1]), byte<2>(planes[2]), byte<2>(planes[3]));
+      put(3, byte<3>(planes[0]), byte<3>(planes[1]), byte<3>(planes[2]), byte<3>(planes[3]));
+    }
+  }
+}
+
 // Widens 32 k of a record to f32 [32][32], from group `group` of the record on.
 template <PanelKind kind>
 void widen_group(const std::byte* record, std::int64_t group, const std::byte* codes, float* to) {
@@ -60,7 +92,10 @@ void widen_groups(const std::byte* panel, std::int64_t first_k, std::int64_t dep
     const std::byte* codes = record + code_offset(block) + in_record / kGroupDepth * bytes;
     if (in_record == 0) prefetch_bytes(record, code_offset(block));
     prefetch_bytes(codes, bytes);
-    widen_group<kind>(record, in_record / block.group, codes, to);
+    if constexpr (has_real_codes(block))
+      widen_real_group<kind>(record, codes, to);
+    else
+      widen_group<kind>(record, in_record / block.group, codes, to);
   }
 }
 
@@ -98,7 +133,10 @@ const float* wide_weights(PanelKind kind, const std::byte* panel, std::int64_t f
   if (kind == PanelKind::f32) return reinterpret_cast<const float*>(panel) + first_k * kPanelColumns;
   if (kind == PanelKind::f16) widen_halves(panel, first_k, depth, block);
   if (kind == PanelKind::bf16) widen_bfloat_pairs(panel, first_k, depth, block);
-  if (is_group_kind(kind)) widen_groups_among(BlockKinds(), kind, panel, first_k, depth, block);
+  if (is_group_kind(kind)) {
+    widen_groups_among(BlockKinds(), kind, panel, first_k, depth, block);
+    widen_groups_among(RealKinds(), kind, panel, first_k, depth, block);
+  }
   return block;
 }
 

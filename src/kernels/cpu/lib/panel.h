@@ -9,17 +9,21 @@
 //   bf16x32              [k / 2][32][2], an odd depth is padded with a zero
 //   of block types       records, one after another: block_panel() has a row for each type
 //
-// A record of a block type is 32 or 256 k: first all scales, each an array [32], then the codes of each 32 k in planes
-// of bits. In `step` s are the k from 4 * s on.
+// A record of a block type is 32, 64, 128 or 256 k: first all scales, each an array [32], then the codes of each 32 k
+// in planes of bits. In `step` s are the k from 4 * s on.
+//
 //   scales       [32] of the record's scale; the same of its minimum; then, for types with scales of groups, a byte
-//   [32]
-//                for each group of 16 or 32 k, all scales before all minimums, or both as the nibbles of one byte
+//                [32] for each group of 16 or 32 k: all scales before all minimums, or both as the nibbles of a byte
+//   zero points  for types that have them, the scale is its 16 bits as bf16; then an array of bytes [32], each with
+//                three more bits of the scale's mantissa above five bits of the zero point
 //   4 bits       byte (k / 8, column, k % 4) has the even step in its low and the odd step in its high half
-//   2 bits       byte (k / 16, column, k % 4) has the steps 4 * (k / 16) to 4 * (k / 16) + 3, the first in the lowest
-//   bits 1 bit        byte (column, k % 4) has all eight steps, the first in the lowest bit 8 bits       byte (k / 4,
-//   column, k % 4)
-// Codes of 3, 5 and 6 bits are a plane of their lowest 2 or 4 bits, then a plane of the others. Scales and planes
-// are whole cache lines, and panels are at most 1.06 times as large as the blocks.
+//   2 bits       byte (k / 16, column, k % 4) has the steps 4 * (k / 16) to 4 * (k / 16) + 3, the first lowest
+//   1 bit        byte (column, k % 4) has all eight steps, the first in the lowest bit
+//   8 bits       byte (k / 4, column, k % 4)
+//
+// Codes of 3, 5 and 6 bits are a plane of their lowest 2 or 4 bits, then a plane of the others. Scales and planes are
+// whole cache lines, but for the scales of i4g32. Panels are at most 1.06 times as large as the blocks, or as the codes
+// and scales of a folder; only scales of NF4 that are quantized themselves become f32 again, which makes it 1.09.
 //
 // Objects built for newer instruction sets include this header: no std, nothing that could become a weak symbol.
 
@@ -50,16 +54,21 @@ enum class PanelKind : std::uint8_t {
   q5_k,
   q6_k,
   iq4_xs,
+  i4g32,
+  i4g64,
+  i4g128,
+  nf4g32,
+  nf4g64,
   bytes16,
   bytes32,
 };
 
 static constexpr bool is_group_kind(PanelKind kind) { return kind >= PanelKind::q4_0; }
 
-enum class ScaleForm : std::uint8_t { f16, bf16, f32 };
+enum class ScaleForm : std::uint8_t { f16, bf16, f32, with_zero_point };
 // A group's own factor of its scale, and of its minimum: signed bytes, or one byte of two nibbles, the scale's first.
 enum class GroupScales : std::uint8_t { none, bytes, nibbles };
-enum class Codebook : std::uint8_t { none, non_linear, doubled_e2m1 };
+enum class Codebook : std::uint8_t { none, non_linear, doubled_e2m1, nf4 };
 
 struct BlockPanel {
   int code_bits;    // as stored: 2, 3, 4, 5, 6 or 8
@@ -104,6 +113,16 @@ static constexpr BlockPanel block_panel(PanelKind kind) {
       return {6, 32, 16, 256, 256, false, f16, bytes, linear};
     case PanelKind::iq4_xs:
       return {4, 128, 32, 256, 256, false, f16, bytes, Codebook::non_linear};
+    case PanelKind::i4g32:
+      return {4, 0, 32, 32, 32, true, ScaleForm::with_zero_point, none, linear};
+    case PanelKind::i4g64:
+      return {4, 0, 32, 64, 64, true, ScaleForm::with_zero_point, none, linear};
+    case PanelKind::i4g128:
+      return {4, 0, 32, 128, 128, true, ScaleForm::with_zero_point, none, linear};
+    case PanelKind::nf4g32:
+      return {4, 0, 32, 32, 32, false, ScaleForm::f32, none, Codebook::nf4};
+    case PanelKind::nf4g64:
+      return {4, 0, 32, 64, 64, false, ScaleForm::f32, none, Codebook::nf4};
     case PanelKind::bytes16:
       return {8, 128, 16, 32, 16, false, ScaleForm::f32, none, linear};
     case PanelKind::bytes32:
@@ -117,6 +136,8 @@ static constexpr BlockPanel block_panel(PanelKind kind) {
 }
 
 static constexpr bool has_minimums(PanelKind kind) { return block_panel(kind).minimums; }
+// Real codes are indices of real numbers. Only linear reads them, as linear_int8 sums products of integers.
+static constexpr bool has_real_codes(const BlockPanel& block) { return block.codebook == Codebook::nf4; }
 // Bits of a code after the codebook.
 static constexpr int value_bits(const BlockPanel& block) {
   return block.codebook == Codebook::non_linear ? 8 : block.codebook == Codebook::doubled_e2m1 ? 5 : block.code_bits;
@@ -128,14 +149,19 @@ static constexpr int zero_code_of_pairs(const BlockPanel& block) {
 static constexpr int low_plane_bits(const BlockPanel& block) {
   return block.code_bits == 8 ? 8 : block.code_bits >= 4 ? 4 : 2;
 }
+// Whether some bytes of a panel are neither scales nor codes.
+static constexpr bool has_padding(const BlockPanel& block) { return block.form == ScaleForm::with_zero_point; }
 static constexpr int scale_bytes(const BlockPanel& block) { return block.form == ScaleForm::f32 ? 4 : 2; }
 
-// Offsets in a record: of the scales, which are at 0; of the minimums, the groups' scales, the groups' minimums; of the
-// codes. `group_codes` are the bytes of the codes of 32 k.
+// Offsets in a record: of the scales, which are at 0; of the minimums or zero points, the groups' scales, the groups'
+// minimums; of the codes. `group_codes` are the bytes of the codes of 32 k.
 static constexpr std::int64_t minimum_offset(const BlockPanel& block) {
   return block.depth / block.scale_depth * kPanelColumns * scale_bytes(block);
 }
 static constexpr std::int64_t group_scale_offset(const BlockPanel& block) {
+  // Half a cache line of padding would be too much for a record of 32 k.
+  if (block.form == ScaleForm::with_zero_point)
+    return minimum_offset(block) + kPanelColumns * (block.depth > 32 ? 2 : 1);
   return minimum_offset(block) * (block.minimums ? 2 : 1);
 }
 static constexpr std::int64_t group_minimum_offset(const BlockPanel& block) {
@@ -153,9 +179,9 @@ static constexpr std::int64_t record_bytes(const BlockPanel& block) {
   return code_offset(block) + block.depth / kGroupDepth * group_code_bytes(block);
 }
 
-// Bytes of one panel of `depth` k; of the block kinds, whole records.
+// Bytes of one panel of `depth` k, whole cache lines; of the block kinds, whole records.
 static constexpr std::int64_t panel_bytes(PanelKind kind, std::int64_t depth) {
-  if (is_group_kind(kind)) return depth / block_panel(kind).depth * record_bytes(block_panel(kind));
+  if (is_group_kind(kind)) return (depth / block_panel(kind).depth * record_bytes(block_panel(kind)) + 63) / 64 * 64;
   if (kind == PanelKind::f32) return depth * kPanelColumns * 4;
   if (kind == PanelKind::f16) return depth * kPanelColumns * 2;
   return (depth + 1) / 2 * kPanelColumns * 4;

@@ -33,14 +33,17 @@ struct PanelFormat {
 
 // Block types that are not here have panels of kind bytes16 or bytes32, during a call.
 constexpr PanelFormat kPanelFormats[] = {
-    {DType::f32, PanelKind::f32, "f32x32"},       {DType::f16, PanelKind::f16, "f16x32"},
-    {DType::bf16, PanelKind::bf16, "bf16x32"},    {DType::q4_0, PanelKind::q4_0, "q4x32"},
-    {DType::q4_1, PanelKind::q4_1, "q4x32"},      {DType::q8_0, PanelKind::q8_0, "q8x32"},
-    {DType::q5_0, PanelKind::q5_0, "q5x32"},      {DType::q5_1, PanelKind::q5_1, "q5x32"},
-    {DType::iq4_nl, PanelKind::iq4_nl, "iq4x32"}, {DType::mxfp4, PanelKind::mxfp4, "mx4x32"},
-    {DType::q2_k, PanelKind::q2_k, "q2kx32"},     {DType::q3_k, PanelKind::q3_k, "q3kx32"},
-    {DType::q4_k, PanelKind::q4_k, "q4kx32"},     {DType::q5_k, PanelKind::q5_k, "q5kx32"},
-    {DType::q6_k, PanelKind::q6_k, "q6kx32"},     {DType::iq4_xs, PanelKind::iq4_xs, "iq4kx32"},
+    {DType::f32, PanelKind::f32, "f32x32"},          {DType::f16, PanelKind::f16, "f16x32"},
+    {DType::bf16, PanelKind::bf16, "bf16x32"},       {DType::q4_0, PanelKind::q4_0, "q4x32"},
+    {DType::q4_1, PanelKind::q4_1, "q4x32"},         {DType::q8_0, PanelKind::q8_0, "q8x32"},
+    {DType::q5_0, PanelKind::q5_0, "q5x32"},         {DType::q5_1, PanelKind::q5_1, "q5x32"},
+    {DType::iq4_nl, PanelKind::iq4_nl, "iq4x32"},    {DType::mxfp4, PanelKind::mxfp4, "mx4x32"},
+    {DType::q2_k, PanelKind::q2_k, "q2kx32"},        {DType::q3_k, PanelKind::q3_k, "q3kx32"},
+    {DType::q4_k, PanelKind::q4_k, "q4kx32"},        {DType::q5_k, PanelKind::q5_k, "q5kx32"},
+    {DType::q6_k, PanelKind::q6_k, "q6kx32"},        {DType::iq4_xs, PanelKind::iq4_xs, "iq4kx32"},
+    {DType::i4g32, PanelKind::i4g32, "i4g32x32"},    {DType::i4g64, PanelKind::i4g64, "i4g64x32"},
+    {DType::i4g128, PanelKind::i4g128, "i4g128x32"}, {DType::nf4g32, PanelKind::nf4g32, "nf4g32x32"},
+    {DType::nf4g64, PanelKind::nf4g64, "nf4g64x32"},
 };
 
 }  // namespace
@@ -107,7 +110,8 @@ void pack_panel(DType dtype, std::int64_t columns, std::int64_t depth, const Row
   const PanelKind kind = *panel_kind(dtype);
   const std::int64_t first = index * kPanelColumns;
   const int count = static_cast<int>(std::min<std::int64_t>(kPanelColumns, columns - first));
-  if (count < kPanelColumns || depth % 2 != 0) std::memset(to, 0, static_cast<std::size_t>(panel_bytes(kind, depth)));
+  if (count < kPanelColumns || depth % 2 != 0 || has_padding(block_panel(kind)))
+    std::memset(to, 0, static_cast<std::size_t>(panel_bytes(kind, depth)));
   for (int column = 0; column < count; ++column) {
     const std::byte* from = row(first + column);
     if (is_group_kind(kind))

@@ -20,11 +20,14 @@
 //   either(a, b)                  bits that are set in one of both
 //   load_table(p), look_up(t, x)  16 bytes; the byte of the table for each byte of x, which is below 16
 //   load_signed, load_unsigned    kLanes bytes as i32 lanes
+//   load_shorts                   kLanes unsigned 16-bit integers as i32 lanes
 //   dot(sum, weight, x)           sum += unsigned weight bytes times signed x bytes, over the 4 bytes of a lane. In 16
 //                                 bits sums wrap, so only the last must fit; weights are below 16 there
 //   whole_dot(sum)                the 32-bit sum of a lane
 //   whole_dot(low, high)          of low + 16 * high
 //   nibble<i>, byte<i>            nibble or byte i of each lane, counted from the lowest bits
+//   shift_left<n>, lane_bits      each lane shifted; the bits of a lane that are set in the second argument
+//   as_floats                     the lanes as bit patterns of f32
 //   even_bfloats, odd_bfloats     of lanes that hold two bf16
 //   bfloat_dot(sum, a, b)         sum += products of the two bf16 of a lane
 //

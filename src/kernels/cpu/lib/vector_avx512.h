@@ -95,6 +95,15 @@ template <int index>
 WEFT_VECTOR Codes byte(Codes x) {
   return _mm512_and_si512(_mm512_srli_epi32(x, 8 * index), _mm512_set1_epi32(255));
 }
+WEFT_VECTOR Codes load_shorts(const void* from) {
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(from)));
+}
+template <int count>
+WEFT_VECTOR Codes shift_left(Codes x) {
+  return _mm512_slli_epi32(x, count);
+}
+WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm512_and_si512(x, _mm512_set1_epi32(bits)); }
+WEFT_VECTOR Floats as_floats(Codes x) { return _mm512_castsi512_ps(x); }
 WEFT_VECTOR Codes subtract(Codes x, int y) { return _mm512_sub_epi32(x, _mm512_set1_epi32(y)); }
 WEFT_VECTOR Floats to_floats(Codes x) { return _mm512_cvtepi32_ps(x); }
 WEFT_VECTOR Floats even_bfloats(Codes x) { return _mm512_castsi512_ps(_mm512_slli_epi32(x, 16)); }

@@ -129,6 +129,15 @@ template <int index>
 WEFT_VECTOR Codes byte(Codes x) {
   return _mm_and_si128(_mm_srli_epi32(x, 8 * index), _mm_set1_epi32(255));
 }
+WEFT_VECTOR Codes load_shorts(const void* from) {
+  return _mm_cvtepu16_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)));
+}
+template <int count>
+WEFT_VECTOR Codes shift_left(Codes x) {
+  return _mm_slli_epi32(x, count);
+}
+WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm_and_si128(x, _mm_set1_epi32(bits)); }
+WEFT_VECTOR Floats as_floats(Codes x) { return _mm_castsi128_ps(x); }
 WEFT_VECTOR Codes subtract(Codes x, int y) { return _mm_sub_epi32(x, _mm_set1_epi32(y)); }
 WEFT_VECTOR Floats to_floats(Codes x) { return _mm_cvtepi32_ps(x); }
 WEFT_VECTOR Floats even_bfloats(Codes x) { return _mm_castsi128_ps(_mm_slli_epi32(x, 16)); }

@@ -154,6 +154,19 @@ template <int index>
 Codes byte(Codes x) {
   return words_of([&](int i) { return word_at<std::uint32_t>(x, i) >> (8 * index) & 255; });
 }
+inline Codes load_shorts(const void* from) {
+  return words_of([&](int i) { return sixteen_at(from, i); });
+}
+template <int count>
+Codes shift_left(Codes x) {
+  return words_of([&](int i) { return word_at<std::uint32_t>(x, i) << count; });
+}
+inline Codes lane_bits(Codes x, int bits) {
+  return words_of([&](int i) { return word_at<std::int32_t>(x, i) & bits; });
+}
+inline Floats as_floats(Codes x) {
+  return floats_of([&](int i) { return word_at<float>(x, i); });
+}
 inline Codes subtract(Codes x, int y) {
   return words_of([&](int i) { return word_at<std::int32_t>(x, i) - y; });
 }

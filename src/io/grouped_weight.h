@@ -1,0 +1,74 @@
+#pragma once
+
+// The tensors of one weight [N, K] of a linear layer whose codes have a scale and a zero point for each group of K.
+// Each layout packs codes into words of 32 bits (bitsandbytes: into bytes), the first one lowest:
+//
+//                      codes             a word has             scales      zero points
+//   compressed_tensors [N, K / 8]        8 k                    [N, G]      [N / 8, G], a word has 8 n
+//   gptq               [K / 8, N]        8 k                    [G, N]      [G, N / 8], a word has 8 n
+//   awq                [K, N / 8]        n 0 2 4 6 1 3 5 7      [G, N]      [G, N / 8], as codes
+//   bitsandbytes       [N * K / 2, 1]    2 k, the first high    [N * K / block], blocks of the rows one after another
+//
+// A weight is read as rows of a block type (tensor/group_blocks.h), so that it is stored, packed and multiplied like
+// the weights of a GGUF file. GPTQ's codes of 8 bits become q8_0.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint.h"
+#include "io/quantization_config.h"
+
+namespace weft {
+
+// The tensors that the weight has, by the config alone.
+std::vector<NamedMeta> grouped_tensors(const QuantizationConfig& config, const std::string& weight, std::int64_t rows,
+                                       std::int64_t columns);
+
+// UserError that names the first tensor that is missing or differs from the config and [rows, columns], or the group
+// that does not divide the columns.
+void check_grouped_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
+                          std::int64_t rows, std::int64_t columns);
+
+// The block type [N, K] that the weight is read as.
+Meta grouped_meta(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+
+// For codes that are reordered, the columns of the weight in the order of their groups, where the tensor `name` has the
+// group of each column. UserError if the groups have different sizes.
+std::vector<std::int32_t> column_order(const Checkpoint& checkpoint, const QuantizationConfig& config,
+                                       const std::string& name);
+
+class GroupedWeight {
+ public:
+  // The weight must have passed check_grouped_weight. UserError if the groups of columns have different sizes.
+  GroupedWeight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+
+  const Meta& meta() const { return meta_; }
+  // column_order(), empty where it is that of the columns: column order()[k] of the weight is element k of each row.
+  const std::vector<std::int32_t>& order() const { return order_; }
+  // Writes rows [first, first + count) as blocks. Layouts that store n along a word are read fastest in steps of 32
+  // rows. UserError that names the tensor for a scale that is not finite, or has more bits than f16 or bf16.
+  void read_rows(std::int64_t first, std::int64_t count, std::byte* rows) const;
+
+ private:
+  // Codes of rows as the blocks have them, `stride` bytes apart.
+  void read_codes(std::int64_t first, std::int64_t count, std::uint8_t* codes, std::int64_t stride) const;
+  void read_transposed_codes(std::int64_t first, std::int64_t count, std::uint8_t* codes, std::int64_t stride) const;
+  void reorder(std::uint8_t* codes) const;
+  float scale(std::int64_t row, std::int64_t column) const;
+  int zero_point(std::int64_t row, std::int64_t column) const;
+  void write_block(std::int64_t row, std::int64_t column, const std::uint8_t* codes, std::byte* block) const;
+
+  GroupedCodes groups_;
+  QuantizedNames names_;
+  std::string where_;
+  Meta meta_;
+  std::int64_t rows_, columns_;
+  std::int64_t group_;  // consecutive k with one scale
+  Tensor codes_, scales_, zero_points_;
+  std::vector<float> own_scales_;  // bitsandbytes
+  std::vector<std::int32_t> order_;
+};
+
+}  // namespace weft
