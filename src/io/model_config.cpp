@@ -11,6 +11,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "io/config_fields.h"
+#include "io/gguf_vocabulary.h"
 #include "io/known_keys.h"
 #include "io/layer_config.h"
 #include "io/rope_config.h"
@@ -156,11 +157,14 @@ void read_token_ids(const Gguf& gguf, ModelConfig& config) {
   const GgufFields tokenizer(gguf, "tokenizer.ggml.");
   config.bos_token_id = token_id(tokenizer, "bos_token_id", config);
   config.pad_token_id = token_id(tokenizer, "padding_token_id", config);
-  for (const auto key : {"eos_token_id", "eot_token_id", "eom_token_id"})
-    if (const auto id = tokenizer.find_integer(key))
-      for (const auto end :
-           ids_in_vocabulary({*id}, config.vocab_size, gguf.where(), tokenizer.name(key), config.warnings))
-        config.eos_token_ids.push_back(end);
+  const auto add_end = [&](std::string_view key) {
+    const auto id = tokenizer.find_integer(key);
+    if (!id) return;
+    const auto ends = ids_in_vocabulary({*id}, config.vocab_size, gguf.where(), tokenizer.name(key), config.warnings);
+    config.eos_token_ids.insert(config.eos_token_ids.end(), ends.begin(), ends.end());
+  };
+  add_end("eos_token_id");
+  for (const std::string_view key : gguf_end_keys()) add_end(key);
   sort_without_repeats(config.eos_token_ids);
 }
 
