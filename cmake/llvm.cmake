@@ -5,6 +5,7 @@
 # Both sides of the library are of one build when they were made from the same sources: what it is made of, and the types
 # and the mathematics that it shares with the program.
 file(GLOB shared CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/codegen/*.h ${CMAKE_SOURCE_DIR}/src/codegen/row_program.cpp
+     ${CMAKE_SOURCE_DIR}/src/codegen/row_program_text.cpp
      ${CMAKE_SOURCE_DIR}/src/codegen/llvm/* ${CMAKE_SOURCE_DIR}/src/tensor/*.h ${CMAKE_SOURCE_DIR}/src/tensor/*.def
      ${CMAKE_CURRENT_LIST_FILE})  # which has the flags of the prelude
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shared})
@@ -70,7 +71,8 @@ ${assembly}    \".text\\n\");
 set_source_files_properties(${WEFT_GENERATED}/prelude_data.cpp PROPERTIES OBJECT_DEPENDS "${bitcode}")
 
 weft_sources(llvm_sources IN src/codegen/llvm EXCEPT prelude.cpp)
-add_library(weft_llvm SHARED ${llvm_sources} src/codegen/row_program.cpp ${WEFT_GENERATED}/prelude_data.cpp)
+add_library(weft_llvm SHARED ${llvm_sources} src/codegen/row_program.cpp src/codegen/row_program_text.cpp
+            ${WEFT_GENERATED}/prelude_data.cpp)
 target_include_directories(weft_llvm PRIVATE ${CMAKE_SOURCE_DIR}/src ${WEFT_GENERATED})
 target_include_directories(weft_llvm SYSTEM PRIVATE ${WEFT_LLVM_HEADERS})
 target_link_libraries(weft_llvm PRIVATE weft_tensor weft_base ${WEFT_LLVM_LIBRARY})

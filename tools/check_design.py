@@ -5,7 +5,7 @@
 
 Every fenced block of these pages without a language, or of C++, is compared with the dumps of SmolLM2-135M on AVX2: its
 passes, `weft dump` and the machine code of its functions. Some one of them must have all of the block's lines in their
-order. `...` stands for anything, as a line for any lines; `# v8` and the like behind machine code are the page's own.
+order. `...` stands for anything, as a line for any lines; `# v8` and the like after machine code are the page's own.
 Blocks of `console` are commands. Wants the model (`make model`) and objdump.
 """
 
@@ -76,7 +76,7 @@ def dumps(weft):
 
 
 def plain(lines):
-    """(number, line) without what the page leaves out or adds: indentation, origins, notes behind machine code, and
+    """(number, line) without what the page leaves out or adds: indentation, origins, notes after machine code, and
     between lines of a head such as that of `piece p2(`."""
     found, head = [], None
     for number, line in enumerate(lines):
@@ -97,7 +97,7 @@ def pattern(line):
 
 
 def first_missing(lines, dump):
-    """The number of the first line that the dump does not have behind those before it; None when it has all."""
+    """The number of the first line that the dump does not have after those before it; None when it has all."""
     at = 0
     for number, line in plain(lines):
         if line in ("...", ""):

@@ -124,8 +124,8 @@ WEFT_API int weft_model_open(weft_context* context, const char* path_or_name, we
 /* Waits for a running call, then closes the model. Null is allowed and does nothing. From within the model's own
  * callback it is WEFT_USER_ERROR, and the model stays open. */
 WEFT_API int weft_model_close(weft_model* model, weft_error* error);
-/* The notes and warnings that the program prints about the model, one in a line: what was changed, left out or not read,
- * with the reason. Those about the context's options are in weft_context_notes. */
+/* The notes and warnings that the program prints about the model, one in a line: what was changed, left out or not
+ * read, with the reason. Those about the context's options are in weft_context_notes. */
 WEFT_API int weft_model_notes(weft_model* model, char** text, weft_error* error);
 
 /* How the next token is sampled. `size` is sizeof(weft_sampling), so that members can be added at the end. */

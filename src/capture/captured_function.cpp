@@ -301,7 +301,7 @@ void CapturedFunction::finish_whole(Entry& entry, const std::vector<SymbolicDim>
   for (const DimCondition& check : checks) entry.guards.add_condition(check);
 
   Segment& segment = *entry.tree.starts.front();
-  for (const int number : segment.given_away)
+  for (const int number : segment.donated)
     USER_CHECK(
         number < segment.first || recorder_.values()[static_cast<std::size_t>(number)]->meta.kind == MetaKind::kv,
         "[{}] donates a tensor that is no argument, so that the next call would find it overwritten: make it an "

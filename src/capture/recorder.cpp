@@ -328,7 +328,7 @@ void Recorder::go_on_by_numbers(const std::string& why) {
 }
 
 void Recorder::keep_path() {
-  const auto check = [&] { check_given_away(path_, values_, tree_->bounds, graph_name_, context_, numbers_); };
+  const auto check = [&] { check_donated(path_, values_, tree_->bounds, graph_name_, context_, numbers_); };
   if (why_not_kept_.empty()) {
     try {
       check();

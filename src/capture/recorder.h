@@ -152,9 +152,9 @@ class Recorder {
   void end_draft(Segment::End end, std::vector<int> ends_in, const Reading& reading);
   void leave_segment();
   void run_segment(Segment& segment);
-  void prepare_to_give_away(const Segment& segment);
+  void prepare_donations(const Segment& segment);
   bool is_from_outside(const Tensor& given);
-  void note_given_away(const Segment& segment);
+  void note_donations(const Segment& segment);
   const Tensor& input_of(int number);
   void run_op_by_op(const Segment& segment);
   const Tensor& tensor_of(int number);

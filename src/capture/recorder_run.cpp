@@ -19,7 +19,7 @@ bool is_brought(const Segment& segment, int number) {
 }
 
 // The numbers of all values whose memory the steps donate, views included.
-std::set<int> given_away(const Segment& segment) {
+std::set<int> donated_values(const Segment& segment) {
   std::map<int, int> roots;
   const auto root_of = [&](int number) {
     const auto known = roots.find(number);
@@ -42,7 +42,7 @@ std::set<int> given_away(const Segment& segment) {
 
 // The values that are available after a segment has run: its steps made them and did not donate them.
 std::vector<int> lasting_values(const Segment& segment) {
-  const std::set<int> given = given_away(segment);
+  const std::set<int> given = donated_values(segment);
   std::vector<int> numbers;
   for (const RecordedStep& step : segment.steps)
     for (const Value& result : step.results)
@@ -58,14 +58,14 @@ void Recorder::end_draft(Segment::End end, std::vector<int> ends_in, const Readi
   draft_->ends_in = std::move(ends_in);
   draft_->reading = reading;
   draft_->lasting = lasting_values(*draft_);
-  for (const int number : given_away(*draft_))
-    if (number < draft_->first || is_brought(*draft_, number)) draft_->given_away.push_back(number);
+  for (const int number : donated_values(*draft_))
+    if (number < draft_->first || is_brought(*draft_, number)) draft_->donated.push_back(number);
   path_.push_back(draft_);
   if (end == Segment::End::returned) return;
   if (why_not_kept_.empty()) log_break(*draft_);
-  prepare_to_give_away(*draft_);
+  prepare_donations(*draft_);
   run_op_by_op(*draft_);
-  note_given_away(*draft_);
+  note_donations(*draft_);
   enter(draft_->followers);
 }
 
@@ -90,7 +90,7 @@ const Tensor& Recorder::tensor_of(int number) {
       return number >= segment->first && number < segment->last;
     });
     CHECK(owner != path_.end(), "value {} of {} is wanted before the segment that makes it ran", number, function_);
-    CHECK((*owner)->given_away.empty(), "a segment of {} that donated an argument cannot run twice", function_);
+    CHECK((*owner)->donated.empty(), "a segment of {} that donated an argument cannot run twice", function_);
     run_op_by_op(**owner);
   }
   const Tensor& tensor = tensors_[index];
@@ -107,8 +107,8 @@ bool Recorder::is_from_outside(const Tensor& given) {
   return false;
 }
 
-void Recorder::prepare_to_give_away(const Segment& segment) {
-  if (segment.given_away.empty()) return;
+void Recorder::prepare_donations(const Segment& segment) {
+  if (segment.donated.empty()) return;
   for (const Segment* earlier : path_) {
     if (earlier == &segment) break;
     const bool is_complete = std::all_of(earlier->lasting.begin(), earlier->lasting.end(), [&](int number) {
@@ -118,7 +118,7 @@ void Recorder::prepare_to_give_away(const Segment& segment) {
     if (!is_complete) run_op_by_op(*earlier);
   }
   // If the compiler found two values to be equal, they may share memory.
-  for (const int number : segment.given_away)
+  for (const int number : segment.donated)
     for (const Segment* earlier : path_)
       for (const int other : earlier->lasting)
         if (const Tensor& tensor = tensors_[static_cast<std::size_t>(other)];
@@ -131,8 +131,8 @@ bool Recorder::has_written_over() {
   return std::any_of(gone_.begin(), gone_.end(), [&](const Gone& gone) { return is_from_outside(gone.tensor); });
 }
 
-void Recorder::note_given_away(const Segment& segment) {
-  for (const int number : segment.given_away) gone_.push_back({number, segment.first, tensor_of(number)});
+void Recorder::note_donations(const Segment& segment) {
+  for (const int number : segment.donated) gone_.push_back({number, segment.first, tensor_of(number)});
 }
 
 const Tensor& Recorder::input_of(int number) {
@@ -148,7 +148,7 @@ const Tensor& Recorder::input_of(int number) {
 }
 
 void Recorder::run_segment(Segment& segment) {
-  prepare_to_give_away(segment);
+  prepare_donations(segment);
   if (segment.program == nullptr) {
     if (!segment.wanted.empty() || !why_not_kept_.empty()) run_op_by_op(segment);
     return;
@@ -158,7 +158,7 @@ void Recorder::run_segment(Segment& segment) {
   for (const int number : program.inputs()) tensors.push_back(input_of(number));
   std::vector<Tensor> results = program.run(tensors);
   for (std::size_t i = 0; i < results.size(); ++i) set_tensor(program.results()[i], std::move(results[i]));
-  note_given_away(segment);
+  note_donations(segment);
 }
 
 SegmentGraph Recorder::graph_for(const Segment& segment, const std::vector<int>& results) {
@@ -222,10 +222,10 @@ void Recorder::note_wanted() {
   for (const int number : read_) note(number, nullptr);
   // A segment that donates a buffer must return all its live values, and so must the segments before it: none of them
   // can run again if a later call takes another branch.
-  bool is_given_away_later = false;
+  bool is_donated_later = false;
   for (auto segment = path_.rbegin(); segment != path_.rend(); ++segment) {
-    is_given_away_later = is_given_away_later || !(*segment)->given_away.empty();
-    if (is_given_away_later) (*segment)->wanted.insert((*segment)->lasting.begin(), (*segment)->lasting.end());
+    is_donated_later = is_given_away_later || !(*segment)->donated.empty();
+    if (is_donated_later) (*segment)->wanted.insert((*segment)->lasting.begin(), (*segment)->lasting.end());
   }
 }
 

@@ -172,8 +172,8 @@ SegmentGraph graph_of(const Segment& segment, std::span<GraphValue* const> value
   return std::move(graph.built);
 }
 
-void check_given_away(std::span<Segment* const> path, std::span<GraphValue* const> values, const Bounds& bounds,
-                      const std::string& name, const Context& context, const Numbers& numbers) {
+void check_donated(std::span<Segment* const> path, std::span<GraphValue* const> values, const Bounds& bounds,
+                   const std::string& name, const Context& context, const Numbers& numbers) {
   GraphOfSteps graph(values, bounds, name, context.ops, numbers);
   for (const Segment* segment : path) graph.add(*segment);
   std::vector<int> returned;

@@ -82,7 +82,7 @@ struct Segment {
   std::vector<int> lasting;
   // Values that its steps donated but whose memory they did not make: inputs and supplied tensors. If there are any,
   // neither this segment nor an earlier one on the path can run again, since inputs may be gone.
-  std::vector<int> given_away;
+  std::vector<int> donated;
 
   std::unique_ptr<SegmentProgram> program;  // computes `wanted`; null where that is empty
   std::vector<std::unique_ptr<Segment>> followers;
@@ -119,7 +119,7 @@ SegmentGraph graph_of(const Segment& segment, std::span<GraphValue* const> value
                       const Bounds& bounds, const std::string& name, const OpTable& ops, const Numbers& numbers = {});
 
 // UserError where a value is used after it was donated, over all segments of `path`, in order.
-void check_given_away(std::span<Segment* const> path, std::span<GraphValue* const> values, const Bounds& bounds,
-                      const std::string& name, const Context& context, const Numbers& numbers);
+void check_donated(std::span<Segment* const> path, std::span<GraphValue* const> values, const Bounds& bounds,
+                   const std::string& name, const Context& context, const Numbers& numbers);
 
 }  // namespace weft

@@ -37,7 +37,7 @@ inline std::int64_t columns_of_line(const RowBuffer& buffer) {
 // another buffer are between these.
 inline bool is_stream(const RowProgram& program, int buffer) {
   const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
-  return at.row_stride > 0 && at.numbers < 0 && at.behind < 0 && columns_of_line(at) > 1;
+  return at.row_stride > 0 && at.numbers < 0 && at.interleaved_with < 0 && columns_of_line(at) > 1;
 }
 
 // The buffers that the first level reads and writes as streams.

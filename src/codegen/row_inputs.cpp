@@ -27,7 +27,7 @@ int RowInputs::load(const GraphValue& from, RowDomain domain, const RowBuffer& b
 }
 
 void RowInputs::find_neighbours() {
-  const auto is_behind = [](const Input& second, const Input& first) {
+  const auto is_interleaved_with = [](const Input& second, const Input& first) {
     return dtype_info(first.buffer.dtype).block_bytes == 2 && first.buffer == second.buffer &&
            first.buffer.placement.stride == 2 && first.buffer.numbers < 0 &&
            storage_root(first.from) == storage_root(second.from) &&
@@ -35,7 +35,8 @@ void RowInputs::find_neighbours() {
   };
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     for (std::size_t k = 0; k < inputs_.size(); ++k)
-      if (is_behind(inputs_[k], inputs_[i])) region_.program.buffers[k].behind = static_cast<int>(i);
+      if (is_interleaved_with(inputs_[k], inputs_[i]))
+        region_.program.buffers[k].interleaved_with = static_cast<int>(i);
 }
 
 }  // namespace weft

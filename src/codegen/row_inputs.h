@@ -18,7 +18,7 @@ class RowInputs {
   int buffer_of(const GraphValue& from, RowDomain domain, const RowBuffer& buffer);
   // Returns the value that `from` is loaded as.
   int load(const GraphValue& from, RowDomain domain, const RowBuffer& buffer);
-  // Sets RowBuffer::behind.
+  // Sets RowBuffer::interleaved_with.
   void find_neighbours();
 
  private:

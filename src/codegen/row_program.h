@@ -121,7 +121,7 @@ struct RowBuffer {
   std::int64_t begin = 0;  // location of column 0 in such a row
   // The input whose columns are interleaved with these: each is right before the column of the same index here, as the
   // two halves of one word. Both then read rows of the same memory, every other element. -1 for none.
-  int behind = -1;
+  int interleaved_with = -1;
   // The input that an output may alias if nothing reads the input afterwards; -1 for none. Set by finish().
   int over = -1;
   bool operator==(const RowBuffer&) const = default;

@@ -28,13 +28,18 @@ DType default_dtype(const ModelConfig& config, DeviceType device) {
   return config.format == CheckpointFormat::gguf && device != DeviceType::cpu ? DType::bf16 : config.dtype;
 }
 
-// The dtype of KV pages is the model's dtype. A GGUF file shows it by how its weights are stored: f16 is enough for
-// block formats, which have fewer than 16 bits for a number.
+// The dtype of KV pages is the model's dtype. A GGUF file shows it by how the first matrix of its layers is stored: f16
+// is enough for block formats, which have fewer than 16 bits for a number.
 DType default_pages(const Checkpoint& checkpoint, const ModelDefinition& model, DType dtype) {
   if (!checkpoint.is_gguf()) return dtype;
-  const TensorEntry* keys = checkpoint.find(model.key("attn_k", CheckpointFormat::gguf, 0));
-  if (keys == nullptr || is_block(keys->tensor.meta.dtype)) return DType::f16;
-  return keys->tensor.meta.dtype == DType::f32 ? dtype : keys->tensor.meta.dtype;
+  for (const ModelWeight& weight : model.weights) {
+    const TensorEntry* entry =
+        weight.is_per_layer() ? checkpoint.find(model.key(weight.name, CheckpointFormat::gguf, 0)) : nullptr;
+    if (entry == nullptr || entry->tensor.meta.shape.size() < 2) continue;
+    const DType stored = entry->tensor.meta.dtype;
+    return is_block(stored) ? DType::f16 : stored == DType::f32 ? dtype : stored;
+  }
+  return DType::f16;
 }
 
 ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, const ModelDefinition& model,

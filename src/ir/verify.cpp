@@ -50,7 +50,7 @@ class Verifier {
     }
     check_operands(*graph_.result_node());
     check_result_homes();
-    if (graph_.stage == Stage::traced) check_given_away();
+    if (graph_.stage == Stage::traced) check_donated();
     if (graph_.stage == Stage::lowered || graph_.stage == Stage::split) check_bounds();
     if (graph_.stage == Stage::split) check_pieces();
   }
@@ -93,7 +93,7 @@ class Verifier {
     for (const std::string& symbol : used) check_symbol(symbol, node);
   }
 
-  void check_given_away() const {
+  void check_donated() const {
     try {
       check_donations(graph_);
     } catch (const UserError& error) {

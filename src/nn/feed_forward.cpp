@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "nn/linear.h"
 #include "ops/gelu.h"
 #include "ops/gelu_and_mul.h"
@@ -45,7 +46,7 @@ void check(std::span<const Activation> known, const ModelConfig& c) {
   for (const Activation& one : known) names.emplace_back(one.name);
   USER_CHECK(find(known, c) != nullptr, "[{}] {} must be one of {}, but is {}", c.architecture,
              c.hidden_activation.empty() ? "hidden_act" : "hidden_activation", fmt::join(names, ", "),
-             activation_of(c));
+             quote(activation_of(c)));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace weft {
 // Row r of a sequence with n rows in this step attends to its tokens [0, length - (n - 1 - r)). With a window it
 // attends only to the last `window` of them: its own token and the window - 1 before it. A row's result does not depend
 // on other rows, on the block size, or on how the prompt was split into steps.
-//   sinks    [heads] or absent: one more score for each head, which takes its part of the probabilities but has no
-//   value softcap  0 or a bound of the scores: softcap tanh(scale q k / softcap)
+//   sinks [heads] or absent: one more score for each head, which takes its part of the probabilities but has no value
+//   softcap, unless it is 0, bounds the scores: softcap tanh(scale q k / softcap)
 Value attention(const Value& query, const Value& kv, const Value& batch, const Value& sinks, Scalar scale,
                 std::optional<std::int64_t> window = std::nullopt, Scalar softcap = 0.0,
                 CallSite site = CallSite::current());

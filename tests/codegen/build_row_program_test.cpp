@@ -206,8 +206,8 @@ TEST(BuildRowProgram, TellsWhatLiesBehindEachOther) {
                       "%y");
   };
   const auto has = [](const std::string& text, const char* line) { return text.find(line) != std::string::npos; };
-  EXPECT_TRUE(has(read("%x: bf16[s0, 64]", "%x"), "buffer 0 in bf16 row=64 every 2 behind 1\n"));
-  EXPECT_TRUE(has(read("%x: f16[s0, 64]", "%x"), "buffer 0 in f16 row=64 every 2 behind 1\n"));
+  EXPECT_TRUE(has(read("%x: bf16[s0, 64]", "%x"), "buffer 0 in bf16 row=64 every 2 interleaved with 1\n"));
+  EXPECT_TRUE(has(read("%x: f16[s0, 64]", "%x"), "buffer 0 in f16 row=64 every 2 interleaved with 1\n"));
   EXPECT_TRUE(has(read("%x: f32[s0, 64]", "%x"), "buffer 0 in f32 row=64 every 2\n"));
   EXPECT_TRUE(has(read("%x: bf16[s0, 64], %z: bf16[s0, 64]", "%z"), "buffer 0 in bf16 row=64 every 2\n"));
 }

@@ -177,7 +177,7 @@ TEST_F(RowCompiler, GivesTheSameBitsOnEveryInstructionSet) {
   for (const RowProgram& program : programs) {
     in_pairs += program.in_pairs ? 1 : 0;
     of_two_groups += program.in_pairs && program.group == 16 ? 1 : 0;
-    for (const RowBuffer& buffer : program.buffers) neighbours += buffer.behind >= 0 ? 1 : 0;
+    for (const RowBuffer& buffer : program.buffers) neighbours += buffer.interleaved_with >= 0 ? 1 : 0;
   }
   EXPECT_GT(in_pairs, 3);
   EXPECT_GT(of_two_groups, 1);

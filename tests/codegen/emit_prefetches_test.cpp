@@ -124,7 +124,7 @@ TEST(FetchesAhead, TakesNeighboursForOneStream) {
   RowProgram program;
   program.columns = 4096;
   program.buffers = {{.dtype = DType::bf16, .row_stride = 8192, .placement = {.stride = 2}},
-                     {.dtype = DType::bf16, .row_stride = 8192, .placement = {.stride = 2}, .behind = 0},
+                     {.dtype = DType::bf16, .row_stride = 8192, .placement = {.stride = 2}, .interleaved_with = 0},
                      {.is_output = true, .row_stride = 4096}};
   const int gate = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
   const int up = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 1});

@@ -88,9 +88,9 @@ class Maker {
     program_.buffers.push_back(buffer);
     program_.add({.op = RowOp::load, .domain = domain, .buffer = static_cast<int>(program_.buffers.size()) - 1});
     if (!has_neighbour) return;
-    buffer.behind = static_cast<int>(program_.buffers.size()) - 1;
+    buffer.interleaved_with = static_cast<int>(program_.buffers.size()) - 1;
     program_.buffers.push_back(buffer);
-    program_.add({.op = RowOp::load, .domain = domain, .buffer = buffer.behind + 1});
+    program_.add({.op = RowOp::load, .domain = domain, .buffer = buffer.interleaved_with + 1});
   }
 
   DType short_dtype() {
@@ -292,7 +292,7 @@ std::int64_t buffer_elements(const RowProgram& program, const RowBuffer& buffer,
   if (buffer.numbers >= 0) rows = buffer.taken_from;
   const auto number = static_cast<int>(&buffer - program.buffers.data());
   const bool has_neighbour = std::any_of(program.buffers.begin(), program.buffers.end(),
-                                         [&](const RowBuffer& other) { return other.behind == number; });
+                                         [&](const RowBuffer& other) { return other.interleaved_with == number; });
   return (rows - 1) * buffer.row_stride + buffer.begin + has_neighbour +
          extent_of(buffer.placement, std::max<std::int64_t>(program.columns, 1));
 }
@@ -319,9 +319,9 @@ RowBuffers::RowBuffers(const RowProgram& program, std::int64_t rows, std::uint32
   memory_.emplace_back(static_cast<std::size_t>(program.scratch_bytes()) + kGuard, kGuardByte);
   for (auto& memory : memory_) pointers_.push_back(memory.data());
   for (std::size_t i = 0; i < program.buffers.size(); ++i)
-    if (const RowBuffer& buffer = program.buffers[i]; buffer.behind >= 0)
-      pointers_[i] =
-          static_cast<std::byte*>(pointers_[static_cast<std::size_t>(buffer.behind)]) + bytes_of(buffer.dtype, 1);
+    if (const RowBuffer& buffer = program.buffers[i]; buffer.interleaved_with >= 0)
+      pointers_[i] = static_cast<std::byte*>(pointers_[static_cast<std::size_t>(buffer.interleaved_with)]) +
+                     bytes_of(buffer.dtype, 1);
 }
 
 void RowBuffers::run(RowFunction* function, std::int64_t begin, std::int64_t end) {

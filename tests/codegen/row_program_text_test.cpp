@@ -29,7 +29,8 @@ void change_placement(FieldChanges& changes, const std::string& of, RowPlacement
 }
 
 void change_buffer(FieldChanges& changes, RowBuffer& buffer) {
-  auto& [dtype, is_output, row_stride, part_stride, placement, numbers, taken_from, begin, behind, over] = buffer;
+  auto& [dtype, is_output, row_stride, part_stride, placement, numbers, taken_from, begin, interleaved_with, over] =
+      buffer;
   changes.choice("buffer.dtype", dtype, kDTypeCount);
   changes.flag("buffer.is_output", is_output);
   changes.number("buffer.row_stride", row_stride);
@@ -39,7 +40,7 @@ void change_buffer(FieldChanges& changes, RowBuffer& buffer) {
   if (numbers >= 0) changes.number("buffer.taken_from", taken_from);
   changes.number("buffer.begin", begin);
   changes.set("buffer.begin before the table", begin, -1);
-  changes.number("buffer.behind", behind);
+  changes.number("buffer.interleaved_with", interleaved_with);
   changes.number("buffer.over", over);
 }
 

@@ -122,7 +122,7 @@ class TunedRows : public testing::Test {
     RowBuffers wanted(program, kRows, 3), came(program, kRows, 3);
     run(program, wanted);
     run(tuned, came);
-    if (!came.is_intact()) return "it writes behind a buffer";
+    if (!came.is_intact()) return "it writes past the end of a buffer";
     return difference(program, wanted, came);
   }
 

@@ -45,4 +45,12 @@ std::vector<ModelForm> model_forms(const TemporaryFolder& folder, const json& ch
   return forms;
 }
 
+std::vector<ModelForm> sample_forms(const TemporaryFolder& folder, const json& changes) {
+  std::vector<ModelForm> forms = model_forms(folder, changes);
+  std::erase_if(forms, [](const ModelForm& form) {
+    return form.architecture != "llama" && form.form != "f32" && form.form != "fp8" && form.form != "q4_1";
+  });
+  return forms;
+}
+
 }  // namespace weft

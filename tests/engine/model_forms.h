@@ -25,4 +25,8 @@ struct ModelForm {
 // The sample config of each architecture, with these changes.
 std::vector<ModelForm> model_forms(const TemporaryFolder& folder, const nlohmann::json& changes);
 
+// Of these: Llama in every form, each other architecture as one plain model, one with codes and one with blocks. What a
+// form changes is within a product, and all architectures have the same products.
+std::vector<ModelForm> sample_forms(const TemporaryFolder& folder, const nlohmann::json& changes);
+
 }  // namespace weft

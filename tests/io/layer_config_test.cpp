@@ -20,7 +20,7 @@ std::string layers_of(const ModelConfig& config) {
   return text;
 }
 
-std::string layers_of(const std::string& architecture, const json& changes) {
+std::string layers_of(const std::string& architecture, const json& changes = json::object()) {
   json config = tiny_json();
   config["model_type"] = architecture;
   config["num_hidden_layers"] = 8;
@@ -33,16 +33,16 @@ TEST(LayerConfig, TakesTheFamilysPeriodOfLayersWithoutAWindow) {
   EXPECT_EQ(layers_of("gemma2", {{"sliding_window", 9}}), "sfsfsfsf");
   EXPECT_EQ(layers_of("gemma3_text", {{"sliding_window", 9}}), "sssssfss");
   EXPECT_EQ(layers_of("gemma3_text", {{"sliding_window", 9}, {"sliding_window_pattern", 3}}), "ssfssfss");
-  EXPECT_EQ(layers_of("olmo3", {}), "sssfsssf") << "without a key: the default length";
+  EXPECT_EQ(layers_of("olmo3"), "sssfsssf") << "without a key: the default length";
   EXPECT_EQ(layers_of("olmo3", {{"sliding_window", nullptr}}), "ffffffff");
   EXPECT_EQ(layers_of("gemma2", {{"layer_types", json(8, "full_attention")}}), "ffffffff");
 }
 
 TEST(LayerConfig, LeavesLayersWithoutPositions) {
-  EXPECT_EQ(layers_of("smollm3", {}), "fffFfffF");
+  EXPECT_EQ(layers_of("smollm3"), "fffFfffF");
   EXPECT_EQ(layers_of("smollm3", {{"no_rope_layer_interval", 2}}), "fFfFfFfF");
   EXPECT_EQ(layers_of("smollm3", {{"no_rope_layers", {1, 0, 1, 1, 1, 1, 1, 0}}}), "fFfffffF");
-  EXPECT_EQ(layers_of("cohere2", {}), "sssFsssF");
+  EXPECT_EQ(layers_of("cohere2"), "sssFsssF");
   EXPECT_EQ(layers_of("exaone4", {{"sliding_window_pattern", "LLG"}}), "ssFssFss");
   EXPECT_EQ(layers_of("exaone4", {{"sliding_window", nullptr}}), "ffffffff");
 }

@@ -67,7 +67,13 @@ void expect_recorded(const Tokenizer& tokenizer, const std::string& folder, cons
     EXPECT_TRUE(is_one_of(ids, wanted)) << text << "\n" << Json(ids) << " instead of " << wanted.front();
     const Ids whole = tokenizer.encode(text);
     EXPECT_EQ(whole.size(), ids.size() + file.at("prefix").size() + file.at("suffix").size());
-    const Ids recorded_ids = wanted.front().get<Ids>();
+    // A tokenizer.model alone lacks the tokens that were added next to it.
+    const auto known = std::find_if(wanted.begin(), wanted.end(), [&](const Json& some) {
+      const Ids some_ids = some;
+      return std::all_of(some_ids.begin(), some_ids.end(), [&](int id) { return id < tokenizer.token_count(); });
+    });
+    ASSERT_NE(known, wanted.end()) << text;
+    const Ids recorded_ids = known->get<Ids>();
     const std::string back = tokenizer.decode(recorded_ids);
     if (one.contains("decoded")) {
       EXPECT_TRUE(is_one_of(back, recorded(one, keys, "decoded"))) << Json(back) << " of " << one;

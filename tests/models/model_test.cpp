@@ -116,12 +116,12 @@ TEST_P(EveryArchitecture, NamesWhatItsConfigMayNotAskFor) {
 INSTANTIATE_TEST_SUITE_P(Models, EveryArchitecture, ::testing::ValuesIn(make_model_registry().architectures()),
                          [](const auto& info) { return info.param; });
 
-TEST(ModelRegistry, NamesTheArchitecturesItKnowsBesideOneItDoesNot) {
+TEST(ModelRegistry, NamesTheArchitecturesItKnowsAndTheNearest) {
   const ModelRegistry models = make_model_registry();
-  for (const char* unknown : {"qwen3_moe", "mamba", "gemma9"})
+  for (const auto& [unknown, nearest] : {std::pair{"mamba", ""}, {"gemma9", ", did you mean \"gemma\"?"}})
     EXPECT_EQ(message_of([&] { models.find(unknown, "config.json"); }),
-              fmt::format("[config.json] the architecture must be one of {}, but is \"{}\"",
-                          fmt::join(models.architectures(), ", "), unknown));
+              fmt::format("[config.json] the architecture must be one of {}, but is \"{}\"{}",
+                          fmt::join(models.architectures(), ", "), unknown, nearest));
 }
 
 TEST(ModelRegistry, FindsTheArchitecturesOfGgufFiles) {

@@ -184,7 +184,7 @@ class LlvmBuilder {
   // Selects lanes of a and b. Lanes of b are numbered after those of a.
   LLVMValueRef shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<int>& lanes);
   // Whether each column of an input is half of a word whose other half is a column of another input
-  // (RowBuffer::behind).
+  // (RowBuffer::interleaved_with).
   bool has_neighbour(int buffer) const;
   // Loads every other of 2 * lanes() - 1 elements.
   LLVMValueRef load_every_other(LLVMTypeRef type, LLVMValueRef from, unsigned alignment);

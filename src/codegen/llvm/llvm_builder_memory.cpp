@@ -59,8 +59,8 @@ LLVMValueRef LlvmBuilder::load(int buffer, Index index, std::int64_t offset, int
   const LLVMTypeRef type = LLVMVectorType(element_type(at.dtype), static_cast<unsigned>(lanes_));
   const LLVMValueRef alignment = LLVMConstInt(word_, element_bytes(at.dtype), false);
   if (has_neighbour(buffer) && count == lanes_) {
-    const LLVMValueRef words = load_words(buffer, index, offset, at.behind >= 0 ? -1 : 0);
-    const LLVMValueRef code = at.behind >= 0 ? LLVMBuildLShr(builder_, words, word_vector(16), "") : words;
+    const LLVMValueRef words = load_words(buffer, index, offset, at.interleaved_with >= 0 ? -1 : 0);
+    const LLVMValueRef code = at.interleaved_with >= 0 ? LLVMBuildLShr(builder_, words, word_vector(16), "") : words;
     return LLVMBuildTrunc(builder_, code, type, "");
   }
   if (at.placement.stride == 2 && count == lanes_)
@@ -81,8 +81,9 @@ LLVMValueRef LlvmBuilder::load(int buffer, Index index, std::int64_t offset, int
 
 bool LlvmBuilder::has_neighbour(int buffer) const {
   const std::vector<RowBuffer>& buffers = program_->buffers;
-  return buffers[static_cast<std::size_t>(buffer)].behind >= 0 ||
-         std::any_of(buffers.begin(), buffers.end(), [&](const RowBuffer& other) { return other.behind == buffer; });
+  return buffers[static_cast<std::size_t>(buffer)].interleaved_with >= 0 ||
+         std::any_of(buffers.begin(), buffers.end(),
+                     [&](const RowBuffer& other) { return other.interleaved_with == buffer; });
 }
 
 void LlvmBuilder::store(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef codes, int count) {
@@ -216,9 +217,9 @@ void LlvmBuilder::prefetch_ahead(int buffer, Index index, std::int64_t ahead, st
   const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
   LLVMValueRef place = place_of(at.placement, index, ahead + offset, 0);
   if (const std::int64_t gap = at.row_stride - at.placement.of(program_->columns); gap != 0) {
-    const LLVMValueRef is_behind =
+    const LLVMValueRef is_in_next_row =
         LLVMBuildICmp(builder_, LLVMIntSGE, index_value(index, ahead), number(program_->columns), "");
-    place = LLVMBuildAdd(builder_, place, LLVMBuildSelect(builder_, is_behind, number(gap), number(0), ""), "");
+    place = LLVMBuildAdd(builder_, place, LLVMBuildSelect(builder_, is_in_next_row, number(gap), number(0), ""), "");
   }
   prefetch(address(buffer, place), Cache::first);
 }
