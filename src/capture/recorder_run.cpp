@@ -224,7 +224,7 @@ void Recorder::note_wanted() {
   // can run again if a later call takes another branch.
   bool is_donated_later = false;
   for (auto segment = path_.rbegin(); segment != path_.rend(); ++segment) {
-    is_donated_later = is_given_away_later || !(*segment)->donated.empty();
+    is_donated_later = is_donated_later || !(*segment)->donated.empty();
     if (is_donated_later) (*segment)->wanted.insert((*segment)->lasting.begin(), (*segment)->lasting.end());
   }
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "codegen/short_ways.h"
 #include "tensor/arithmetic_cost.h"
+#include "tensor/house_math.h"
 
 namespace weft {
 namespace {

@@ -37,7 +37,7 @@ bool is_same_value(const Value& a, const Value& b) {
 
 // Whether the donated value is a tensor that the function supplies.
 bool gives_what_it_brought(const StatementRecipe& s) {
-  return feature_of(s) == Feature::given_away && s.detail / 2 % 3 == 0;
+  return feature_of(s) == Feature::donated && s.detail / 2 % 3 == 0;
 }
 
 // The effects of statements on other rows.
@@ -120,7 +120,7 @@ class Body {
     return value;
   }
 
-  Value given_away(const StatementRecipe& s) {
+  Value donated(const StatementRecipe& s) {
     if (gives_what_it_brought(s)) {
       const auto bring = [&] {
         Tensor copy = Tensor::empty(Meta::tensor(brought_.meta.dtype, {1, RandomFunction::kWidth}));
@@ -188,8 +188,8 @@ class Body {
       case Feature::printed:
         printed_ += to_text(sum(a, 1));
         return a;
-      case Feature::given_away:
-        return given_away(s);
+      case Feature::donated:
+        return donated(s);
       case Feature::brought:
         return add(a, a.home().value(brought_));
       case Feature::run_eagerly:

@@ -46,7 +46,7 @@ class RandomFunction {
     branch_on_value,
     number_of_value,
     printed,
-    given_away,
+    donated,
     brought,
     run_eagerly,
     other_rows,

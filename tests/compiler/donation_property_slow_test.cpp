@@ -46,7 +46,7 @@ const std::vector<std::shared_ptr<Context>>& contexts() {
 
 // Counts of the cases that occurred.
 struct Counts {
-  int placements = 0, given_away = 0, pieces = 0, two_pieces_read_a_donated_input = 0, inputs_not_donated = 0;
+  int placements = 0, donated = 0, pieces = 0, two_pieces_read_a_donated_input = 0, inputs_not_donated = 0;
   int inserted = 0, removed = 0, kept = 0, returned_copies = 0;
   int refused = 0, by_name = 0, through_view = 0, other_piece = 0, returned = 0, twice = 0;
   GraphFeatures features;
@@ -168,7 +168,7 @@ class Trial {
       counts_.two_pieces_read_a_donated_input += input->donated && input->uses.size() > 1 ? 1 : 0;
     for (const PassRecord& pass : compiled.record.passes) {
       for (const auto& [name, number] : pass.result.counts) {
-        if (pass.name == "functionalize" && name == "functionalized") counts_.given_away += number;
+        if (pass.name == "functionalize" && name == "functionalized") counts_.donated += number;
         if (pass.name == "lower" && name == "clones") counts_.inserted += number;
         if (pass.name == "clone_elimination" && name == "removed") counts_.removed += number;
       }
@@ -247,10 +247,10 @@ TEST(DonationProperty, EveryPlacementGivesTheSameBitsCompiledEagerAndMeant) {
       "donated {}, copies inserted {}, removed {}, kept {}, returned {}; refused {}: by name {}, through a view {}, in "
       "another "
       "piece {}, returned {}, twice to one call {}; {}\n",
-      counts.placements, counts.given_away, counts.pieces, counts.two_pieces_read_a_donated_input,
+      counts.placements, counts.donated, counts.pieces, counts.two_pieces_read_a_donated_input,
       counts.inputs_not_donated, counts.inserted, counts.removed, counts.kept, counts.returned_copies, counts.refused,
       counts.by_name, counts.through_view, counts.other_piece, counts.returned, counts.twice, features.text());
-  EXPECT_GT(std::min({counts.given_away, counts.two_pieces_read_a_donated_input, counts.inserted, counts.removed,
+  EXPECT_GT(std::min({counts.donated, counts.two_pieces_read_a_donated_input, counts.inserted, counts.removed,
                       counts.kept, counts.returned_copies, counts.by_name, counts.twice}),
             80);
   EXPECT_GT(std::min({counts.through_view, counts.other_piece, counts.returned}), 15);

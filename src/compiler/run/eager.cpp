@@ -87,7 +87,7 @@ Values EagerEvaluator::evaluate_by_reference(const Op& op, const Values& operand
 Values EagerEvaluator::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {
   const KnownCall& known = prepare(op, operands, attributes);
   const PreparedCall& call = known.prepared;
-  if (inplace) check_given_away(op, operands);
+  if (inplace) check_donated(op, operands);
   if (op.is_view) return {value(run_view(op, operands[0].tensor(), attributes, call.results[0]))};
   if (known.by_reference) return evaluate_by_reference(op, operands, attributes);
   if (call.kernel == nullptr) return run_meaning(op, *this, operands, attributes);

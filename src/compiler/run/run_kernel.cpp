@@ -141,7 +141,7 @@ Tensor fresh_result(const PreparedCall& call, std::size_t index, StoragePool& po
   return {meta, pool.allocate(call.result_bytes[index]), 0};
 }
 
-void check_given_away(const Op& op, std::span<const Value> operands) {
+void check_donated(const Op& op, std::span<const Value> operands) {
   const auto name = [&](std::size_t operand) -> const std::string& {
     return op.schema.parameters[std::min(operand, op.schema.tensor_count() - 1)].name;
   };

@@ -30,7 +30,7 @@ Tensor fresh_result(const PreparedCall& call, std::size_t index, StoragePool& po
 
 // UserError when a donated operand aliases another operand. The compiler also rejects this when it functionalizes,
 // whichever kernel will run.
-void check_given_away(const Op& op, std::span<const Value> operands);
+void check_donated(const Op& op, std::span<const Value> operands);
 
 // With `give_away` the kernel may overwrite its donated operands in place; without it, or where an operand's layout
 // differs from the result's, the kernel overwrites copies. Results are allocated from `pool`. `groups` is as in
