@@ -94,7 +94,7 @@ Conversation::Answer Conversation::answer(const std::string& message,
     // The template writes the special tokens itself.
     const std::vector<int> ids = engine_.tokenizer().encode(prompt, {.add_special = false});
     Answer answer{.prompt_tokens = ids.size(), .generation = engine_.generate(ids, parameters_, on_text)};
-    add("assistant", answer.generation.text);
+    messages_.push_back(answer_message(answer.generation.text));
     return answer;
   } catch (const UserError&) {
     messages_ = before;

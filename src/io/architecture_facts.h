@@ -58,6 +58,13 @@ struct NumberKey {
   std::string_view gguf = "";  // the key of GGUF files after the architecture; "" if they have none
 };
 
+// The same for a whole number that is not negative.
+struct CountKey {
+  std::int64_t ModelConfig::*field;
+  std::string_view folder;
+  std::string_view gguf = "";
+};
+
 // A switch that only some architectures read.
 struct SwitchKey {
   bool ModelConfig::*field;
@@ -77,6 +84,7 @@ struct ArchitectureFacts {
   RotaryPairing pairing_in_gguf = RotaryPairing::halves;
   RotaryFacts rotary;
   std::vector<NumberKey> numbers;
+  std::vector<CountKey> counts;
   std::vector<SwitchKey> switches;
   // Further keys of config.json and of its rotary positions that src/io/known_keys_config.h lists as "changes" and that
   // this architecture reads; and keys of GGUF files after the architecture.

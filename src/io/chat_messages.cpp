@@ -1,6 +1,8 @@
 #include "io/chat_messages.h"
 
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "io/jinja/text.h"
@@ -42,7 +44,33 @@ Json& unfinished_text(Json& variables) {
   return content;
 }
 
+// The parts of a text between separators.
+std::vector<std::string_view> split_at(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; (at = text.find(separator)) != std::string_view::npos;) {
+    parts.push_back(text.substr(0, at));
+    text.remove_prefix(at + separator.size());
+  }
+  parts.push_back(text);
+  return parts;
+}
+
 }  // namespace
+
+Json answer_message(const std::string& text) {
+  constexpr std::string_view kStart = "<|start|>", kChannel = "<|channel|>", kMessage = "<|message|>";
+  if (text.find(kChannel) == std::string::npos) return {{"role", "assistant"}, {"content", text}};
+  std::string content, thinking;
+  for (const std::string_view part : split_at(text, kStart)) {
+    const std::size_t channel = part.find(kChannel), message = part.find(kMessage);
+    if (message == std::string_view::npos) continue;
+    const std::string_view name = channel < message ? part.substr(channel + kChannel.size()) : std::string_view();
+    (name.starts_with("analysis") ? thinking : content) += part.substr(message + kMessage.size());
+  }
+  Json result{{"role", "assistant"}, {"content", content}};
+  if (!thinking.empty()) result["thinking"] = thinking;
+  return result;
+}
 
 Json template_messages(const Json& messages) {
   USER_CHECK(messages.is_array(), "[messages] must be a list of messages, but is a JSON {}", messages.type_name());

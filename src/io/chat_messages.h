@@ -20,4 +20,8 @@ Json template_messages(const Json& messages);
 // not write its content.
 std::string render_unfinished(const ChatTemplate& chat_template, Json variables);
 
+// Returns the message of the assistant with this answer. An answer of gpt-oss, whose text has the marks of several
+// messages (io/message_marks.h), has what is for the user as its content and the rest as its thinking.
+Json answer_message(const std::string& text);
+
 }  // namespace weft

@@ -167,7 +167,7 @@ bool QuantizationConfig::quantizes(std::string_view weight) const {
   const std::string_view module = weight.substr(0, weight.size() - kWeight.size());
   const std::size_t dot = module.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? module : module.substr(dot + 1);
-  if (last == "lm_head" || last == "embed_tokens") return false;
+  if (last == "lm_head" || last == "embed_tokens" || last == "embed_tokens_per_layer") return false;
   return std::none_of(ignored.begin(), ignored.end(),
                       [&](const std::string& pattern) { return is_named(module, pattern); });
 }

@@ -33,4 +33,8 @@ Value self_attention(Builder& builder, DecoderStep& step, const Value& x, int la
 // are rotated.
 Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
+// The same with a norm of the values, too, which has no weight. A layer without keys and values of its own reads those
+// of the layer that the config gives it.
+Value self_attention_with_all_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
+
 }  // namespace weft::nn

@@ -31,6 +31,18 @@ TEST(ChatMessages, AreAListOfObjects) {
   EXPECT_NE(message_of([] { messages_of(R"([{}, "x"])"); }).find("message 1 is a JSON string"), std::string::npos);
 }
 
+TEST(ChatMessages, AnAnswerOfSeveralChannelsIsOneMessage) {
+  EXPECT_EQ(answer_message("Hello"), (Json{{"role", "assistant"}, {"content", "Hello"}}));
+  EXPECT_EQ(answer_message("<|channel|>analysis<|message|>Why?<|start|>assistant<|channel|>final<|message|>Hello"),
+            (Json{{"role", "assistant"}, {"content", "Hello"}, {"thinking", "Why?"}}));
+  EXPECT_EQ(answer_message("<|channel|>final<|message|>Hello<|message|>"),
+            (Json{{"role", "assistant"}, {"content", "Hello<|message|>"}}));
+  EXPECT_EQ(answer_message("<|channel|>analysis<|message|>Wh"),
+            (Json{{"role", "assistant"}, {"content", ""}, {"thinking", "Wh"}}))
+      << "an answer that is cut off";
+  EXPECT_EQ(answer_message("<|channel|>fin"), (Json{{"role", "assistant"}, {"content", ""}}));
+}
+
 class Unfinished : public ::testing::Test {
  protected:
   static std::string rendered(const std::string& source, const Json& content) {
