@@ -242,7 +242,8 @@ void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string
   };
   const auto f32 = [&](const char* key, double value) { file.f32(prefix + key, static_cast<float>(value)); };
   const RopeScaling& scaling = config_.rope.scaling;
-  if (scaling.type != RopeScalingType::none) {
+  // The factors of proportional positions are a tensor.
+  if (scaling.type != RopeScalingType::none && scaling.type != RopeScalingType::proportional) {
     file.text(prefix + "rope.scaling.type", std::string(rope_scaling_text(scaling.type)));
     f32("rope.scaling.factor", scaling.factor);
     u32("rope.scaling.original_context_length", scaling.original_context_length);
@@ -252,6 +253,11 @@ void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string
   if (!config_.sliding_window) return;
   u32("attention.sliding_window", *config_.sliding_window);
   if (config_.sliding_rope) f32("rope.freq_base_swa", config_.sliding_rope->theta);
+  if (config_.full_head_dim == 0) return;
+  u32("attention.key_length_swa", config_.head_dim);
+  u32("attention.value_length_swa", config_.head_dim);
+  u32("rope.dimension_count_swa", config_.sliding_rope->rotary_dim);
+  file.booleans(prefix + "attention.sliding_window_pattern", config_.has_window);
 }
 
 void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
@@ -266,8 +272,9 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   u32("feed_forward_length", config_.intermediate_size);
   u32("attention.head_count", config_.head_count);
   u32("attention.head_count_kv", config_.kv_head_count);
-  u32("attention.key_length", config_.head_dim);
-  u32("attention.value_length", config_.latents ? config_.latents->rank : config_.head_dim);
+  const std::int64_t head_dim = config_.full_head_dim > 0 ? config_.full_head_dim : config_.head_dim;
+  u32("attention.key_length", head_dim);
+  u32("attention.value_length", config_.latents ? config_.latents->rank : head_dim);
   if (config_.latents) {
     u32("attention.q_lora_rank", config_.latents->query_rank);
     u32("attention.kv_lora_rank", config_.latents->rank);
@@ -284,6 +291,9 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   f32("rope.freq_base", config_.rope.theta);
   for (const NumberKey& number : facts_.numbers)
     if (!number.gguf.empty()) f32(number.gguf, config_.*number.field);
+  for (const CountKey& count : facts_.counts)
+    if (!count.gguf.empty())
+      file.u32(prefix + std::string(count.gguf), static_cast<std::uint32_t>(config_.*count.field));
   for (const SwitchKey& one : facts_.switches)
     if (!one.gguf.empty()) file.boolean(prefix + std::string(one.gguf), config_.*one.field);
   add_positions(file, prefix);
@@ -371,6 +381,14 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
     for (std::size_t i = tensor.meta.rank(); i-- > 0;)
       extents.push_back(static_cast<std::uint64_t>(tensor.meta.shape[i].number()));
     file.tensor(gguf_names_.at(name), extents, testing::ggml_id(stored).value(), bytes_text(stored_as(tensor, stored)));
+  }
+  const RopeScaling& scaling = config_.rope.scaling;
+  if (scaling.type == RopeScalingType::proportional) {
+    const std::int64_t pairs = config_.rope.rotary_dim / 2;
+    Tensor factors = Tensor::empty(Meta::tensor(DType::f32, {pairs}));
+    for (std::int64_t i = 0; i < pairs; ++i)
+      factors.as<float>()[i] = static_cast<double>(i) < scaling.rotated_part * static_cast<double>(pairs) ? 1 : 1e30F;
+    file.tensor(kFrequencyFactors, {static_cast<std::uint64_t>(pairs)}, testing::ggml_id(DType::f32).value(), bytes_text(factors));
   }
   return file;
 }

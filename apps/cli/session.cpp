@@ -15,6 +15,7 @@
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "engine/artifact.h"
+#include "engine/conversation.h"
 #include "engine/open_checkpoint.h"
 
 namespace weft {
@@ -110,10 +111,14 @@ SamplingRequest SamplingArguments::request() const {
   return request;
 }
 
-void declare_chat_template(Flags& flags, std::string& given) {
+void TemplateArgument::declare(Flags& flags) {
   flags.option("--chat-template,--template", given,
                "The name of one of the model's templates, or a Jinja file, instead of the one that fits.");
+  flags.option("--chat-template-kwargs", keywords,
+               "JSON: an object of variables for the template, such as {\"enable_thinking\": false}.");
 }
+
+Json TemplateArgument::arguments() const { return parse_template_arguments(keywords, "--chat-template-kwargs"); }
 
 std::vector<int> parse_token_ids(const std::string& text, const std::string& what) {
   const Json list = parse_json(text);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "apps/cli/verb.h"
+#include "base/json.h"
 #include "engine/open_model.h"
 #include "engine/sampling_request.h"
 
@@ -48,8 +49,14 @@ struct SamplingArguments {
   SamplingRequest request() const;
 };
 
-// Declares --chat-template NAME|FILE.
-void declare_chat_template(Flags& flags, std::string& given);
+// The arguments --chat-template NAME|FILE and --chat-template-kwargs JSON.
+struct TemplateArgument {
+  std::string given;
+  std::string keywords;
+  void declare(Flags& flags);
+  // Throws UserError unless the keywords are an object.
+  Json arguments() const;
+};
 
 // Parses a JSON list of token ids. Throws a UserError that names `[what]` for anything else.
 std::vector<int> parse_token_ids(const std::string& text, const std::string& what);

@@ -9,15 +9,18 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "io/chat_messages.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kMaxTemplateBytes = 1u << 20;
+constexpr int kMaxArgumentDepth = 100;
 
 }  // namespace
 
-Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add_generation_prompt) {
+Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add_generation_prompt,
+                    const Json& arguments) {
   Json variables{{"messages", messages.is_array() ? messages : Json::array()},
                  {"tools", nullptr},
                  {"documents", nullptr},
@@ -29,9 +32,27 @@ Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add
   add_token("eos_token", vocabulary.eos);
   add_token("pad_token", vocabulary.padding);
   add_token("unk_token", vocabulary.unknown);
-  if (messages.is_object())
-    for (const auto& [name, value] : messages.items()) variables[name] = value;
+  for (const auto& [name, text] : vocabulary.named_texts) {
+    if (text) {
+      variables[name] = *text;
+    } else {
+      variables.erase(name);
+    }
+  }
+  for (const Json* more : {&messages, &arguments})
+    if (more->is_object())
+      for (const auto& [name, value] : more->items()) variables[name] = value;
+  variables["messages"] = template_messages(variables["messages"]);
   return variables;
+}
+
+Json parse_template_arguments(const std::string& text, const std::string& what) {
+  if (text.empty()) return Json::object();
+  Json arguments = parse_json(text, what, {.most_bytes = kMaxTemplateBytes, .deepest = kMaxArgumentDepth});
+  USER_CHECK(arguments.is_object(), "[{}] must be a JSON object, but is a JSON {}", what, arguments.type_name());
+  for (const char* own : {"messages", "add_generation_prompt"})
+    USER_CHECK(!arguments.contains(own), "[{}] must not have {}, which the conversation defines", what, own);
+  return arguments;
 }
 
 std::string chosen_chat_template(const Checkpoint* checkpoint, const std::string& given, const Json& variables) {
@@ -68,11 +89,12 @@ Conversation::Answer Conversation::answer(const std::string& message,
   const Json before = messages_;
   try {
     add("user", message);
-    const std::string prompt = template_.render(chat_variables(engine_.tokenizer().vocabulary(), messages_, true));
+    const std::string prompt =
+        template_.render(chat_variables(engine_.tokenizer().vocabulary(), messages_, true, arguments_));
     // The template writes the special tokens itself.
     const std::vector<int> ids = engine_.tokenizer().encode(prompt, {.add_special = false});
     Answer answer{.prompt_tokens = ids.size(), .generation = engine_.generate(ids, parameters_, on_text)};
-    add("assistant", answer.generation.text);
+    messages_.push_back(answer_message(answer.generation.text));
     return answer;
   } catch (const UserError&) {
     messages_ = before;

@@ -67,9 +67,11 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
 // Checks that the memory holds one sequence as long as the context: its KV pages, and the rotary table, which has a row
 // for each token.
 void check_context_fits(const ModelFacts& facts, const Context& context) {
-  const std::int64_t per_token =
-      facts.config.layer_count * bytes_of(facts.kv.dtype, 2 * facts.kv.heads * facts.kv.head_dim) +
-      bytes_of(DType::f32, facts.config.rope.rotary_dim);
+  std::int64_t per_token = bytes_of(DType::f32, facts.config.rope.rotary_dim);
+  for (int layer = 0; layer < facts.config.layer_count && facts.config.has_own_kv(layer); ++layer) {
+    const KvLayout layout = facts.kv_of(layer);
+    per_token += bytes_of(layout.dtype, 2 * layout.heads * layout.head_dim);
+  }
   const bool is_host = context.stream_device == nullptr;
   const std::int64_t bytes = is_host ? std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)
                                      : context.stream_device->facts().memory_bytes;
@@ -186,7 +188,10 @@ std::int64_t ModelCompilation::max_logit_rows() const {
 }
 
 std::int64_t ModelCompilation::kv_bytes_per_page() const {
-  return bytes_of(facts_.kv.dtype, kv_page_elements(facts_.kv)) * facts_.config.layer_count;
+  std::int64_t bytes = 0;
+  for (int layer = 0; layer < facts_.config.layer_count && facts_.config.has_own_kv(layer); ++layer)
+    bytes += bytes_of(facts_.kv.dtype, kv_page_elements(facts_.kv_of(layer)));
+  return bytes;
 }
 
 std::int64_t ModelCompilation::kv_bytes_of_longest_sequence() const {

@@ -225,9 +225,11 @@ void ModelRunner::reopen() {
 void ModelRunner::allocate_pages(std::int64_t pages) {
   page_count_ = pages;
   pages_.clear();
-  for (std::int64_t i = 0; i < facts().config.layer_count; ++i)
-    pages_.push_back(device_ != nullptr && forward_plan() != nullptr ? device_->zeros(Meta::pages(facts().kv), pages)
-                                                                     : Tensor::empty(Meta::pages(facts().kv), pages));
+  const bool is_on_device = device_ != nullptr && forward_plan() != nullptr;
+  for (int layer = 0; layer < facts().config.layer_count && facts().config.has_own_kv(layer); ++layer) {
+    const Meta meta = Meta::pages(facts().kv_of(layer));
+    pages_.push_back(is_on_device ? device_->zeros(meta, pages) : Tensor::empty(meta, pages));
+  }
   if (forward_ == nullptr) return;
   for (auto& program : forward_->programs)
     for (std::size_t i = 0; i < pages_.size(); ++i) program->bind("kv." + std::to_string(i), pages_[i]);

@@ -57,11 +57,12 @@ std::string ModelRunner::describe_overflow(std::span<const std::int32_t> blocks,
 std::optional<BadPages> ModelRunner::find_bad_pages_of_device(std::span<const std::int32_t> blocks,
                                                               std::int64_t tokens) {
   const std::int64_t block = facts().kv.block, count = (tokens + block - 1) / block;
-  const std::int64_t bytes = bytes_of(facts().kv.dtype, kv_page_elements(facts().kv));
-  const Tensor here = Tensor::empty(Meta::pages(facts().kv), count);
   std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), 0);
   for (std::size_t layer = 0; layer < pages_.size(); ++layer) {
+    const KvLayout& layout = pages_[layer].meta.kv;
+    const std::int64_t bytes = bytes_of(layout.dtype, kv_page_elements(layout));
+    const Tensor here = Tensor::empty(Meta::pages(layout), count);
     for (std::int64_t i = 0; i < count; ++i)
       device_->copy(here.data() + i * bytes, pages_[layer].data() + blocks[static_cast<std::size_t>(i)] * bytes,
                     static_cast<std::size_t>(bytes));

@@ -76,6 +76,13 @@ struct NumberKey {
   std::string_view gguf = "";  // the key of GGUF files after the architecture; "" if they have none
 };
 
+// The same for a whole number that is not negative.
+struct CountKey {
+  std::int64_t ModelConfig::*field;
+  std::string_view folder;
+  std::string_view gguf = "";
+};
+
 // A switch that only some architectures read.
 struct SwitchKey {
   bool ModelConfig::*field;
@@ -97,6 +104,7 @@ struct ArchitectureFacts {
   bool has_latents = false;            // keys and values are latents: kv_lora_rank and the keys with it
   std::optional<ExpertFacts> experts;  // nullopt: a mixture of experts is refused
   std::vector<NumberKey> numbers;
+  std::vector<CountKey> counts;
   std::vector<SwitchKey> switches;
   // Further keys of config.json and of its rotary positions that src/io/known_keys_config.h lists as "changes" and that
   // this architecture reads; and keys of GGUF files after the architecture.

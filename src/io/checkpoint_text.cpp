@@ -11,6 +11,8 @@
 #include "io/config_fields.h"
 #include "io/folder_vocabulary.h"
 #include "io/gguf_vocabulary.h"
+#include "io/message_marks.h"
+#include "io/text_config.h"
 #include "io/tokenizer_config.h"
 
 namespace weft {
@@ -51,8 +53,9 @@ Vocabulary vocabulary_from_gguf(const Gguf& gguf) {
   fields.character_map = gguf_bytes(gguf, "tokenizer.ggml.precompiled_charsmap");
   fields.bos_token_id = gguf.find_integer("tokenizer.ggml.bos_token_id");
   fields.eos_token_id = gguf.find_integer("tokenizer.ggml.eos_token_id");
-  fields.eot_token_id = gguf.find_integer("tokenizer.ggml.eot_token_id");
-  fields.eom_token_id = gguf.find_integer("tokenizer.ggml.eom_token_id");
+  for (const std::string_view key : gguf_end_keys())
+    if (const auto id = gguf.find_integer(fmt::format("tokenizer.ggml.{}", key)))
+      fields.other_ends.emplace_back(key, *id);
   fields.padding_token_id = gguf.find_integer("tokenizer.ggml.padding_token_id");
   fields.unknown_token_id = gguf.find_integer("tokenizer.ggml.unknown_token_id");
   fields.separator_token_id = gguf.find_integer("tokenizer.ggml.seperator_token_id");
@@ -82,11 +85,9 @@ class Folder {
   const Checkpoint& checkpoint_;
 };
 
-std::vector<int> token_ids(const std::optional<Json>& json, const std::string& where, const char* key,
-                           const Vocabulary& vocabulary) {
+std::vector<int> token_ids(const Json& json, const std::string& where, const char* key, const Vocabulary& vocabulary) {
   std::vector<int> result;
-  if (!json) return result;
-  for (const auto id : JsonFields(*json, where).find_integers(key)) {
+  for (const auto id : JsonFields(json, where).find_integers(key)) {
     USER_CHECK(id >= 0 && id < static_cast<std::int64_t>(vocabulary.tokens.size()),
                "[{}] {} must be the id of one of the {} tokens, but is {}", where, key, vocabulary.tokens.size(), id);
     result.push_back(static_cast<int>(id));
@@ -94,18 +95,15 @@ std::vector<int> token_ids(const std::optional<Json>& json, const std::string& w
   return result;
 }
 
-// Returns the ids of eos_token_id that are tokens. Any other id ends nothing and adds a warning.
-std::vector<int> end_ids(const std::optional<Json>& json, const std::string& where, Vocabulary& vocabulary) {
-  std::vector<int> result;
-  if (!json) return result;
-  for (const auto id : JsonFields(*json, where).find_integers("eos_token_id")) {
+// Adds the ids of eos_token_id that are tokens. Any other id ends nothing and adds a warning.
+void add_ends(const Json& json, const std::string& where, Vocabulary& vocabulary) {
+  for (const auto id : JsonFields(json, where).find_integers("eos_token_id")) {
     if (id >= 0 && id < static_cast<std::int64_t>(vocabulary.tokens.size())) {
-      result.push_back(static_cast<int>(id));
+      vocabulary.end_of_generation.push_back(static_cast<int>(id));
     } else {
       vocabulary.warnings.push_back(no_such_token(where, "eos_token_id", id));
     }
   }
-  return result;
 }
 
 VocabularyFolder vocabulary_folder(const Checkpoint& checkpoint) {
@@ -120,15 +118,21 @@ Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   if (const auto json = folder.json("tokenizer_config.json"))
     apply_tokenizer_config(*json, folder.where("tokenizer_config.json"), checkpoint.architecture(), vocabulary);
   const auto config = folder.json("config.json");
-  const auto begins = token_ids(config, folder.where("config.json"), "bos_token_id", vocabulary);
+  const std::string config_path = folder.where("config.json");
+  const Json text = config ? text_config(*config, config_path) : Json::object();
+  const auto begins = token_ids(text, config_path, "bos_token_id", vocabulary);
   if (!vocabulary.bos && !begins.empty()) vocabulary.bos = begins.front();
 
-  auto ends = end_ids(folder.json("generation_config.json"), folder.where("generation_config.json"), vocabulary);
-  if (ends.empty()) ends = end_ids(config, folder.where("config.json"), vocabulary);
+  // Each file may name ends that the others lack. The list of generation_config.json is usually the longest.
+  if (const auto generation = folder.json("generation_config.json"))
+    add_ends(*generation, folder.where("generation_config.json"), vocabulary);
+  add_ends(text, config_path, vocabulary);
+  if (config && config->contains("text_config")) add_ends(*config, config_path, vocabulary);
+  std::vector<int>& ends = vocabulary.end_of_generation;
   if (!vocabulary.eos && !ends.empty()) vocabulary.eos = ends.front();
   if (vocabulary.eos) ends.push_back(*vocabulary.eos);
   sort_without_repeats(ends);
-  vocabulary.end_of_generation = std::move(ends);
+  show_message_marks(vocabulary);
   return vocabulary;
 }
 

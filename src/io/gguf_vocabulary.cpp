@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 #include <fmt/core.h>
@@ -10,6 +11,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "io/gguf_pre_tokenizers.h"
+#include "io/message_marks.h"
 #include "io/sentencepiece_vocabulary.h"
 #include "io/text_vocabulary.h"
 
@@ -96,35 +98,35 @@ constexpr std::string_view kEnds[] = {
     "<|file_sep|>",
 };
 
-// The marks of gpt-oss's messages, which its files give as control tokens. A reader of the output needs their text.
-constexpr std::string_view kMessageMarks[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
+// Whether all of these texts are in `ends`.
+bool has_all(const Vocabulary& vocabulary, const std::vector<int>& ends,
+             std::initializer_list<std::string_view> texts) {
+  return std::all_of(texts.begin(), texts.end(), [&](std::string_view text) {
+    return std::any_of(ends.begin(), ends.end(),
+                       [&](int id) { return vocabulary.tokens[static_cast<size_t>(id)] == text; });
+  });
+}
 
-void show_message_marks(Vocabulary& vocabulary) {
-  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
-    const bool is_mark =
-        std::find(std::begin(kMessageMarks), std::end(kMessageMarks), vocabulary.tokens[id]) != std::end(kMessageMarks);
-    if (is_mark && vocabulary.kinds[id] == TokenKind::control) vocabulary.kinds[id] = TokenKind::user_defined;
-  }
+// Removes the texts that end nothing in a vocabulary with certain others, as in llama.cpp.
+void remove_false_ends(Vocabulary& vocabulary, std::vector<int>& ends) {
+  const auto remove = [&](std::string_view text) {
+    std::erase_if(ends, [&](int id) { return vocabulary.tokens[static_cast<size_t>(id)] == text; });
+  };
+  // In gpt-oss <|return|> and <|call|> end a turn, and <|end|> only ends a message: more of the same turn may follow.
+  // Solar has other names for the same.
+  if (has_all(vocabulary, ends, {"<|return|>", "<|call|>"}) || has_all(vocabulary, ends, {"<|calls|>", "<|flush|>"}))
+    remove("<|end|>");
+  // In Gemma 4 this is a mark of HTML.
+  if (has_all(vocabulary, ends, {"<|tool_response>"})) remove("</s>");
 }
 
 // A token with such a text becomes a control token, even if the file gives it another type.
 void add_ends_by_text(Vocabulary& vocabulary) {
   std::vector<int> found;
-  bool returns = false, calls = false;
-  int plain_end = -1;
-  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
-    const std::string& text = vocabulary.tokens[id];
-    if (std::find(std::begin(kEnds), std::end(kEnds), text) == std::end(kEnds)) continue;
-    if (text == "<|end|>") plain_end = static_cast<int>(id);
-    returns = returns || text == "<|return|>";
-    calls = calls || text == "<|call|>";
-    found.push_back(static_cast<int>(id));
-  }
-  // If <|return|> and <|call|> end a turn, <|end|> only ends a message, and more messages of the same turn may follow.
-  if (returns && calls) {
-    std::erase(found, plain_end);
-    show_message_marks(vocabulary);
-  }
+  for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
+    if (std::find(std::begin(kEnds), std::end(kEnds), vocabulary.tokens[id]) != std::end(kEnds))
+      found.push_back(static_cast<int>(id));
+  remove_false_ends(vocabulary, found);
   for (const int id : found) {
     TokenKind& kind = vocabulary.kinds[static_cast<size_t>(id)];
     if (kind == TokenKind::normal || kind == TokenKind::unused) vocabulary.added_tokens.push_back({.id = id});
@@ -231,7 +233,12 @@ Vocabulary read_gguf_model(GgufTokenizerFields& fields) {
             fields.model.empty() ? "missing" : quote(fields.model), suggestion(fields.model, known));
 }
 
+constexpr std::string_view kEndKeys[] = {"eot_token_id", "eom_token_id", "fim_pad_token_id", "fim_rep_token_id",
+                                         "fim_sep_token_id"};
+
 }  // namespace
+
+std::span<const std::string_view> gguf_end_keys() { return kEndKeys; }
 
 Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
   Vocabulary vocabulary = read_gguf_model(fields);
@@ -240,14 +247,16 @@ Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
   vocabulary.eos = parse_end(fields.eos_token_id, "eos_token_id", vocabulary);
   vocabulary.padding = parse_id(fields.padding_token_id, "padding_token_id", token_count);
   const std::optional<int> separator = parse_id(fields.separator_token_id, "seperator_token_id", token_count);
-  const std::optional<int> end_of_turn = parse_end(fields.eot_token_id, "eot_token_id", vocabulary);
-  const std::optional<int> end_of_message = parse_end(fields.eom_token_id, "eom_token_id", vocabulary);
+  const std::optional<int> classifier = parse_id(fields.cls_token_id, "cls_token_id", token_count);
   std::vector<int>& ends = vocabulary.end_of_generation;
-  for (const std::optional<int> id : {vocabulary.eos, end_of_turn, end_of_message}) {
-    if (id) ends.push_back(*id);
-  }
+  if (vocabulary.eos) ends.push_back(*vocabulary.eos);
+  for (const auto& [key, id] : fields.other_ends)
+    if (const auto end = parse_end(id, key, vocabulary)) ends.push_back(*end);
   add_ends_by_text(vocabulary);
+  show_message_marks(vocabulary);
   sort_without_repeats(ends);
+  if (separator) vocabulary.named_texts["sep_token"] = vocabulary.tokens[static_cast<size_t>(*separator)];
+  if (classifier) vocabulary.named_texts["cls_token"] = vocabulary.tokens[static_cast<size_t>(*classifier)];
   if (vocabulary.bos && fields.add_bos_token.value_or(false)) vocabulary.prefix = {*vocabulary.bos};
   if (vocabulary.eos && fields.add_eos_token.value_or(false)) vocabulary.suffix = {*vocabulary.eos};
   if (separator && fields.add_sep_token.value_or(false)) vocabulary.suffix = {*separator};

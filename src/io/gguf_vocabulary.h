@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "io/vocabulary.h"
@@ -21,12 +23,16 @@ struct GgufTokenizerFields {
   std::vector<std::string> merges;  // .merges, "left right"
   std::vector<float> scores;        // .scores
   std::string character_map;        // .precompiled_charsmap; "": none
-  std::optional<int64_t> bos_token_id, eos_token_id, eot_token_id, eom_token_id, padding_token_id, unknown_token_id;
+  std::optional<int64_t> bos_token_id, eos_token_id, padding_token_id, unknown_token_id;
   std::optional<int64_t> separator_token_id, cls_token_id;
+  std::vector<std::pair<std::string_view, int64_t>> other_ends;     // those of gguf_end_keys() that the file has
   std::optional<bool> add_bos_token, add_eos_token, add_sep_token;  // missing: the default of this model or .pre
   std::optional<bool> add_space_prefix, remove_extra_whitespaces;   // of SentencePiece
   std::optional<bool> lowercase;                                    // .normalizer.lowercase, of WordPiece
 };
+
+// The keys after "tokenizer.ggml.", other than eos_token_id, whose token ends generation.
+std::span<const std::string_view> gguf_end_keys();
 
 // The models are "gpt2" (byte-level BPE), "gemma4" (BPE with byte fallback), "llama" (BPE of SentencePiece), "t5"
 // (Unigram of SentencePiece) and "bert" (WordPiece). A UserError names the key: another model or an unknown .pre (with

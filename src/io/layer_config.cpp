@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -114,6 +116,36 @@ void read_windows(const GgufFields& fields, const Gguf& gguf, const std::optiona
   std::vector<bool> layers;
   for (const std::byte value : pattern->data) layers.push_back(value != std::byte{0});
   set_windows(std::move(layers), config);
+}
+
+void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
+  const auto numbers = [&](const char* key) {
+    const GgufValue* value = gguf.find(fields.name(key));
+    if (value == nullptr || !value->is_array) return std::vector<std::int64_t>();
+    std::vector<std::int64_t> list = gguf.find_integers(fields.name(key)).value();
+    USER_CHECK(static_cast<std::int64_t>(list.size()) == config.layer_count,
+               "[{}] {} must be a number or a list of {} of them, but has {}", fields.where(), fields.name(key),
+               config.layer_count, list.size());
+    return list;
+  };
+  const auto check = [&](const char* key, const std::vector<std::int64_t>& list, auto of_layer) {
+    for (int layer = 0; layer < static_cast<int>(list.size()); ++layer) {
+      const std::int64_t number = list[static_cast<std::size_t>(layer)], wanted = of_layer(layer);
+      USER_CHECK(number == wanted, "[{}] {} must be {} for layer {}, as for other layers of its kind, but is {}",
+                 fields.where(), fields.name(key), wanted, layer, number);
+    }
+  };
+  const std::vector<std::int64_t> heads = numbers("attention.head_count_kv");
+  for (int layer = 0; layer < static_cast<int>(heads.size()); ++layer)
+    (config.slides(layer) ? config.kv_head_count : config.full_kv_head_count) = heads[static_cast<std::size_t>(layer)];
+  check("attention.head_count_kv", heads, [&](int layer) { return config.kv_head_count_of(layer); });
+  // Only models with two widths of heads may leave out the values of a layer.
+  for (int layer = 0; layer < config.layer_count && config.full_head_dim != 0; ++layer)
+    if (!config.slides(layer) && config.has_own_kv(layer))
+      config.keys_are_values |= gguf.find_tensor(fmt::format("blk.{}.attn_v.weight", layer)) == nullptr;
+  const std::vector<std::int64_t> widths = numbers("feed_forward_length");
+  config.widens_shared_layers = !widths.empty() && widths.back() == 2 * widths.front();
+  check("feed_forward_length", widths, [&](int layer) { return config.intermediate_size_of(layer); });
 }
 
 void read_rotated_layers(const RotaryFacts& rotary, ModelConfig& config) {

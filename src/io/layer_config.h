@@ -20,4 +20,8 @@ void read_windows(const GgufFields& fields, const Gguf& gguf, const std::optiona
 void read_rotated_layers(const JsonFields& fields, const RotaryFacts& rotary, ModelConfig& config);
 void read_rotated_layers(const RotaryFacts& rotary, ModelConfig& config);
 
+// Reads the numbers that differ between the layers of a GGUF file: heads of keys and values by whether a layer has a
+// window, widths of the feed-forward by whether it has keys and values of its own.
+void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& config);
+
 }  // namespace weft

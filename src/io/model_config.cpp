@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -12,6 +13,7 @@
 #include "base/text.h"
 #include "io/config_fields.h"
 #include "io/expert_config.h"
+#include "io/gguf_vocabulary.h"
 #include "io/known_keys.h"
 #include "io/latent_config.h"
 #include "io/layer_config.h"
@@ -42,12 +44,13 @@ Json with_defaults(Json config, const ArchitectureFacts& facts) {
 std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::string_view NumberKey::*kind) {
   std::vector<std::string_view> keys = facts.keys;
   for (const NumberKey& number : facts.numbers) keys.push_back(number.*kind);
-  for (const SwitchKey& one : facts.switches) keys.push_back(kind == &NumberKey::folder ? one.folder : one.gguf);
-  for (const std::string_view key : kind == &NumberKey::folder ? expert_keys(facts.experts) : gguf_expert_keys())
+  const bool is_folder = kind == &NumberKey::folder;
+  for (const CountKey& count : facts.counts) keys.push_back(is_folder ? count.folder : count.gguf);
+  for (const SwitchKey& one : facts.switches) keys.push_back(is_folder ? one.folder : one.gguf);
+  for (const std::string_view key : is_folder ? expert_keys(facts.experts) : gguf_expert_keys())
     if (facts.experts) keys.push_back(key);
   if (facts.has_latents)
-    for (const std::string_view key : kind == &NumberKey::folder ? latent_keys() : gguf_latent_keys())
-      keys.push_back(key);
+    for (const std::string_view key : is_folder ? latent_keys() : gguf_latent_keys()) keys.push_back(key);
   return keys;
 }
 
@@ -58,6 +61,27 @@ std::string_view gguf_epsilon(const NormFacts& norm) {
 void set_norm(const NormFacts& norm, ModelConfig& config) {
   config.norm = norm.kind;
   config.norm_has_bias = norm.has_bias;
+}
+
+template <class Fields>
+void read_counts(const Fields& fields, const ArchitectureFacts& facts, std::string_view CountKey::*kind,
+                 ModelConfig& config) {
+  for (const CountKey& count : facts.counts)
+    if (!(count.*kind).empty())
+      config.*count.field = integer_in(fields, count.*kind, {0, kVocabulary.greatest}).value_or(config.*count.field);
+}
+
+// The layers that share keys and values must have a layer of each kind before them.
+void check_shared_layers(const std::string& where, const ModelConfig& config) {
+  for (int layer = 0; layer < config.layer_count; ++layer)
+    USER_CHECK(config.kv_layer_of(layer) >= 0,
+               "[{}] of {} layers, the last {} share keys and values, but no layer of the kind of layer {} is before "
+               "them",
+               where, config.layer_count, config.shared_kv_layer_count, layer);
+  const std::int64_t heads = config.full_kv_head_count;
+  USER_CHECK(heads == 0 || config.head_count % heads == 0,
+             "[{}] the key and value heads of layers without a window must divide the {} heads, but are {}", where,
+             config.head_count, heads);
 }
 
 // Sets what follows from the other fields.
@@ -128,6 +152,17 @@ DType residual_dtype(const JsonFields& fields) {
   return DType::f32;
 }
 
+// One number, or a list with the same number for each layer.
+std::int64_t feed_forward_width(const JsonFields& fields) {
+  const Json* value = fields.value("intermediate_size");
+  if (value == nullptr || !value->is_array()) return needed_integer_in(fields, "intermediate_size", kWidths);
+  const std::vector<std::int64_t> widths = fields.find_integers("intermediate_size");
+  USER_CHECK(!widths.empty() && std::adjacent_find(widths.begin(), widths.end(), std::not_equal_to<>()) == widths.end(),
+             "[{}] intermediate_size must be one number for all layers, but is {}", fields.where(), shown_json(*value));
+  const Json first{{"intermediate_size", widths.front()}};
+  return needed_integer_in(JsonFields(first, fields.where()), "intermediate_size", kWidths);
+}
+
 void read_token_ids(const JsonFields& fields, ModelConfig& config) {
   config.bos_token_id = token_id(fields, "bos_token_id", config);
   config.eos_token_ids = ids_in_vocabulary(fields.find_integers("eos_token_id"), config.vocab_size, fields.where(),
@@ -138,6 +173,17 @@ void read_token_ids(const JsonFields& fields, ModelConfig& config) {
 }
 
 // ---- GGUF ----
+
+// A number of all layers, or the first one of a list with a number for each layer, which read_layer_lists reads.
+std::int64_t first_or_only(const GgufFields& fields, const Gguf& gguf, const char* key, Range<std::int64_t> range) {
+  const GgufValue* value = gguf.find(fields.name(key));
+  if (value == nullptr || !value->is_array) return needed_integer_in(fields, key, range);
+  const std::vector<std::int64_t> numbers = gguf.find_integers(fields.name(key)).value();
+  USER_CHECK(!numbers.empty() && numbers.front() >= range.least && numbers.front() <= range.greatest,
+             "[{}] {} must be {} to {}, but its first number is {}", fields.where(), fields.name(key), range.least,
+             range.greatest, numbers.empty() ? "missing" : std::to_string(numbers.front()));
+  return numbers.front();
+}
 
 std::int64_t gguf_vocabulary(const Gguf& gguf, const GgufFields& fields) {
   if (const auto size = integer_in(fields, "vocab_size", kVocabulary)) return *size;
@@ -150,12 +196,23 @@ std::int64_t gguf_vocabulary(const Gguf& gguf, const GgufFields& fields) {
   return static_cast<std::int64_t>(tokens->count);
 }
 
+// The width of keys, which must be that of values.
+void check_value_width(const GgufFields& fields, std::int64_t width, std::string_view key) {
+  const auto value = integer_in(fields, key, kHeadDims);
+  USER_CHECK(!value || *value == width, "[{}] {} must be that of keys, {}, but is {}", fields.where(), fields.name(key),
+             width, *value);
+}
+
+// Files with two widths have the one of layers without a window under the usual key.
 void read_head_dim(const GgufFields& fields, ModelConfig& config) {
-  const auto key = integer_in(fields, "attention.key_length", kHeadDims);
-  const auto value = integer_in(fields, "attention.value_length", kHeadDims);
-  config.head_dim = key ? *key : default_head_dim(fields, config, "attention.head_count", "embedding_length");
-  USER_CHECK(!value || *value == config.head_dim, "[{}] {} must be that of keys, {}, but is {}", fields.where(),
-             fields.name("attention.value_length"), config.head_dim, *value);
+  const auto width = integer_in(fields, "attention.key_length", kHeadDims);
+  config.head_dim = width ? *width : default_head_dim(fields, config, "attention.head_count", "embedding_length");
+  check_value_width(fields, config.head_dim, "attention.value_length");
+  const auto sliding = integer_in(fields, "attention.key_length_swa", kHeadDims);
+  if (!sliding) return;
+  check_value_width(fields, *sliding, "attention.value_length_swa");
+  if (*sliding != config.head_dim) config.full_head_dim = config.head_dim;
+  config.head_dim = *sliding;
 }
 
 // The layers of a GGUF file are counted with those that predict a later token.
@@ -169,11 +226,14 @@ void read_token_ids(const Gguf& gguf, ModelConfig& config) {
   const GgufFields tokenizer(gguf, "tokenizer.ggml.");
   config.bos_token_id = token_id(tokenizer, "bos_token_id", config);
   config.pad_token_id = token_id(tokenizer, "padding_token_id", config);
-  for (const auto key : {"eos_token_id", "eot_token_id", "eom_token_id"})
-    if (const auto id = tokenizer.find_integer(key))
-      for (const auto end :
-           ids_in_vocabulary({*id}, config.vocab_size, gguf.where(), tokenizer.name(key), config.warnings))
-        config.eos_token_ids.push_back(end);
+  const auto add_end = [&](std::string_view key) {
+    const auto id = tokenizer.find_integer(key);
+    if (!id) return;
+    const auto ends = ids_in_vocabulary({*id}, config.vocab_size, gguf.where(), tokenizer.name(key), config.warnings);
+    config.eos_token_ids.insert(config.eos_token_ids.end(), ends.begin(), ends.end());
+  };
+  add_end("eos_token_id");
+  for (const std::string_view key : gguf_end_keys()) add_end(key);
   sort_without_repeats(config.eos_token_ids);
 }
 
@@ -189,13 +249,14 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.unknown_keys = unknown_keys(KeyTable::config, json, where, "", own_keys(facts, &NumberKey::folder));
 
   config.hidden_size = needed_integer_in(fields, "hidden_size", kWidths);
-  config.intermediate_size = needed_integer_in(fields, "intermediate_size", kWidths);
+  config.intermediate_size = feed_forward_width(fields);
   config.layer_count = needed_integer_in(fields, "num_hidden_layers", kLayers);
   config.head_count = needed_integer_in(fields, "num_attention_heads", kHeads);
   config.kv_head_count = integer_in(fields, "num_key_value_heads", kHeads).value_or(config.head_count);
   check_kv_heads(fields, config, "num_attention_heads", "num_key_value_heads");
   const auto head_dim = integer_in(fields, "head_dim", kHeadDims);
   config.head_dim = head_dim ? *head_dim : default_head_dim(fields, config, "num_attention_heads", "hidden_size");
+  read_counts(fields, facts, &CountKey::folder, config);
   config.vocab_size = needed_integer_in(fields, "vocab_size", kVocabulary);
   config.context_length = needed_integer_in(fields, "max_position_embeddings", kContexts);
   set_norm(facts.norm, config);
@@ -220,11 +281,30 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.dtype = residual_dtype(fields);
   read_token_ids(fields, config);
   complete(facts, config);
+  check_shared_layers(where, config);
   return config;
 }
 
 std::optional<std::int64_t> ModelConfig::window_of(int layer) const {
   return has_window.empty() || has_window[static_cast<std::size_t>(layer)] ? sliding_window : std::nullopt;
+}
+
+std::int64_t ModelConfig::head_dim_of(int layer) const {
+  return full_head_dim == 0 || slides(layer) ? head_dim : full_head_dim;
+}
+
+std::int64_t ModelConfig::kv_head_count_of(int layer) const {
+  return full_kv_head_count == 0 || slides(layer) ? kv_head_count : full_kv_head_count;
+}
+
+int ModelConfig::kv_layer_of(int layer) const {
+  int of = layer;
+  while (of >= 0 && (!has_own_kv(of) || slides(of) != slides(layer))) --of;
+  return of;
+}
+
+std::int64_t ModelConfig::intermediate_size_of(int layer) const {
+  return widens_shared_layers && !has_own_kv(layer) ? 2 * intermediate_size : intermediate_size;
 }
 
 const RopeConfig* ModelConfig::rope_of(int layer) const {
@@ -238,21 +318,25 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.architecture = architecture_from_gguf(gguf);
   const GgufFields fields(gguf, config.architecture + ".");
   config.hidden_size = needed_integer_in(fields, "embedding_length", kWidths);
-  config.intermediate_size = needed_integer_in(fields, "feed_forward_length", kWidths);
+  config.intermediate_size = first_or_only(fields, gguf, "feed_forward_length", kWidths);
   read_layer_count(fields, config);
   config.head_count = needed_integer_in(fields, "attention.head_count", kHeads);
-  config.kv_head_count = integer_in(fields, "attention.head_count_kv", kHeads).value_or(config.head_count);
+  config.kv_head_count = fields.has("attention.head_count_kv")
+                             ? first_or_only(fields, gguf, "attention.head_count_kv", kHeads)
+                             : config.head_count;
   check_kv_heads(fields, config, "attention.head_count", "attention.head_count_kv");
   if (facts.has_latents) {
     read_latents(fields, config);
   } else {
     read_head_dim(fields, config);
   }
+  read_counts(fields, facts, &CountKey::gguf, config);
   config.vocab_size = gguf_vocabulary(gguf, fields);
   config.context_length = needed_integer_in(fields, "context_length", kContexts);
   set_norm(facts.norm, config);
   config.norm_eps = needed_real_in(fields, gguf_epsilon(facts.norm), kEpsilons);
   read_windows(fields, gguf, facts.window, config);
+  read_layer_lists(fields, gguf, config);
   read_rope(fields, gguf, facts, config);
   read_rotated_layers(facts.rotary, config);
   std::vector<std::string_view> own = own_keys(facts, &NumberKey::gguf);
@@ -278,6 +362,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   read_experts(fields, gguf, facts.experts, config);
   read_token_ids(gguf, config);
   complete(facts, config);
+  check_shared_layers(gguf.where(), config);
   return config;
 }
 

@@ -100,6 +100,22 @@ struct ModelConfig {
   std::int64_t head_count = 0;
   std::int64_t kv_head_count = 0;  // divides head_count
   std::int64_t head_dim = 0;
+  // Layers without a window may have heads of another width, and another number of key and value heads. 0: the same.
+  std::int64_t full_head_dim = 0;
+  std::int64_t full_kv_head_count = 0;
+  std::int64_t head_dim_of(int layer) const;
+  std::int64_t kv_head_count_of(int layer) const;
+  // The last layers read the keys and values of the last other layer of their kind, with or without a window.
+  std::int64_t shared_kv_layer_count = 0;
+  // The layer whose keys and values a layer reads; most layers have their own.
+  int kv_layer_of(int layer) const;
+  bool has_own_kv(int layer) const { return layer < layer_count - shared_kv_layer_count; }
+  bool keys_are_values = false;       // without a window, a layer's values are its keys before their norm
+  bool widens_shared_layers = false;  // layers without keys of their own have a feed-forward of twice the width
+  std::int64_t intermediate_size_of(int layer) const;
+  // Each layer has embeddings of tokens of its own, of this width; 0: none. Their table has this number of tokens.
+  std::int64_t layer_input_width = 0;
+  std::int64_t layer_input_vocab_size = 0;
   std::int64_t vocab_size = 0;
   std::int64_t context_length = 0;
   NormKind norm = NormKind::rms;

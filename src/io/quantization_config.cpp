@@ -311,7 +311,7 @@ bool QuantizationConfig::quantizes(std::string_view weight) const {
   const std::string_view module = weight.substr(0, weight.size() - kWeight.size());
   const std::size_t dot = module.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? module : module.substr(dot + 1);
-  if (last == "lm_head" || last == "embed_tokens") return false;
+  if (last == "lm_head" || last == "embed_tokens" || last == "embed_tokens_per_layer") return false;
   // Routers, and the gate of a shared expert.
   if (last == "gate" || last == "router" || module.ends_with("router.layer") || last == "shared_expert_gate")
     return false;

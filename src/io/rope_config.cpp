@@ -39,11 +39,16 @@ RopeScalingType scaling_type(std::string_view text, const std::string& name, con
 }
 
 template <class Fields>
-void check_rotary_dim(const Fields& fields, const ModelConfig& config, const RopeConfig& rope, std::string_view key) {
+void check_rotary_dim(const Fields& fields, std::int64_t head_dim, const RopeConfig& rope, std::string_view key) {
   const auto dim = rope.rotary_dim;
-  USER_CHECK(dim >= 2 && dim % 2 == 0 && dim <= config.head_dim,
+  USER_CHECK(dim >= 2 && dim % 2 == 0 && dim <= head_dim,
              "[{}] {} must make a rotary dim that is even and at most the head's {}, but it is {}", fields.where(),
-             fields.name(key), config.head_dim, dim);
+             fields.name(key), head_dim, dim);
+}
+
+// The width of heads in layers without a window, or in all of them.
+std::int64_t full_head_dim(const ModelConfig& config) {
+  return config.full_head_dim > 0 ? config.full_head_dim : config.head_dim;
 }
 
 // The factor of cosines and sines for a context of `factor` times the trained one.
@@ -128,17 +133,17 @@ RopeScaling scaling_from_json(const JsonFields& fields, const Around& around, st
   return scaling;
 }
 
-RopeConfig rope_from_json(const JsonFields& fields, const Around& around, const ModelConfig& config) {
+RopeConfig rope_from_json(const JsonFields& fields, const Around& around, std::int64_t context_length,
+                          std::int64_t head_dim) {
   RopeConfig rope;
-  rope.scaling = scaling_from_json(fields, around, config.context_length);
+  rope.scaling = scaling_from_json(fields, around, context_length);
   const auto theta = real_in(fields, "rope_theta", kThetas);
   auto partial = real_in(fields, "partial_rotary_factor", {0, 1});
   if (!partial) partial = around.partial;
   const bool is_whole = rope.scaling.type == RopeScalingType::proportional || !partial;
   rope.theta = theta ? *theta : around.theta.value_or(rope.theta);
-  rope.rotary_dim =
-      is_whole ? config.head_dim : static_cast<std::int64_t>(static_cast<double>(config.head_dim) * *partial);
-  check_rotary_dim(fields, config, rope, is_whole ? "head_dim" : "partial_rotary_factor");
+  rope.rotary_dim = is_whole ? head_dim : static_cast<std::int64_t>(static_cast<double>(head_dim) * *partial);
+  check_rotary_dim(fields, head_dim, rope, is_whole ? "head_dim" : "partial_rotary_factor");
   rope.query_scale_beta = real_in(fields, "llama_4_scaling_beta", {0, 1e6}).value_or(0);
   if (rope.scaling.original_context_length == 0) rope.scaling.original_context_length = around.original_context_length;
   return rope;
@@ -207,23 +212,26 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
   for (const auto key : {"rope_parameters", "rope_scaling"}) {
     const auto inner = fields.find_object(key);
     if (!inner) continue;
-    const auto read = [&](const JsonFields& object, const Json& json) {
+    const auto read = [&](const JsonFields& object, const Json& json, std::int64_t head_dim) {
       for (auto& unknown : unknown_keys(KeyTable::rope, json, fields.where(), object.name(""), facts.keys))
         config.unknown_keys.push_back(std::move(unknown));
-      return rope_from_json(object, around, config);
+      return rope_from_json(object, around, config.context_length, head_dim);
     };
     for (const auto& [name, value] : fields.value(key)->items()) {
       if (!value.is_object()) continue;
       USER_CHECK(facts.rotary.has_sliding_positions && (name == "full_attention" || name == "sliding_attention"),
                  "[{}] {} is set per kind of layer, which is not supported", fields.where(), quote(inner->name(name)));
-      (name == "full_attention" ? whole : sliding) =
-          read(JsonFields(value, fields.where(), inner->name(name) + "."), value);
+      const bool is_full = name == "full_attention";
+      (is_full ? whole : sliding) = read(JsonFields(value, fields.where(), inner->name(name) + "."), value,
+                                         is_full ? full_head_dim(config) : config.head_dim);
     }
-    if (!whole && !sliding) whole = read(*inner, *fields.value(key));
+    if (!whole && !sliding) whole = read(*inner, *fields.value(key), full_head_dim(config));
     break;
   }
   const Json none = Json::object();
-  config.rope = whole ? *whole : rope_from_json(JsonFields(none, fields.where()), around, config);
+  config.rope =
+      whole ? *whole
+            : rope_from_json(JsonFields(none, fields.where()), around, config.context_length, full_head_dim(config));
   config.rope.pairing = facts.pairing_in_folders;
   if (!has_sliding) return;
   if (!sliding) sliding = without_scaling(config.rope, real_in(fields, "rope_local_base_freq", kThetas));
@@ -234,8 +242,8 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
 void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFacts& facts, ModelConfig& config) {
   auto& rope = config.rope;
   rope.theta = real_in(fields, "rope.freq_base", kThetas).value_or(rope.theta);
-  rope.rotary_dim = fields.find_integer("rope.dimension_count").value_or(config.head_dim);
-  check_rotary_dim(fields, config, rope, "rope.dimension_count");
+  rope.rotary_dim = fields.find_integer("rope.dimension_count").value_or(full_head_dim(config));
+  check_rotary_dim(fields, full_head_dim(config), rope, "rope.dimension_count");
   rope.pairing = facts.pairing_in_gguf;
   const bool is_longrope = gguf.find_tensor(kLongFactors) != nullptr && gguf.find_tensor(kShortFactors) != nullptr;
   rope.scaling = is_longrope ? longrope_from_gguf(fields, config.context_length)
@@ -249,6 +257,9 @@ void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFac
   if (!facts.rotary.has_sliding_positions || !config.sliding_window) return;
   const auto theta = real_in(fields, "rope.freq_base_swa", kThetas);
   config.sliding_rope = without_scaling(rope, theta ? theta : facts.rotary.sliding_theta);
+  if (config.full_head_dim == 0 && !fields.has("rope.dimension_count_swa")) return;
+  config.sliding_rope->rotary_dim = fields.find_integer("rope.dimension_count_swa").value_or(config.head_dim);
+  check_rotary_dim(fields, config.head_dim, *config.sliding_rope, "rope.dimension_count_swa");
 }
 
 std::string_view rope_scaling_text(RopeScalingType type) {

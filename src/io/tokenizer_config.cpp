@@ -50,13 +50,28 @@ std::optional<int> find_token(std::string_view text, const Vocabulary& vocabular
   return static_cast<int>(at - vocabulary.tokens.begin());
 }
 
-// Returns the id of a token. The file has the text of the token, or an object with the text as `content`.
-std::optional<int> named_token(const JsonFields& fields, std::string_view key, const Vocabulary& vocabulary) {
+// Returns the text of a token. The file has it as such, or in an object as `content`.
+std::optional<std::string> named_text(const JsonFields& fields, std::string_view key) {
   const auto* value = fields.value(key);
   if (value == nullptr) return std::nullopt;
-  const auto text = value->is_object() ? JsonFields(*value, fields.where(), fields.name(key) + ".").find_text("content")
-                                       : fields.find_text(key);
+  return value->is_object() ? JsonFields(*value, fields.where(), fields.name(key) + ".").find_text("content")
+                            : fields.find_text(key);
+}
+
+std::optional<int> named_token(const JsonFields& fields, std::string_view key, const Vocabulary& vocabulary) {
+  const auto text = named_text(fields, key);
   return text ? find_token(*text, vocabulary) : std::nullopt;
+}
+
+void read_named_texts(const JsonFields& fields, Vocabulary& vocabulary) {
+  for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"})
+    if (fields.has(key) || fields.is_null(key)) vocabulary.named_texts[key] = named_text(fields, key);
+  // Tokens with names that only this model has. Other files have a list of texts without names here.
+  const auto* const more = fields.value("extra_special_tokens");
+  if (more == nullptr || !more->is_object()) return;
+  const JsonFields own(*more, fields.where(), fields.name("extra_special_tokens") + ".");
+  for (const auto& [name, value] : more->items())
+    if (value.is_string() || value.is_object()) vocabulary.named_texts[name] = named_text(own, name);
 }
 
 // Returns the tokens that encoding adds at one end of a text.
@@ -77,6 +92,7 @@ void apply_tokenizer_config(const Json& json, const std::string& where, const st
                             Vocabulary& vocabulary) {
   const JsonFields fields(json, where);
   vocabulary.unknown_keys = unknown_keys(KeyTable::tokenizer_config, json, where);
+  read_named_texts(fields, vocabulary);
   if (const auto id = named_token(fields, "bos_token", vocabulary)) vocabulary.bos = id;
   vocabulary.eos = named_token(fields, "eos_token", vocabulary);
   vocabulary.padding = named_token(fields, "pad_token", vocabulary);

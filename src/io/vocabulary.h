@@ -3,6 +3,7 @@
 // The tokenizer of a checkpoint as plain data, independent of the file format. The Tokenizer checks it.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -92,6 +93,10 @@ struct Vocabulary {
   // Tokens with these roles; nullopt if the source does not name them.
   std::optional<int> bos, eos, padding;
   std::vector<int> end_of_generation;  // ascending
+
+  // The texts that chat templates know by these names (bos_token, sep_token, ...), where the source has them; nullopt:
+  // it says that there is no such token. A name that is not here has the text of its role above.
+  std::map<std::string, std::optional<std::string>> named_texts;
 
   std::vector<std::string> unknown_keys;  // keys of its files that no table has (io/known_keys.h)
   std::vector<std::string> warnings;      // sentences about ignored values

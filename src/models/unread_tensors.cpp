@@ -36,6 +36,19 @@ bool predicts_later_token(std::string_view name, const ModelConfig& config) {
   return layer && *layer >= config.layer_count && *layer < config.layer_count + config.next_token_layers;
 }
 
+// Published checkpoints have keys and values of the layers that read those of earlier ones.
+bool is_of_shared_keys(std::string_view name, const ModelConfig& config) {
+  for (const std::string_view prefix : {"model.layers.", "blk."}) {
+    const auto layer = layer_after(prefix, name);
+    if (!layer || *layer >= config.layer_count || config.has_own_kv(static_cast<int>(*layer))) continue;
+    const std::string of_layer = std::string(prefix) + std::to_string(*layer) + ".";
+    for (const char* part : {"self_attn.k_proj.", "self_attn.v_proj.", "self_attn.k_norm.", "self_attn.v_norm.",
+                             "attn_k.", "attn_v.", "attn_k_norm."})
+      if (name.starts_with(of_layer + part)) return true;
+  }
+  return false;
+}
+
 bool is_of_images_or_sound(std::string_view name, const ModelConfig&) {
   if (name.starts_with("model.")) name.remove_prefix(std::string_view("model.").size());
   const auto is_in = [&](std::string_view module) { return name.starts_with(module); };
@@ -67,6 +80,7 @@ constexpr Harmless kHarmless[] = {
     {has_name<is_inverse_frequencies>, "frequencies of rotary positions follow from the config"},
     {has_name<is_copy_of_embedding>, "the head is the embedding, by tie_word_embeddings"},
     {has_name<predicts_later_token>, "layers that predict a later token take no part in the next one"},
+    {has_name<is_of_shared_keys>, "the layer reads keys and values of an earlier layer"},
     {has_name<is_of_images_or_sound>, "text passes through no part for images or sound"},
     {is_bias_of_zeros, "a bias of zeros changes nothing"},
 };

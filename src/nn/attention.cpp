@@ -22,18 +22,49 @@ Value scaled_by_position(Builder& builder, const DecoderStep& step, const Value&
   return mul(query, factors.dtype() == query.dtype() ? factors : cast(factors, query.dtype()));
 }
 
+// Attention to the pages that the layer reads: [s0, heads, head_dim].
+Value attention_to_pages(Builder& builder, const DecoderStep& step, const Value& query, int layer) {
+  const ModelConfig& c = builder.facts.config;
+  const Dim rows = query.dim(0);
+  const std::int64_t head_dim = c.head_dim_of(layer);
+  const Value sinks = builder.has("attn_sinks", layer) ? norm_weight(builder, "attn_sinks", layer) : Value();
+  return attention(reshape(query, {rows, c.head_count, head_dim}),
+                   step.pages[static_cast<std::size_t>(c.kv_layer_of(layer))], step.batch, sinks, c.attention_scale,
+                   c.window_of(layer), c.attention_softcap);
+}
+
+// The output projection of attention's result.
+Value attention_output(Builder& builder, const Value& found, int layer) {
+  return linear(builder, reshape(found, {found.dim(0), found.dim(1) * found.dim(2)}), "attn_output", layer);
+}
+
+// Rotates a query alone. The op also needs a key; one of the query's heads is passed as such.
+Value rotated_query(Builder& builder, const DecoderStep& step, const Value& query, int layer) {
+  const ModelConfig& c = builder.facts.config;
+  const RopeConfig* rope = c.rope_of(layer);
+  if (rope == nullptr) return query;
+  const std::int64_t head_dim = c.head_dim_of(layer);
+  return rotary_embedding(step.positions, query, slice(query, -1, 0, head_dim),
+                          rope == &c.rope ? step.rotary : step.sliding_rotary, head_dim, rope->rotary_dim,
+                          rope->pairing == RotaryPairing::halves)
+      .first;
+}
+
 }  // namespace
 
 QueryKeyValue query_key_value(Builder& builder, const Value& x, int layer) {
   const ModelConfig& c = builder.facts.config;
-  const std::int64_t query_width = c.head_count * c.head_dim, kv_width = c.kv_head_count * c.head_dim;
-  const Value qkv = builder.has("attn_qkv", layer)
-                        ? linear(builder, x, "attn_qkv", layer)
-                        : merged_linear(builder, x, "qkv", {"attn_q", "attn_k", "attn_v"}, layer);
+  const std::int64_t query_width = c.head_count * c.head_dim_of(layer),
+                     kv_width = c.kv_head_count_of(layer) * c.head_dim_of(layer);
+  const bool is_merged = builder.has("attn_qkv", layer), has_values = is_merged || builder.has("attn_v", layer);
+  std::vector<std::string> weights{"attn_q", "attn_k"};
+  if (has_values) weights.emplace_back("attn_v");
+  const Value qkv =
+      is_merged ? linear(builder, x, "attn_qkv", layer) : merged_linear(builder, x, "qkv", weights, layer);
   QueryKeyValue heads;
   heads.query = slice(qkv, -1, 0, query_width);
   heads.key = slice(qkv, -1, query_width, query_width + kv_width);
-  heads.value = slice(qkv, -1, query_width + kv_width, query_width + 2 * kv_width);
+  heads.value = has_values ? slice(qkv, -1, query_width + kv_width, query_width + 2 * kv_width) : heads.key;
   return heads;
 }
 
@@ -43,27 +74,22 @@ void rotate(Builder& builder, DecoderStep& step, QueryKeyValue& heads, int layer
   if (rope == nullptr) return;
   const Value& table = rope == &c.rope ? step.rotary : step.sliding_rotary;
   std::tie(heads.query, heads.key) =
-      rotary_embedding(maybe_inplace, step.positions, heads.query, heads.key, table, c.head_dim, rope->rotary_dim,
-                       rope->pairing == RotaryPairing::halves);
+      rotary_embedding(maybe_inplace, step.positions, heads.query, heads.key, table, c.head_dim_of(layer),
+                       rope->rotary_dim, rope->pairing == RotaryPairing::halves);
   if (rope->query_scale_beta != 0) heads.query = scaled_by_position(builder, step, heads.query);
 }
 
 Value attention_of_heads(Builder& builder, DecoderStep& step, const QueryKeyValue& heads, int layer) {
   const ModelConfig& c = builder.facts.config;
-  const auto& [query, key, value] = heads;
-  const Dim rows = query.dim(0);
-  const Shape kv_shape{rows, c.kv_head_count, c.head_dim};
+  const Shape kv_shape{heads.key.dim(0), c.kv_head_count_of(layer), c.head_dim_of(layer)};
   Value& pages = step.pages[static_cast<std::size_t>(layer)];
-  pages = kv_cache_update(maybe_inplace, reshape(key, kv_shape), reshape(value, kv_shape), pages, step.slots);
-  const Value sinks = builder.has("attn_sinks", layer) ? norm_weight(builder, "attn_sinks", layer) : Value();
-  return attention(reshape(query, {rows, c.head_count, c.head_dim}), pages, step.batch, sinks, c.attention_scale,
-                   c.window_of(layer), c.attention_softcap);
+  pages =
+      kv_cache_update(maybe_inplace, reshape(heads.key, kv_shape), reshape(heads.value, kv_shape), pages, step.slots);
+  return attention_to_pages(builder, step, heads.query, layer);
 }
 
 Value attend_rotated(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer) {
-  const ModelConfig& c = builder.facts.config;
-  const Value found = attention_of_heads(builder, step, heads, layer);
-  return linear(builder, reshape(found, {found.dim(0), c.head_count * c.head_dim}), "attn_output", layer);
+  return attention_output(builder, attention_of_heads(builder, step, heads, layer), layer);
 }
 
 Value attend(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer) {
@@ -86,6 +112,19 @@ Value self_attention_with_row_norms(Builder& builder, DecoderStep& step, const V
   QueryKeyValue heads = query_key_value(builder, x, layer);
   heads.query = norm(builder, heads.query, "attn_q_norm", layer);
   heads.key = norm(builder, heads.key, "attn_k_norm", layer);
+  return attend(builder, step, std::move(heads), layer);
+}
+
+Value self_attention_with_all_norms(Builder& builder, DecoderStep& step, const Value& x, int layer) {
+  if (!builder.facts.config.has_own_kv(layer)) {
+    const Value query = norm_heads(builder, linear(builder, x, "attn_q", layer), "attn_q_norm", layer);
+    const Value found = attention_to_pages(builder, step, rotated_query(builder, step, query, layer), layer);
+    return attention_output(builder, found, layer);
+  }
+  QueryKeyValue heads = query_key_value(builder, x, layer);
+  heads.query = norm_heads(builder, heads.query, "attn_q_norm", layer);
+  heads.key = norm_heads(builder, heads.key, "attn_k_norm", layer);
+  heads.value = norm_heads(builder, heads.value, layer);
   return attend(builder, step, std::move(heads), layer);
 }
 

@@ -39,4 +39,8 @@ Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const 
 // The same with a norm of all heads of query, and of key, together, by weights of the width of their rows.
 Value self_attention_with_row_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
+// As with head norms, and with a norm of each head of the values, which has no weight. A layer without keys and values
+// of its own reads those of the layer that the config gives it.
+Value self_attention_with_all_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
+
 }  // namespace weft::nn

@@ -20,7 +20,7 @@ namespace weft {
 //   vector      in the dtype of the residual stream
 //   exact       a vector in f32
 //   one_plus    1 + w in f32, of a stored vector w
-//   codes       rows as stored: codes of a quantized linear's weight, and NVFP4's scales of blocks
+//   codes       rows as stored: codes of a quantized linear's weight, NVFP4's scales of blocks, tables of embeddings
 //   scale       rows of scales of blocks, in f32
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
 //   number      one number, which must be equal under all names, f32[1]
@@ -54,11 +54,19 @@ struct ModelFacts {
   ModelConfig config;
   DType dtype = DType::f32;  // of the residual stream
   bool fast = true;          // activations are quantized for products with quantized weights
-  KvLayout kv;
+  KvLayout kv;               // of layers with a window, if the others have another
+  KvLayout kv_of(int layer) const;
   // Scales of activation groups have the layout that matrix products on a GPU read: for each group, the scales of all
   // rows are contiguous.
   bool scales_by_group = false;
 };
+
+inline KvLayout ModelFacts::kv_of(int layer) const {
+  KvLayout layout = kv;
+  layout.heads = config.kv_head_count_of(layer);
+  layout.head_dim = config.head_dim_of(layer);
+  return layout;
+}
 
 class Builder {
  public:

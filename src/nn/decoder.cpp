@@ -55,8 +55,8 @@ DecoderStep decoder_step(Builder& builder) {
   step.positions = builder.input("positions", per_token);
   step.slots = builder.input("slots", per_token);
   step.batch = builder.input("batch", Meta::batch());
-  for (std::int64_t i = 0; i < c.layer_count; ++i)
-    step.pages.push_back(builder.donated_input("kv." + std::to_string(i), Meta::pages(builder.facts.kv)));
+  for (int layer = 0; layer < c.layer_count && c.has_own_kv(layer); ++layer)
+    step.pages.push_back(builder.donated_input("kv." + std::to_string(layer), Meta::pages(builder.facts.kv_of(layer))));
   bool has_positions = false, has_sliding_positions = false;
   for (int layer = 0; layer < c.layer_count; ++layer) {
     const RopeConfig* rope = c.rope_of(layer);
@@ -75,12 +75,14 @@ Value embedded_tokens(Builder& builder, const Value& ids) {
   return scaled(x, builder.facts.config.embedding_scale);
 }
 
-Value times_root_of_width(Builder& builder, const Value& x) {
+Value times_root(Builder& builder, const Value& x, std::int64_t width) {
   std::byte rounded[sizeof(float)];
   const DType dtype = builder.facts.dtype;
-  store_float(dtype, rounded, 0, static_cast<float>(std::sqrt(static_cast<double>(x.dim(-1).number()))));
+  store_float(dtype, rounded, 0, static_cast<float>(std::sqrt(static_cast<double>(width))));
   return mul_scalar(x, load_float(dtype, rounded, 0));
 }
+
+Value times_root_of_width(Builder& builder, const Value& x) { return times_root(builder, x, x.dim(-1).number()); }
 
 Values decoder_results(DecoderStep& step, const Value& hidden) {
   Values results{hidden};

@@ -15,7 +15,7 @@ struct DecoderStep {
   Value positions;  // i64[s0]
   Value slots;      // i64[s0]
   Value batch;
-  Values pages;          // the donated KV pages of each layer; the updated pages after the layer
+  Values pages;          // the donated KV pages of each layer with own ones; the updated pages after the layer
   Value rotary;          // f32[positions, rotary_dim]; absent if no layer uses it
   Value sliding_rotary;  // the same for layers with a window, if they have other positions
 };
@@ -24,9 +24,10 @@ DecoderStep decoder_step(Builder& builder);
 // The embeddings of the tokens: [s0, d], in the dtype of the residual stream, times config.embedding_scale.
 Value embedded_tokens(Builder& builder, const Value& ids);
 
-// x times the square root of its width, as Gemma's embeddings. The root is rounded to the dtype of the residual stream,
-// because training used the rounded value.
+// x times the square root of its width, as Gemma's embeddings, or of another one. The root is rounded to the dtype of
+// the residual stream, because training used the rounded value.
 Value times_root_of_width(Builder& builder, const Value& x);
+Value times_root(Builder& builder, const Value& x, std::int64_t width);
 
 // One of the two halves of a layer: attention or feed-forward, [s0, d] -> [s0, d].
 using LayerHalf = std::function<Value(const Value& x, int layer)>;

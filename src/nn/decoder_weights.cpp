@@ -18,7 +18,10 @@ Extents per_hidden_of_second(const ModelConfig& c, int) { return if_so(!c.is_par
 Extents per_hidden_in_second(const ModelConfig& c, int) {
   return if_so(c.norm_has_bias && !c.is_parallel, {c.hidden_size});
 }
-Extents per_head_dim(const ModelConfig& c, int) { return if_so(c.has_head_norms, {c.head_dim}); }
+Extents per_head_dim(const ModelConfig& c, int layer) { return if_so(c.has_head_norms, {c.head_dim_of(layer)}); }
+Extents per_key_head_dim(const ModelConfig& c, int layer) {
+  return if_so(c.has_head_norms && c.has_own_kv(layer), {c.head_dim_of(layer)});
+}
 Extents per_query(const ModelConfig& c, int) { return {c.head_count * c.head_dim}; }
 Extents per_key(const ModelConfig& c, int) { return {c.kv_head_count * c.head_dim}; }
 Extents vocabulary_rows(const ModelConfig& c, int) { return {c.vocab_size, c.hidden_size}; }
@@ -27,8 +30,15 @@ Extents per_token_of_head(const ModelConfig& c, int) {
   return if_so(c.head_bias && !c.tie_word_embeddings, {c.vocab_size});
 }
 
-Extents query_rows(const ModelConfig& c, int) { return {c.head_count * c.head_dim, c.hidden_size}; }
-Extents key_value_rows(const ModelConfig& c, int) { return {c.kv_head_count * c.head_dim, c.hidden_size}; }
+std::int64_t query_width(const ModelConfig& c, int layer) { return c.head_count * c.head_dim_of(layer); }
+std::int64_t key_width(const ModelConfig& c, int layer) { return c.kv_head_count_of(layer) * c.head_dim_of(layer); }
+Extents query_rows(const ModelConfig& c, int layer) { return {query_width(c, layer), c.hidden_size}; }
+Extents key_rows(const ModelConfig& c, int layer) {
+  return if_so(c.has_own_kv(layer), {key_width(c, layer), c.hidden_size});
+}
+Extents value_rows(const ModelConfig& c, int layer) {
+  return c.keys_are_values && !c.slides(layer) ? Extents() : key_rows(c, layer);
+}
 Extents query_key_value_rows(const ModelConfig& c, int) {
   return {(c.head_count + 2 * c.kv_head_count) * c.head_dim, c.hidden_size};
 }
@@ -37,12 +47,12 @@ Extents per_key_value_row(const ModelConfig& c, int) { return if_so(c.attention_
 Extents per_query_key_value_row(const ModelConfig& c, int) {
   return if_so(c.attention_bias, {(c.head_count + 2 * c.kv_head_count) * c.head_dim});
 }
-Extents attention_output_rows(const ModelConfig& c, int) { return {c.hidden_size, c.head_count * c.head_dim}; }
+Extents attention_output_rows(const ModelConfig& c, int layer) { return {c.hidden_size, query_width(c, layer)}; }
 Extents per_attention_output_row(const ModelConfig& c, int) { return if_so(c.attention_output_bias, {c.hidden_size}); }
 
 // A layer with experts has no feed-forward for all tokens but the shared expert's.
 Extents feed_forward_rows(const ModelConfig& c, int layer) {
-  return if_so(!c.routes(layer), {c.intermediate_size, c.hidden_size});
+  return if_so(!c.routes(layer), {c.intermediate_size_of(layer), c.hidden_size});
 }
 Extents gate_up_rows(const ModelConfig& c, int layer) {
   return if_so(!c.routes(layer), {2 * c.intermediate_size, c.hidden_size});
@@ -54,7 +64,7 @@ Extents per_gate_up_row(const ModelConfig& c, int layer) {
   return if_so(c.mlp_bias && !c.routes(layer), {2 * c.intermediate_size});
 }
 Extents feed_forward_output_rows(const ModelConfig& c, int layer) {
-  return if_so(!c.routes(layer), {c.hidden_size, c.intermediate_size});
+  return if_so(!c.routes(layer), {c.hidden_size, c.intermediate_size_of(layer)});
 }
 Extents per_feed_forward_output_row(const ModelConfig& c, int layer) {
   return if_so(c.mlp_bias && !c.routes(layer), {c.hidden_size});
@@ -85,6 +95,21 @@ Extents shared_gate_rows(const ModelConfig& c, int layer) {
 Extents shared_output_rows(const ModelConfig& c, int layer) {
   return has_shared_expert(c, layer) ? Extents{c.hidden_size, c.experts->shared_width} : Extents();
 }
+
+Extents layer_input_table(const ModelConfig& c, int) {
+  return if_so(c.layer_input_width > 0, {c.layer_input_vocab_size, c.layer_count * c.layer_input_width});
+}
+Extents layer_input_rows(const ModelConfig& c, int) {
+  return if_so(c.layer_input_width > 0, {c.layer_count * c.layer_input_width, c.hidden_size});
+}
+Extents per_layer_input(const ModelConfig& c, int) { return if_so(c.layer_input_width > 0, {c.layer_input_width}); }
+Extents layer_gate_rows(const ModelConfig& c, int) {
+  return if_so(c.layer_input_width > 0, {c.layer_input_width, c.hidden_size});
+}
+Extents layer_projection_rows(const ModelConfig& c, int) {
+  return if_so(c.layer_input_width > 0, {c.hidden_size, c.layer_input_width});
+}
+Extents per_hidden_of_input(const ModelConfig& c, int) { return if_so(c.layer_input_width > 0, {c.hidden_size}); }
 
 std::int64_t query_heads(const ModelConfig& c) { return c.head_count; }
 std::int64_t key_heads(const ModelConfig& c) { return c.kv_head_count; }
@@ -117,8 +142,8 @@ WeightTable decoder_weights() {
   add(weights, "token_embd", "token_embd", "model.embed_tokens", vocabulary_rows);
   add(weights, "attn_norm", gguf + "attn_norm", folder + "input_layernorm", per_hidden, per_hidden_in_norm);
   add(weights, "attn_q", gguf + "attn_q", attention + "q_proj", query_rows, per_query_row, query_heads);
-  add(weights, "attn_k", gguf + "attn_k", attention + "k_proj", key_value_rows, per_key_value_row, key_heads);
-  add(weights, "attn_v", gguf + "attn_v", attention + "v_proj", key_value_rows, per_key_value_row);
+  add(weights, "attn_k", gguf + "attn_k", attention + "k_proj", key_rows, per_key_value_row, key_heads);
+  add(weights, "attn_v", gguf + "attn_v", attention + "v_proj", value_rows, per_key_value_row);
   add(weights, "attn_output", gguf + "attn_output", attention + "o_proj", attention_output_rows,
       per_attention_output_row);
   add(weights, "ffn_norm", gguf + "ffn_norm", folder + "post_attention_layernorm", per_hidden_of_second,
@@ -189,7 +214,7 @@ void add_shared_expert_gate(WeightTable& weights, std::string_view name) {
 
 void add_head_norms(WeightTable& weights) {
   add(weights, "attn_q_norm", "blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_norm", per_head_dim);
-  add(weights, "attn_k_norm", "blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm", per_head_dim);
+  add(weights, "attn_k_norm", "blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm", per_key_head_dim);
 }
 
 void add_row_norms(WeightTable& weights) {
@@ -201,6 +226,16 @@ void add_post_norms(WeightTable& weights) {
   add(weights, "post_attention_norm", "blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm",
       per_hidden);
   add(weights, "post_ffw_norm", "blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm", per_hidden);
+}
+
+void add_layer_inputs(WeightTable& weights) {
+  const std::string gguf = "blk.{}.", folder = "model.layers.{}.";
+  add(weights, "layer_input_embd", "per_layer_token_embd", "model.embed_tokens_per_layer", layer_input_table);
+  add(weights, "layer_input_proj", "per_layer_model_proj", "model.per_layer_model_projection", layer_input_rows);
+  add(weights, "layer_input_norm", "per_layer_proj_norm", "model.per_layer_projection_norm", per_layer_input);
+  add(weights, "inp_gate", gguf + "inp_gate", folder + "per_layer_input_gate", layer_gate_rows);
+  add(weights, "inp_proj", gguf + "proj", folder + "per_layer_projection", layer_projection_rows);
+  add(weights, "post_norm", gguf + "post_norm", folder + "post_per_layer_input_norm", per_hidden_of_input);
 }
 
 void add_one_to_norms(WeightTable& weights) {

@@ -51,6 +51,8 @@ void add_head_norms(WeightTable& weights);
 void add_row_norms(WeightTable& weights);
 // The norms of sandwich_layers and post_norm_layers after the halves, with Gemma's names.
 void add_post_norms(WeightTable& weights);
+// The embeddings that each layer has of its own, nn/layer_input.h.
+void add_layer_inputs(WeightTable& weights);
 // Makes all norms multiply by 1 + w, where folders store w and GGUF files the sum.
 void add_one_to_norms(WeightTable& weights);
 

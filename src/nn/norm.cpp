@@ -18,10 +18,22 @@ Value norm(Builder& builder, const Value& x, const std::string& name, int layer)
   return layer_norm(x, weight, bias, c.norm_eps);
 }
 
+namespace {
+
+// x [s0, heads * head_dim] with each head as a row.
+Value by_head(Builder& builder, const Value& x, int layer) {
+  const std::int64_t width = x.dim(1).number(), head_dim = builder.facts.config.head_dim_of(layer);
+  return reshape(x, {x.dim(0), width / head_dim, head_dim});
+}
+
+}  // namespace
+
 Value norm_heads(Builder& builder, const Value& x, const std::string& name, int layer) {
-  const Dim rows = x.dim(0);
-  const std::int64_t width = x.dim(1).number(), head_dim = builder.facts.config.head_dim;
-  return reshape(norm(builder, reshape(x, {rows, width / head_dim, head_dim}), name, layer), {rows, width});
+  return reshape(norm(builder, by_head(builder, x, layer), name, layer), {x.dim(0), x.dim(1)});
+}
+
+Value norm_heads(Builder& builder, const Value& x, int layer) {
+  return reshape(rms_norm(by_head(builder, x, layer), {}, builder.facts.config.norm_eps), {x.dim(0), x.dim(1)});
 }
 
 }  // namespace weft::nn

@@ -14,5 +14,7 @@ Value norm(Builder& builder, const Value& x, const std::string& name, int layer 
 
 // Normalizes each head by itself: x [s0, heads * head_dim] -> the same shape. All heads share one weight [head_dim].
 Value norm_heads(Builder& builder, const Value& x, const std::string& name, int layer);
+// The same with the root mean square and without a weight.
+Value norm_heads(Builder& builder, const Value& x, int layer);
 
 }  // namespace weft::nn

@@ -65,6 +65,7 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
       json["no_rope_layers"].push_back(c.rope_of(layer) == nullptr ? 0 : 1);
   }
   for (const NumberKey& number : facts.numbers) json[number.folder] = c.*number.field;
+  for (const CountKey& count : facts.counts) json[count.folder] = c.*count.field;
   for (const SwitchKey& one : facts.switches) json[one.folder] = c.*one.field;
 }
 

@@ -82,6 +82,21 @@ TEST_F(Generation, NamedTemplatesAreChosenByToolsOrByName) {
   EXPECT_EQ(rendered(tools, {"--chat-template", "default"}).out, "D");
   EXPECT_EQ(rendered(tools, {"--chat-template", folder_ / "file.jinja"}).out, "F");
   EXPECT_EQ(breach_of_refusal(rendered(tools, {"--chat-template", "raq"}), "(rag, tool_use)"), "");
+  EXPECT_EQ(rendered(plain, {"--chat-template-kwargs", R"({"tools": [1, 2]})"}).out, "T2");
+  EXPECT_EQ(breach_of_refusal(rendered(plain, {"--chat-template-kwargs", "[]"}), "[--chat-template-kwargs]"), "");
+}
+
+TEST_F(Generation, ATemplateHasSwitchesAndCanBeContinued) {
+  write("tokenizer_config.json", R"({"chat_template":
+      "{% for m in messages %}<{{ m.content }}>{% endfor %}{{ mode | default('-') }}{{ '!' if add_generation_prompt }}"})");
+  const auto rendered = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"template", model_, "--messages", "-"});
+    return run_weft(flags, R"([{"role": "user", "content": "x"}, {"role": "assistant", "content": "y "}])").out;
+  };
+  EXPECT_EQ(rendered({}), "<x><y >-!");
+  EXPECT_EQ(rendered({"--chat-template-kwargs", R"({"mode": "slow"})"}), "<x><y >slow!");
+  EXPECT_EQ(rendered({"--no-generation-prompt"}), "<x><y >-");
+  EXPECT_EQ(rendered({"--continue-final-message"}), "<x><y ");
 }
 
 }  // namespace weft::generation_test

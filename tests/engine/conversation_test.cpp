@@ -54,4 +54,34 @@ TEST(ChatVariables, AreOverriddenByThoseOfAnObject) {
   EXPECT_FALSE(chat_variables(vocabulary, Json::array(), true).contains("eos_token"));
 }
 
+TEST(ChatVariables, HaveTheTextsThatAFileNames) {
+  Vocabulary vocabulary;
+  vocabulary.tokens = {"<s>", "</s>"};
+  vocabulary.bos = 0;
+  vocabulary.eos = 1;
+  vocabulary.named_texts = {{"sep_token", "<sep>"}, {"bos_token", std::nullopt}};
+  const Json variables = chat_variables(vocabulary, Json::array(), true);
+  EXPECT_EQ(variables["sep_token"], "<sep>");
+  EXPECT_EQ(variables["eos_token"], "</s>");
+  EXPECT_FALSE(variables.contains("bos_token")) << "the file says that there is none";
+}
+
+TEST(ChatVariables, AreOverriddenByArguments) {
+  const Json messages{{"messages", Json::array()}, {"enable_thinking", true}};
+  const Json arguments = parse_template_arguments(R"({"enable_thinking": false})", "--chat-template-kwargs");
+  EXPECT_EQ(chat_variables({}, messages, true, arguments)["enable_thinking"], false);
+}
+
+TEST(TemplateArguments, AreAnObjectWithoutTheConversation) {
+  EXPECT_EQ(parse_template_arguments("", "flag"), Json::object());
+  for (const char* text : {"[]", "x", R"({"messages": []})", R"({"add_generation_prompt": true})"})
+    EXPECT_EQ(message_of([&] { parse_template_arguments(text, "flag"); }).rfind("[flag] ", 0), 0U) << text;
+}
+
+TEST_F(ConversationOfTiny, PassesArgumentsToTheTemplate) {
+  Conversation conversation(*engine_, {.max_tokens = 1, .ignore_end = true}, "{{ mode }}>", {{"mode", "short"}});
+  EXPECT_EQ(conversation.answer("hi").prompt_tokens,
+            engine_->tokenizer().encode("short>", {.add_special = false}).size());
+}
+
 }  // namespace weft::conversation_test

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "tests/io/checkpoint_parts.h"
 
 namespace weft::checkpoint_tokenizer_test {
@@ -50,6 +51,22 @@ TEST(CheckpointTokenizer, ReadsTheTokenizerOfAFolder) {
   EXPECT_EQ(beyond.end_of_generation, (std::vector<int>{4, 5})) << "config.json has another";
   ASSERT_EQ(beyond.warnings.size(), 1U);
   EXPECT_NE(beyond.warnings[0].find("eos_token_id 6 is left out"), std::string::npos);
+}
+
+TEST(CheckpointTokenizer, EachFileOfAFolderMayNameAnEnd) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  folder.add("tokenizer.json", kTokenizer);
+  folder.add("generation_config.json", R"({"eos_token_id": [2]})");
+  EXPECT_EQ(Checkpoint::open(folder.path()).vocabulary().end_of_generation, (std::vector<int>{2, 5}));
+  Json config = Json::parse(kConfig);
+  config["text_config"] = config;
+  config["text_config"]["eos_token_id"] = {1, 3};
+  config["text_config"]["bos_token_id"] = 0;
+  folder.add("config.json", config.dump());
+  const Vocabulary vocabulary = Checkpoint::open(folder.path()).vocabulary();
+  EXPECT_EQ(vocabulary.end_of_generation, (std::vector<int>{1, 2, 3, 5}));
+  EXPECT_EQ(vocabulary.bos, 0) << "that of the model for text";
 }
 
 TEST(CheckpointTokenizer, FindsTheChatTemplateOfAFolder) {

@@ -50,6 +50,12 @@ class GgufBytes {
     return entry(key, kArray, bytes);
   }
 
+  GgufBytes& booleans(std::string_view key, const std::vector<bool>& values) {
+    std::string bytes = raw<std::uint32_t>(kBool) + raw<std::uint64_t>(values.size());
+    for (const bool value : values) bytes += raw<std::uint8_t>(value);
+    return entry(key, kArray, bytes);
+  }
+
   // `ne` begins with the contiguous dim, as in the file. The data is stored at the next aligned offset.
   GgufBytes& tensor(std::string_view name, const std::vector<std::uint64_t>& ne, std::uint32_t type,
                     const std::string& data) {

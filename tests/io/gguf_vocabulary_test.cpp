@@ -53,9 +53,8 @@ TEST(GgufVocabulary, BeginningOfTextFollowsTheFileThenTheName) {
 
 TEST(GgufVocabulary, EndOfGenerationTokensAreAscendingAndDistinct) {
   GgufTokenizerFields fields = small_fields();
-  fields.eot_token_id = 3;
-  fields.eom_token_id = 258;
-  EXPECT_EQ(vocabulary_from_gguf_fields(fields).end_of_generation, (Ids{3, 258}));
+  fields.other_ends = {{"fim_sep_token_id", 4}, {"eot_token_id", 3}, {"eom_token_id", 258}};
+  EXPECT_EQ(vocabulary_from_gguf_fields(fields).end_of_generation, (Ids{3, 4, 258}));
 }
 
 // As in llama.cpp, because files name at most one of several ends.
@@ -78,6 +77,10 @@ TEST(GgufVocabulary, TextsOfTokensSayThatTheyEndGeneration) {
     }
   EXPECT_EQ(ends({"<|end|>", "<|return|>"}, 3).end_of_generation, (Ids{258, 259, 260}));
   EXPECT_EQ(ends({"<|end|>", "<|return|>", "<|call|>"}, 3).end_of_generation, (Ids{258, 260, 261}));
+  EXPECT_EQ(ends({"<|end|>", "<|calls|>", "<|flush|>"}, 3).end_of_generation, (Ids{258, 260, 261}));
+  EXPECT_EQ(ends({"</s>", "<|eom_id|>"}, 1).end_of_generation, (Ids{258, 259, 260}));
+  EXPECT_EQ(ends({"</s>", "<|tool_response>"}, 1).end_of_generation, (Ids{258, 260}));
+  EXPECT_FALSE(Tokenizer(ends({"</s>", "<|tool_response>"}, 1)).is_special(259)) << "plain text";
   EXPECT_EQ(ends({"<|im_start|>"}, 3).end_of_generation, (Ids{258}));
 }
 
@@ -96,7 +99,7 @@ TEST(GgufVocabulary, TheMarksOfGptOssAreShown) {
 TEST(GgufVocabulary, AnEndThatIsNoTokenIsLeftOut) {
   GgufTokenizerFields fields = small_fields();
   fields.eos_token_id = 1000;
-  fields.eot_token_id = 3;
+  fields.other_ends = {{"eot_token_id", 3}};
   const Vocabulary vocabulary = vocabulary_from_gguf_fields(fields);
   EXPECT_EQ(vocabulary.eos, std::nullopt);
   ASSERT_EQ(vocabulary.warnings.size(), 1U);

@@ -72,6 +72,17 @@ TEST(TokenizerConfig, AClassHasABosOfItsOwn) {
             std::string::npos);
 }
 
+TEST(TokenizerConfig, TemplatesKnowTheTextsThatItNames) {
+  const Vocabulary read = with({{"bos_token", nullptr},
+                                {"sep_token", {{"content", "<sep>"}}},
+                                {"cls_token", "<cls>"},
+                                {"extra_special_tokens", {{"image_token", "<image>"}, {"other", 5}}}});
+  const decltype(read.named_texts) wanted = {
+      {"bos_token", std::nullopt}, {"cls_token", "<cls>"}, {"image_token", "<image>"}, {"sep_token", "<sep>"}};
+  EXPECT_EQ(read.named_texts, wanted);
+  EXPECT_TRUE(with({{"extra_special_tokens", {"<image>"}}}).named_texts.empty());
+}
+
 TEST(TokenizerConfig, KeysThatChangeResultsAreRefusedAndUnknownOnesListed) {
   EXPECT_NE(message_of([] {
               with({{"split_special_tokens", true}});

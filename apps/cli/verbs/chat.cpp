@@ -15,7 +15,7 @@ struct ChatArguments {
   ModelArgument model;
   SamplingArguments sampling;
   std::string system;
-  std::string chat_template;
+  TemplateArgument chat_template;
   bool statistics = false;
   bool json = false;
 };
@@ -37,9 +37,10 @@ void answer(const ChatArguments& arguments, const std::string& line, Conversatio
 int chat(const ChatArguments& arguments, VerbCall& call) {
   const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
   const Checkpoint& checkpoint = engine->runner().checkpoint();
-  Conversation conversation(*engine,
-                            sampling_parameters(arguments.sampling.request(), checkpoint, engine->context().log),
-                            chosen_chat_template(&checkpoint, arguments.chat_template, Json::object()));
+  const Json template_arguments = arguments.chat_template.arguments();
+  Conversation conversation(
+      *engine, sampling_parameters(arguments.sampling.request(), checkpoint, engine->context().log),
+      chosen_chat_template(&checkpoint, arguments.chat_template.given, template_arguments), template_arguments);
   if (!arguments.system.empty()) conversation.add("system", arguments.system);
   const bool at_terminal = &call.in == &std::cin && isatty(STDIN_FILENO) != 0;
   int status = 0;
@@ -71,7 +72,7 @@ VERB(chat) {
                        arguments->model.declare_to_run(flags);
                        arguments->sampling.declare(flags);
                        flags.option("--system", arguments->system, "What the conversation begins with.");
-                       declare_chat_template(flags, arguments->chat_template);
+                       arguments->chat_template.declare(flags);
                        flags.flag("--stats", arguments->statistics, "Print rates, memory, captures after each answer.");
                        flags.flag("--json", arguments->json, "Print one JSON object for each answer.");
                        return [arguments, &call] { return chat(*arguments, call); };

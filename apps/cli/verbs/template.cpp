@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "engine/conversation.h"
+#include "io/chat_messages.h"
 
 namespace weft {
 namespace {
@@ -13,8 +14,9 @@ constexpr std::size_t kMaxMessageBytes = 64u << 20;
 struct TemplateArguments {
   ModelArgument model;
   std::string messages;
-  std::string chat_template;
+  TemplateArgument chat_template;
   bool no_generation_prompt = false;
+  bool continues = false;
   bool json = false;
 };
 
@@ -34,12 +36,14 @@ int render_template(const TemplateArguments& arguments, VerbCall& call) {
   const Json messages = read_messages(arguments, call);
   std::optional<Checkpoint> checkpoint;
   if (!arguments.model.name.empty()) checkpoint = Checkpoint::open(arguments.model.path(call));
-  USER_CHECK(checkpoint || !arguments.chat_template.empty(), "[model] must be given, or --chat-template FILE");
+  USER_CHECK(checkpoint || !arguments.chat_template.given.empty(), "[model] must be given, or --chat-template FILE");
   const Vocabulary vocabulary = checkpoint ? checkpoint->vocabulary() : Vocabulary();
-  const Json variables = chat_variables(vocabulary, messages, !arguments.no_generation_prompt);
+  const bool begins_answer = !arguments.no_generation_prompt && !arguments.continues;
+  const Json variables = chat_variables(vocabulary, messages, begins_answer, arguments.chat_template.arguments());
   const ChatTemplate chat_template(
-      chosen_chat_template(checkpoint ? &*checkpoint : nullptr, arguments.chat_template, variables));
-  const std::string text = chat_template.render(variables);
+      chosen_chat_template(checkpoint ? &*checkpoint : nullptr, arguments.chat_template.given, variables));
+  const std::string text =
+      arguments.continues ? render_unfinished(chat_template, variables) : chat_template.render(variables);
   if (arguments.json) {
     call.out << json_text(Json{{"text", text}}) << "\n";
   } else {
@@ -60,8 +64,10 @@ VERB(template) {
          flags.option("--messages", arguments->messages,
                       "JSON: a list of messages or an object of variables; - reads standard input.",
                       {.required = true});
-         declare_chat_template(flags, arguments->chat_template);
+         arguments->chat_template.declare(flags);
          flags.flag("--no-generation-prompt", arguments->no_generation_prompt, "Do not begin the assistant's answer.");
+         flags.flag("--continue-final-message", arguments->continues,
+                    "End with the content of the last message, so that the model goes on with it.");
          flags.flag("--json", arguments->json, "Print an object with the text.");
          return [arguments, &call] { return render_template(*arguments, call); };
        }});
