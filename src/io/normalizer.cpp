@@ -9,10 +9,12 @@
 #include <utf8proc.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "io/character_map.h"
 #include "io/regex.h"
 #include "io/unicode.h"
+#include "io/vocabulary.h"
 
 namespace weft {
 namespace {
