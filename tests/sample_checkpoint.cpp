@@ -388,7 +388,8 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
     Tensor factors = Tensor::empty(Meta::tensor(DType::f32, {pairs}));
     for (std::int64_t i = 0; i < pairs; ++i)
       factors.as<float>()[i] = static_cast<double>(i) < scaling.rotated_part * static_cast<double>(pairs) ? 1 : 1e30F;
-    file.tensor(kFrequencyFactors, {static_cast<std::uint64_t>(pairs)}, testing::ggml_id(DType::f32).value(), bytes_text(factors));
+    file.tensor(kFrequencyFactors, {static_cast<std::uint64_t>(pairs)}, testing::ggml_id(DType::f32).value(),
+                bytes_text(factors));
   }
   return file;
 }
