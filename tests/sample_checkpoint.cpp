@@ -128,6 +128,8 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
     const std::string& name = stored.key;
     if (gguf_names_.contains(name)) return;  // a second part of one tensor
     weights_.emplace_back(name, random_weight(stored.shape, seed * 1000 + weights_.size()));
+    // With scores of large size an expert has all the weight or none, and a small error changes which.
+    if (weight.name == "ffn_gate_inp") multiply(name, 1.0F / 16);
     gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, stored.layer);
     if (stored.expert) experts_.insert(name);
     if (weight.is_transposed_in(CheckpointFormat::hugging_face)) transposed_.insert(name);

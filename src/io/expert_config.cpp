@@ -95,8 +95,8 @@ void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& fa
   if (fields.find_text("topk_method") == "greedy") experts->groups = experts->used_groups = 1;
   if (!facts->shared_width.empty())
     experts->shared_width = integer_in(fields, facts->shared_width, {0, kExpertWidths.greatest}).value_or(0);
-  if (!facts->shared_count.empty())
-    experts->shared_width = experts->width * integer_in(fields, facts->shared_count, kExperts).value_or(0);
+  if (const auto shared = integer_in(fields, facts->shared_count, kExperts); shared && !facts->shared_count.empty())
+    experts->shared_width = experts->width * *shared;
   const std::int64_t step = integer_in(fields, "decoder_sparse_step", {1, kLayers.greatest}).value_or(1);
   const std::vector<std::int64_t> dense = fields.find_integers("mlp_only_layers");
   if (step == 1 && dense.empty()) return;

@@ -134,7 +134,11 @@ const Candidate& choose(std::span<const Candidate> candidates, const KernelReque
       return candidate;
     }
   }
-  CHECK(false, "no provider takes the call");
+  std::vector<Refusal> reasons;
+  if (refused == nullptr) return choose(candidates, request, &reasons, is_generated, as_read);
+  std::string text;
+  for (const Refusal& refusal : *refused) text += fmt::format("; {}: {}", refusal.provider, refusal.reason);
+  CHECK(false, "no provider takes the call{}", text);
   return candidates.back();
 }
 

@@ -21,7 +21,7 @@ constexpr const char* kQwen2MoeSample = R"({
   "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
   "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "rope_theta": 1000000.0, "tie_word_embeddings": false,
   "use_sliding_window": false, "sliding_window": 32768, "max_window_layers": 2, "decoder_sparse_step": 1,
-  "moe_intermediate_size": 32, "shared_expert_intermediate_size": 40, "norm_topk_prob": false, "num_experts": 4,
+  "moe_intermediate_size": 32, "shared_expert_intermediate_size": 64, "norm_topk_prob": false, "num_experts": 4,
   "num_experts_per_tok": 2, "vocab_size": 257, "eos_token_id": 256
 })";
 

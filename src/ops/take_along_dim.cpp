@@ -30,5 +30,5 @@ OP(take_along_dim) {
   op.exact();
   op.sample({{"x", {5, 16}}, {"indices", {5, 4}, DType::i32, Fill::indices, 16}});
   op.sample({{"x", {2, 3, 10}}, {"indices", {2, 3, 2}, DType::i64, Fill::indices, 10}});
-  op.sample({{"x", {7, 4}}, {"indices", {3, 4}, DType::i32, Fill::indices, 7}}, {{"dim", 0}});
+  op.sample({{"x", {2, 7, 4}}, {"indices", {2, 3, 4}, DType::i32, Fill::indices, 7}}, {{"dim", 1}});
 }

@@ -44,7 +44,7 @@ TEST(ExpertConfig, FindsTheLayersThatHaveExperts) {
     for (int layer = 0; layer < 4; ++layer) text += config.routes(layer) ? 'e' : 'd';
     return text;
   };
-  EXPECT_EQ(layers({}), "eeee");
+  EXPECT_EQ(layers(json::object()), "eeee");
   EXPECT_EQ(layers({{"first_k_dense_replace", 2}}), "ddee");
   EXPECT_EQ(layers({{"decoder_sparse_step", 2}}), "dede");
   EXPECT_EQ(layers({{"mlp_only_layers", {1, 3}}}), "eded");

@@ -18,7 +18,8 @@ Verdict supports_heads(const KernelRequest& request) {
   if (Verdict verdict = weight_verdict(weight); !verdict) return verdict;
   if (!float_kind(x.dtype)) return Verdict::no(fmt::format("no rows of {}", dtype_text(x.dtype)));
   const Shape strides = x.full_strides();
-  if (!(strides[2] == Dim(1)) || !(strides[0] == strides[1] * x.shape[1]))
+  const bool is_one_row = x.shape[0] == Dim(1), is_one_head = x.shape[1] == Dim(1);  // then a stride says nothing
+  if (!(strides[2] == Dim(1)) || !(is_one_row || is_one_head || strides[0] == strides[1] * x.shape[1]))
     return Verdict::no("the heads of all rows are not equally far apart");
   return result_verdict(request.results[0]);
 }
@@ -56,7 +57,7 @@ void run_batched_linear(const LinearVariant& variant, const KernelCall& call) {
   const std::int64_t row_bytes = wide_row_bytes(x.dtype, depth);
   std::byte* free = call.scratch.data();
   const auto* values = x.as<const float>();
-  std::int64_t stride = x.stride[1];
+  std::int64_t stride = heads == 1 ? x.stride[0] : x.stride[1];
   if (row_bytes > 0) {
     widen_rows(variant, x, rows * heads, stride, free, row_bytes, call.threads);
     values = reinterpret_cast<const float*>(free);
