@@ -139,7 +139,7 @@ Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
 Tensor Weights::stored(const std::string& key, WeightRole role) const {
   if (is_mxfp4(key)) return mxfp4_stack(checkpoint_, *facts_.config.quantization, key);
   if (role == WeightRole::transposed) return transposed(stored(key, WeightRole::linear));
-  if (is_latent(role)) return latent_part(stored(key, WeightRole::linear), role);
+  if (is_latent(role)) return latent_part(rows_of_latents(key), role);
   if (role == WeightRole::linear && is_grouped(key)) return grouped_rows(key);
   if (role == WeightRole::linear && is_quantized(key))
     return dequantized_weight(checkpoint_, *facts_.config.quantization, key);
