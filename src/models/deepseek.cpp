@@ -113,7 +113,7 @@ ModelDefinition deepseek(const char* architecture, const ExpertFacts& experts, c
                     .pairing_in_gguf = RotaryPairing::neighbours,
                     .has_latents = true,
                     .experts = experts,
-                    .keys = {"ep_size", "aux_loss_alpha", "seq_aux", "moe_layer_freq"},
+                    .keys = {"ep_size", "aux_loss_alpha", "seq_aux"},
                     .complete = complete_deepseek},
           .weights = deepseek_weights(),
           .forward = deepseek_forward,
