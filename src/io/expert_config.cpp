@@ -147,6 +147,7 @@ void read_experts(const GgufFields& fields, const Gguf& gguf, const std::optiona
   }
   ExpertConfig* const experts = read_common(fields, kGgufNames, *facts, config);
   if (experts == nullptr) return;
+  if (experts->scale == 0) experts->scale = 1;  // as in llama.cpp
   const std::int64_t shared = integer_in(fields, "expert_shared_count", kExperts).value_or(0);
   experts->shared_width = integer_in(fields, "expert_shared_feed_forward_length", {0, kExpertWidths.greatest})
                               .value_or(shared * experts->width);
