@@ -111,8 +111,14 @@ Tensor one_plus(const Tensor& tensor) {
   return result;
 }
 
-std::string bytes_text(const Tensor& tensor) {
-  return {reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.meta.bytes().number())};
+// Adds a tensor of f32 in another dtype. GGUF files have the innermost extent first.
+void add_tensor(testing::GgufBytes& file, const std::string& name, const Tensor& tensor, DType dtype) {
+  std::vector<std::uint64_t> extents;
+  for (std::size_t i = tensor.meta.rank(); i-- > 0;)
+    extents.push_back(static_cast<std::uint64_t>(tensor.meta.shape[i].number()));
+  const Tensor stored = stored_as(tensor, dtype);
+  const auto bytes = static_cast<std::size_t>(stored.meta.bytes().number());
+  file.tensor(name, extents, testing::ggml_id(dtype).value(), {reinterpret_cast<const char*>(stored.data()), bytes});
 }
 
 void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
@@ -353,15 +359,10 @@ std::vector<std::pair<std::string, Tensor>> SampleCheckpoint::stacked_weights() 
 
 void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::string& key_name, const Tensor& tensor,
                                         DType dtype) const {
-  const auto add = [&](const std::string& name, const Tensor& stack) {
-    std::vector<std::uint64_t> extents;
-    for (std::size_t i = 3; i-- > 0;) extents.push_back(static_cast<std::uint64_t>(stack.meta.shape[i].number()));
-    file.tensor(name, extents, testing::ggml_id(dtype).value(), bytes_text(stored_as(stack, dtype)));
-  };
   const LatentParts parts = latent_parts(tensor, config_);
-  add(key_name, parts.keys);
+  add_tensor(file, key_name, parts.keys, dtype);
   std::string value_name = key_name;
-  add(value_name.replace(value_name.find("attn_k_b"), 8, "attn_v_b"), parts.values);
+  add_tensor(file, value_name.replace(value_name.find("attn_k_b"), 8, "attn_v_b"), parts.values, dtype);
 }
 
 testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
@@ -378,11 +379,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
       add_latent_parts(file, gguf_names_.at(name), tensor, dtype);
       continue;
     }
-    const DType stored = is_vector(name, weight) ? DType::f32 : dtype;
-    std::vector<std::uint64_t> extents;
-    for (std::size_t i = tensor.meta.rank(); i-- > 0;)
-      extents.push_back(static_cast<std::uint64_t>(tensor.meta.shape[i].number()));
-    file.tensor(gguf_names_.at(name), extents, testing::ggml_id(stored).value(), bytes_text(stored_as(tensor, stored)));
+    add_tensor(file, gguf_names_.at(name), tensor, is_vector(name, weight) ? DType::f32 : dtype);
   }
   const RopeScaling& scaling = config_.rope.scaling;
   if (scaling.type == RopeScalingType::proportional) {
@@ -390,8 +387,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
     Tensor factors = Tensor::empty(Meta::tensor(DType::f32, {pairs}));
     for (std::int64_t i = 0; i < pairs; ++i)
       factors.as<float>()[i] = static_cast<double>(i) < scaling.rotated_part * static_cast<double>(pairs) ? 1 : 1e30F;
-    file.tensor(kFrequencyFactors, {static_cast<std::uint64_t>(pairs)}, testing::ggml_id(DType::f32).value(),
-                bytes_text(factors));
+    add_tensor(file, kFrequencyFactors, factors, DType::f32);
   }
   return file;
 }

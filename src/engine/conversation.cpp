@@ -21,10 +21,7 @@ constexpr int kMaxArgumentDepth = 100;
 
 Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add_generation_prompt,
                     const Json& arguments) {
-  Json variables{{"messages", messages.is_array() ? messages : Json::array()},
-                 {"tools", nullptr},
-                 {"documents", nullptr},
-                 {"add_generation_prompt", add_generation_prompt}};
+  Json variables = Json::object();
   const auto add_token = [&](const char* name, const std::optional<int>& id) {
     if (id) variables[name] = vocabulary.tokens.at(static_cast<std::size_t>(*id));
   };
@@ -39,6 +36,11 @@ Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add
       variables.erase(name);
     }
   }
+  // The conversation's own names are set after those of the files.
+  variables["messages"] = messages.is_array() ? messages : Json::array();
+  variables["tools"] = nullptr;
+  variables["documents"] = nullptr;
+  variables["add_generation_prompt"] = add_generation_prompt;
   for (const Json* more : {&messages, &arguments})
     if (more->is_object())
       for (const auto& [name, value] : more->items()) variables[name] = value;

@@ -37,7 +37,7 @@ class Weights {
   // several weights where a block of scales would cross the border between two of them.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
   bool can_merge(const std::vector<std::string>& keys);
-  // As in Builder. "" on a GPU, where weights are numbers in the order of their input.
+  // As in Builder. "" on a GPU and for experts, whose weights are numbers in the order of their input.
   std::string order_key(const std::vector<std::string>& keys) const;
   // A sentence for each reason why quantized weights were not merged. It names the first ones and counts the others.
   std::vector<std::string> unmerged() const;
@@ -67,6 +67,7 @@ class Weights {
   Tensor stored(const std::string& key, WeightRole role) const;
   static bool is_latent(WeightRole role);
   Meta latent_meta(DType dtype, WeightRole role) const;
+  Tensor rows_of_latents(const std::string& key) const;
   Tensor latent_part(const Tensor& stored, WeightRole role) const;
   static Meta transposed_meta(Meta meta);
   Tensor transposed(const Tensor& stored) const;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/weights.h"
+#include "io/quantized_weight.h"
 #include "nn/model_weight.h"
 
 namespace weft {
@@ -61,6 +62,12 @@ Meta Weights::latent_meta(DType stored, WeightRole role) const {
   const std::int64_t heads = facts_.config.head_count;
   return role == WeightRole::latent_keys ? Meta::tensor(dtype, {heads, latents.rank, latents.plain_dim})
                                          : Meta::tensor(dtype, {heads, latents.value_dim, latents.rank});
+}
+
+// The rows of a weight whose input is latents, in the order of the latents.
+Tensor Weights::rows_of_latents(const std::string& key) const {
+  return order_key({key}).empty() ? stored(key, WeightRole::linear)
+                                  : dequantized_weight(checkpoint_, *facts_.config.quantization, key);
 }
 
 // The rows of keys, transposed, or those of values, of a weight that has both for each head. Blocks cannot be

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::int64_t kRowsAtOnce = 32;  // read at a time
 
+// Experts share their input, so it cannot have the order of the groups of one of them.
+bool is_of_expert(const std::string& key) { return key.find(".experts.") != std::string::npos; }
+
 // The rows of several weights, one after another. One thread uses it.
 class MergedRows {
  public:
@@ -47,7 +50,8 @@ bool Weights::is_grouped(const std::string& key) const {
 }
 
 std::string Weights::order_key(const std::vector<std::string>& keys) const {
-  if (!is_grouped(keys[0]) || is_on_gpu() || !facts_.config.quantization->groups.is_reordered) return "";
+  if (!is_grouped(keys[0]) || !facts_.config.quantization->groups.is_reordered) return "";
+  if (is_on_gpu() || is_of_expert(keys[0])) return "";
   return quantized_names(*facts_.config.quantization, keys[0]).groups;
 }
 
@@ -66,9 +70,8 @@ bool Weights::has_same_order(const std::string& key, const std::string& other) c
 Meta Weights::grouped_type(const std::string& key) const {
   const QuantizationConfig& config = *facts_.config.quantization;
   const Meta blocks = grouped_meta(checkpoint_, config, key);
-  // Where the input cannot have the order of the groups, the weight is read as numbers. Experts share their input.
-  const bool is_of_expert = key.find(".experts.") != std::string::npos;
-  const bool is_read_as_numbers = config.groups.is_reordered && (is_on_gpu() || is_of_expert);
+  // Where the input has no order of the groups, the weight is read as numbers.
+  const bool is_read_as_numbers = config.groups.is_reordered && order_key({key}).empty();
   return is_read_as_numbers ? Meta::tensor(DType::f32, blocks.shape) : blocks;
 }
 

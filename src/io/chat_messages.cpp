@@ -40,7 +40,7 @@ Json& unfinished_text(Json& variables) {
     for (auto part = content.rbegin(); part != content.rend(); ++part)
       if (part->is_object() && part->contains("text") && (*part)["text"].is_string()) return (*part)["text"];
   USER_CHECK(content.is_string(), "[messages] wanted text to continue in the last message, but it is {}",
-             content.is_array() ? "of other parts" : content.type_name());
+             content.is_array() ? "a list of other parts" : fmt::format("a JSON {}", content.type_name()));
   return content;
 }
 

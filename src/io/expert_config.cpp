@@ -1,8 +1,12 @@
 #include "io/expert_config.h"
 
 #include <algorithm>
+#include <string>
+
+#include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "io/layer_config.h"
 
 namespace weft {
@@ -42,6 +46,15 @@ void check_groups_of_experts(const Fields& fields, const ExpertKeyNames& names, 
              fields.where(), fields.name(names.used), candidates, experts.used_groups, experts.used);
 }
 
+// The score of a group is the sum of its best experts, if scores are sigmoids.
+template <class Fields>
+void check_best_of_group(const Fields& fields, const ExpertKeyNames& names, const ExpertConfig& experts) {
+  const std::int64_t size = experts.count / experts.groups;
+  USER_CHECK(experts.scores != ExpertScores::sigmoid || experts.groups == 1 || size >= ExpertConfig::kBestOfGroup,
+             "[{}] {} must make groups of at least {} of {} {}, but is {}", fields.where(), fields.name(names.groups),
+             ExpertConfig::kBestOfGroup, fields.name(names.count), experts.count, experts.groups);
+}
+
 // Reads what the files of both formats state alike. Null if they state no experts.
 template <class Fields>
 ExpertConfig* read_common(const Fields& fields, const ExpertKeyNames& names, const ExpertFacts& facts,
@@ -61,6 +74,22 @@ ExpertConfig* read_common(const Fields& fields, const ExpertKeyNames& names, con
   if (const auto first = integer_in(fields, names.first_routed, {0, kLayers.greatest}); first && *first > 0)
     for (std::int64_t layer = 0; layer < config.layer_count; ++layer) config.has_experts.push_back(layer >= *first);
   return &experts;
+}
+
+// How experts are chosen follows from the architecture; these keys only state it again.
+void check_choice(const JsonFields& fields, ExpertScores scores) {
+  const auto check = [&](const char* key, const std::vector<std::string_view>& known) {
+    const auto text = fields.find_text(key);
+    USER_CHECK(!text || std::find(known.begin(), known.end(), *text) != known.end(), "[{}] {} must be {}, but is {}",
+               fields.where(), fields.name(key), fmt::join(known, " or "), quote(*text));
+  };
+  if (scores == ExpertScores::sigmoid) {
+    check("scoring_func", {"sigmoid"});
+    check("topk_method", {"noaux_tc"});
+  } else {
+    check("scoring_func", {"softmax"});
+    check("topk_method", {"greedy", "group_limited_greedy"});
+  }
 }
 
 }  // namespace
@@ -92,7 +121,9 @@ void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& fa
   ExpertConfig* const experts = read_common(fields, names, *facts, config);
   if (experts == nullptr) return;
   experts->is_merged = facts->is_merged_in_folders;
+  check_choice(fields, experts->scores);
   if (fields.find_text("topk_method") == "greedy") experts->groups = experts->used_groups = 1;
+  check_best_of_group(fields, names, *experts);
   if (!facts->shared_width.empty())
     experts->shared_width = integer_in(fields, facts->shared_width, {0, kExpertWidths.greatest}).value_or(0);
   if (const auto shared = integer_in(fields, facts->shared_count, kExperts); shared && !facts->shared_count.empty())
@@ -116,11 +147,16 @@ void read_experts(const GgufFields& fields, const Gguf& gguf, const std::optiona
   }
   ExpertConfig* const experts = read_common(fields, kGgufNames, *facts, config);
   if (experts == nullptr) return;
+  if (experts->scale == 0) experts->scale = 1;  // as in llama.cpp
   const std::int64_t shared = integer_in(fields, "expert_shared_count", kExperts).value_or(0);
   experts->shared_width = integer_in(fields, "expert_shared_feed_forward_length", {0, kExpertWidths.greatest})
                               .value_or(shared * experts->width);
+  const bool may_share = !facts->shared_width.empty() || !facts->shared_count.empty();
+  USER_CHECK(experts->shared_width == 0 || may_share, "[{}] {} has no shared expert, but the file has one of width {}",
+             fields.where(), config.architecture, experts->shared_width);
   const auto scores = integer_in(fields, "expert_gating_func", {1, 3});
   if (scores) experts->scores = static_cast<ExpertScores>(*scores - 1);
+  check_best_of_group(fields, kGgufNames, *experts);
   const std::int64_t first =
       config.has_experts.empty() ? 0 : std::count(config.has_experts.begin(), config.has_experts.end(), false);
   experts->is_merged = gguf.find_tensor(fmt::format("blk.{}.ffn_gate_up_exps.weight", first)) != nullptr;

@@ -126,6 +126,9 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
     USER_CHECK(static_cast<std::int64_t>(list.size()) == config.layer_count,
                "[{}] {} must be a number or a list of {} of them, but has {}", fields.where(), fields.name(key),
                config.layer_count, list.size());
+    for (const std::int64_t number : list)
+      USER_CHECK(number >= 1, "[{}] {} must be above 0 for all layers, but has {}", fields.where(), fields.name(key),
+                 number);
     return list;
   };
   const auto check = [&](const char* key, const std::vector<std::int64_t>& list, auto of_layer) {

@@ -71,17 +71,17 @@ void read_counts(const Fields& fields, const ArchitectureFacts& facts, std::stri
       config.*count.field = integer_in(fields, count.*kind, {0, kVocabulary.greatest}).value_or(config.*count.field);
 }
 
-// The layers that share keys and values must have a layer of each kind before them.
-void check_shared_layers(const std::string& where, const ModelConfig& config) {
-  for (int layer = 0; layer < config.layer_count; ++layer)
+// Checks what may differ from layer to layer.
+void check_layers(const std::string& where, const ModelConfig& config) {
+  for (int layer = 0; layer < config.layer_count; ++layer) {
     USER_CHECK(config.kv_layer_of(layer) >= 0,
                "[{}] of {} layers, the last {} share keys and values, but no layer of the kind of layer {} is before "
                "them",
                where, config.layer_count, config.shared_kv_layer_count, layer);
-  const std::int64_t heads = config.full_kv_head_count;
-  USER_CHECK(heads == 0 || config.head_count % heads == 0,
-             "[{}] the key and value heads of layers without a window must divide the {} heads, but are {}", where,
-             config.head_count, heads);
+    USER_CHECK(config.head_count % config.kv_head_count_of(layer) == 0,
+               "[{}] the key and value heads of layer {} must divide the {} heads, but are {}", where, layer,
+               config.head_count, config.kv_head_count_of(layer));
+  }
 }
 
 // Sets what follows from the other fields.
@@ -281,7 +281,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.dtype = residual_dtype(fields);
   read_token_ids(fields, config);
   complete(facts, config);
-  check_shared_layers(where, config);
+  check_layers(where, config);
   return config;
 }
 
@@ -362,7 +362,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   read_experts(fields, gguf, facts.experts, config);
   read_token_ids(gguf, config);
   complete(facts, config);
-  check_shared_layers(gguf.where(), config);
+  check_layers(gguf.where(), config);
   return config;
 }
 

@@ -74,9 +74,10 @@ struct ExpertConfig {
   bool is_merged = false;   // the files have one stack for gate and up
   double scale = 1;         // a factor of these weights
   // The experts of a token are chosen from this number of the groups of equal size, those with the best scores: the sum
-  // of the two best experts of sigmoid scores, or the best one.
+  // of the kBestOfGroup best experts of sigmoid scores, or the best one.
   std::int64_t groups = 1;
   std::int64_t used_groups = 1;
+  static constexpr std::int64_t kBestOfGroup = 2;
 };
 
 // Latent attention: a layer's pages have one key head, of rotary_dim rotated elements and `rank` latents, and

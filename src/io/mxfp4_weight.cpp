@@ -22,6 +22,9 @@ void write_block(const std::byte* codes, std::byte exponent, std::byte* block) {
 
 std::vector<NamedMeta> mxfp4_tensors(const QuantizationConfig& config, const std::string& weight,
                                      const std::vector<std::int64_t>& shape) {
+  USER_CHECK(shape.size() == 3 && shape[2] % kGroup == 0,
+             "[{}] must be a stack with rows of whole groups of {}, but the config makes it {}", weight, kGroup,
+             shape_text(Shape(shape.begin(), shape.end())));
   const QuantizedNames names = quantized_names(config, weight);
   const Shape groups{shape[0], shape[1], shape[2] / kGroup};
   Shape blocks = groups;
@@ -31,9 +34,6 @@ std::vector<NamedMeta> mxfp4_tensors(const QuantizationConfig& config, const std
 
 void check_mxfp4_stack(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                        const std::vector<std::int64_t>& shape) {
-  USER_CHECK(shape.size() == 3 && shape[2] % kGroup == 0,
-             "[{}] {} must be a stack with rows of whole groups of {}, but the config makes it {}", checkpoint.path(),
-             weight, kGroup, shape_text(Shape(shape.begin(), shape.end())));
   for (const NamedMeta& wanted : mxfp4_tensors(config, weight, shape)) {
     const Meta& meta = checkpoint.tensor(wanted.name).meta;
     USER_CHECK(meta == wanted.meta, "[{}] tensor {} must be {}, but is {}", checkpoint.path(), wanted.name,

@@ -17,7 +17,8 @@ namespace weft {
 // shape.
 void check_mxfp4_stack(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                        const std::vector<std::int64_t>& shape);
-// The tensors that check_mxfp4_stack requires.
+// The tensors that check_mxfp4_stack requires. UserError, which names the weight, unless the shape is that of a stack
+// with rows of whole groups.
 std::vector<NamedMeta> mxfp4_tensors(const QuantizationConfig& config, const std::string& weight,
                                      const std::vector<std::int64_t>& shape);
 

@@ -218,8 +218,11 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
       return rope_from_json(object, around, config.context_length, head_dim);
     };
     for (const auto& [name, value] : fields.value(key)->items()) {
+      const bool is_kind = name == "full_attention" || name == "sliding_attention";
+      USER_CHECK(value.is_object() || value.is_null() || !is_kind, "[{}] {} must be an object, but is {}",
+                 fields.where(), inner->name(name), shown_json(value));
       if (!value.is_object()) continue;
-      USER_CHECK(facts.rotary.has_sliding_positions && (name == "full_attention" || name == "sliding_attention"),
+      USER_CHECK(facts.rotary.has_sliding_positions && is_kind,
                  "[{}] {} is set per kind of layer, which is not supported", fields.where(), quote(inner->name(name)));
       const bool is_full = name == "full_attention";
       (is_full ? whole : sliding) = read(JsonFields(value, fields.where(), inner->name(name) + "."), value,
@@ -234,7 +237,11 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
             : rope_from_json(JsonFields(none, fields.where()), around, config.context_length, full_head_dim(config));
   config.rope.pairing = facts.pairing_in_folders;
   if (!has_sliding) return;
-  if (!sliding) sliding = without_scaling(config.rope, real_in(fields, "rope_local_base_freq", kThetas));
+  if (!sliding) {
+    sliding = without_scaling(config.rope, real_in(fields, "rope_local_base_freq", kThetas));
+    if (config.full_head_dim > 0) sliding->rotary_dim = config.head_dim;
+    check_rotary_dim(fields, config.head_dim, *sliding, "head_dim");
+  }
   config.sliding_rope = std::move(sliding);
   config.sliding_rope->pairing = config.rope.pairing;
 }

@@ -57,9 +57,6 @@ Extents keys_and_values(const ModelConfig& c, int) {
   return {c.head_count * (c.latents->plain_dim + c.latents->value_dim), c.latents->rank};
 }
 Extents output_rows(const ModelConfig& c, int) { return {c.hidden_size, c.head_count * c.latents->value_dim}; }
-Extents per_biased_expert(const ModelConfig& c, int layer) {
-  return c.routes(layer) && c.experts->scores == ExpertScores::sigmoid ? Extents{c.experts->count} : Extents();
-}
 
 nn::WeightTable deepseek_weights() {
   nn::WeightTable weights = nn::decoder_weights();
@@ -80,8 +77,7 @@ nn::WeightTable deepseek_weights() {
   weights.back().shape_in_folders = keys_and_values;
   add("attn_output", "o_proj", output_rows);
   nn::add_experts(weights);
-  weights.push_back({"exp_probs_b", gguf + "exp_probs_b.bias", "model.layers.{}.mlp.gate.e_score_correction_bias",
-                     per_biased_expert});
+  nn::add_expert_bias(weights, "mlp.gate.e_score_correction_bias");
   nn::add_shared_expert(weights, "mlp.shared_experts");
   return weights;
 }
@@ -113,7 +109,7 @@ ModelDefinition deepseek(const char* architecture, const ExpertFacts& experts, c
                     .pairing_in_gguf = RotaryPairing::neighbours,
                     .has_latents = true,
                     .experts = experts,
-                    .keys = {"ep_size", "aux_loss_alpha", "seq_aux", "moe_layer_freq"},
+                    .keys = {"ep_size", "aux_loss_alpha", "seq_aux"},
                     .complete = complete_deepseek},
           .weights = deepseek_weights(),
           .forward = deepseek_forward,

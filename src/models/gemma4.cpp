@@ -52,7 +52,7 @@ constexpr const char* kGemma4Defaults = R"({
 
 void complete_gemma4(ModelConfig& c) {
   c.attention_scale = 1;
-  // The last layer has no window, whatever layer_types has: so in transformers.
+  // The last layer has no window, whatever layer_types has, as in transformers.
   if (c.sliding_window && c.has_window.empty()) c.has_window.assign(static_cast<std::size_t>(c.layer_count), true);
   if (!c.has_window.empty()) c.has_window.back() = false;
   if (c.format == CheckpointFormat::gguf) {

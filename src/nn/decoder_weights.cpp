@@ -70,7 +70,9 @@ Extents per_feed_forward_output_row(const ModelConfig& c, int layer) {
   return if_so(c.mlp_bias && !c.routes(layer), {c.hidden_size});
 }
 
-Extents per_expert(const ModelConfig& c, int layer) { return c.routes(layer) ? Extents{c.experts->count} : Extents(); }
+Extents per_sigmoid_of_expert(const ModelConfig& c, int layer) {
+  return c.routes(layer) && c.experts->scores == ExpertScores::sigmoid ? Extents{c.experts->count} : Extents();
+}
 Extents router_rows(const ModelConfig& c, int layer) {
   return c.routes(layer) ? Extents{c.experts->count, c.hidden_size} : Extents();
 }
@@ -197,7 +199,7 @@ void add_experts(WeightTable& weights, const ExpertNames& names) {
 }
 
 void add_expert_bias(WeightTable& weights, const std::string& name) {
-  weights.push_back({"exp_probs_b", "blk.{}.exp_probs_b.bias", "model.layers.{}." + name, per_expert});
+  weights.push_back({"exp_probs_b", "blk.{}.exp_probs_b.bias", "model.layers.{}." + name, per_sigmoid_of_expert});
 }
 
 void add_shared_expert(WeightTable& weights, std::string_view module) {

@@ -49,8 +49,8 @@ Choice choose_by_sigmoid(Builder& builder, const Value& logits, int layer) {
   if (builder.has("exp_probs_b", layer))
     ranked = add(scores, builder.weight("exp_probs_b" + layer_suffix(layer), {builder.key("exp_probs_b", layer)},
                                         WeightRole::exact));
-  constexpr std::int64_t kBestOfGroup = 2;
-  const Value experts = topk(ranked, c.used, c.groups, c.used_groups, c.groups == 1 ? 1 : kBestOfGroup).second;
+  const Value experts =
+      topk(ranked, c.used, c.groups, c.used_groups, c.groups == 1 ? 1 : ExpertConfig::kBestOfGroup).second;
   Value weights = take_along_dim(scores, experts);
   constexpr double kLeast = 1e-20;  // as in the published code, against a division by zero
   if (c.normalizes) weights = div(weights, add_scalar(sum(weights), kLeast));

@@ -1,7 +1,7 @@
 #pragma once
 
-// Embeddings of the tokens that each layer has of its own, as in Gemma 3n and Gemma 4. One table has those of all
-// layers, side by side.
+// Embeddings of the tokens that each layer has of its own, as in Gemma 3n and Gemma 4. A row of one table has those of
+// all layers.
 
 #include "nn/builder.h"
 

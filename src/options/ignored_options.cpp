@@ -7,11 +7,11 @@ namespace {
 
 constexpr std::string_view kNoAdapters = "No model here has adapters.";
 constexpr std::string_view kNoEncoder = "No model here has an encoder.";
-constexpr std::string_view kNoReplayedDecoder = "No model here shares the KV cache of its layers.";
-constexpr std::string_view kNoExperts = "No model here has experts.";
+constexpr std::string_view kNoReplayedDecoder = "Layers that share keys and values are replayed with the others.";
+constexpr std::string_view kNoExpertLayers = "Experts are ops of the graph, not layers that are found by name.";
 constexpr std::string_view kOneCutter = "The graph is always split before code generation.";
 constexpr std::string_view kNoFusedCommunication = "No kernel joins communication with a product or a norm.";
-constexpr std::string_view kNoSuchKernel = "No model here has these ops.";
+constexpr std::string_view kNoSuchKernel = "No kernel computes these ops at once.";
 constexpr std::string_view kState = "State of a running vLLM.";
 
 constexpr IgnoredOption kRows[] = {
@@ -29,7 +29,7 @@ constexpr IgnoredOption kRows[] = {
     {"cc.cudagraph_num_of_warmups", "A capture needs no run before it."},
     {"cc.cudagraph_specialize_lora", kNoAdapters},
     {"cc.use_inductor_graph_partition", kOneCutter},
-    {"cc.fast_moe_cold_start", kNoExperts},
+    {"cc.fast_moe_cold_start", kNoExpertLayers},
     {"cc.pass_config.fuse_gemm_comms", kNoFusedCommunication},
     {"cc.pass_config.fuse_allreduce_rms", kNoFusedCommunication},
     {"cc.pass_config.fi_allreduce_fusion_max_size_mb", kNoFusedCommunication},

@@ -235,6 +235,17 @@ void check_folder(const Checkpoint& checkpoint, const std::string& folder, const
   }
 }
 
+// Stacks of GGUF files, and experts in blocks, are not taken apart into the tensors of a folder.
+void check_source(const Checkpoint& checkpoint, const ModelConfig& config) {
+  const bool is_folder = config.format == CheckpointFormat::hugging_face;
+  USER_CHECK(is_folder || !config.experts, "[{}] has {} experts: wanted the folder that it was made from",
+             checkpoint.path(), config.expert_count);
+  USER_CHECK(is_folder || !config.latents, "[{}] has latent attention: wanted the folder that it was made from",
+             checkpoint.path());
+  USER_CHECK(!config.quantization || config.quantization->scheme != QuantizationScheme::mxfp4,
+             "[{}] has experts in MXFP4: wanted the folder with experts in plain numbers", checkpoint.path());
+}
+
 void write_index(const std::string& folder, const std::map<std::string, std::string>& file_of, std::int64_t bytes) {
   const Json json{{"metadata", {{"total_size", bytes}}}, {"weight_map", file_of}};
   write_then_rename(folder + "/" + kIndex, json_text(json, 2) + "\n");
@@ -247,8 +258,7 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   const ModelConfig config = checkpoint.config(model.facts);
   if (model.check) model.check(config);
   model.check_weights(checkpoint, config);
-  USER_CHECK(!config.experts || config.format == CheckpointFormat::hugging_face,
-             "[{}] has {} experts: wanted the folder that it was made from", checkpoint.path(), config.expert_count);
+  check_source(checkpoint, config);
   QuantizeSummary summary;
   const UnreadTensors unread = unread_tensors(checkpoint, model, config);
   const std::string warning = check_unread_tensors(unread.names, checkpoint.path(), recipe.ignores_unread_tensors);

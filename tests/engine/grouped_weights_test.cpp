@@ -1,7 +1,6 @@
 // Folders whose weights have codes in groups: the models compute with the numbers that the codes stand for.
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -23,20 +22,11 @@ using nlohmann::json;
 using Logits = std::vector<std::vector<float>>;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// The root mean square, divided by that of the wanted ones.
-double difference(const Logits& came, const Logits& wanted) {
-  double squares = 0, all = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    for (std::size_t j = 0; j < wanted[i].size(); ++j) {
-      squares += std::pow(static_cast<double>(came[i][j]) - static_cast<double>(wanted[i][j]), 2);
-      all += std::pow(static_cast<double>(wanted[i][j]), 2);
-    }
-  return std::sqrt(squares / all);
-}
-
 class GroupedWeights : public ::testing::Test {
  protected:
-  GroupedWeights() {
+  // `changes` are members of the architecture's sample config.
+  explicit GroupedWeights(const std::string& architecture = "llama", const json& changes = json::object())
+      : model_(make_model_registry().find(architecture, "test")), sample_(model_, changes) {
     ThreadPool threads(2);
     const QuantizeRecipe recipe{.format = NumberFormat::w4a16, .block = {1, 32}, .inputs = {}};
     quantize_checkpoint(Checkpoint::open(sample_.write_folder(folder_, "plain", DType::bf16)), model_, recipe,
@@ -73,7 +63,7 @@ class GroupedWeights : public ::testing::Test {
   std::vector<NamedTensor> other_tensors() const {
     std::vector<NamedTensor> tensors;
     for (const TensorEntry& entry : Checkpoint::open(folder_ / "packed").tensors())
-      if (entry.name.find("_proj.weight_") == std::string::npos) tensors.push_back({entry.name, entry.tensor});
+      if (entry.name.find(".weight_") == std::string::npos) tensors.push_back({entry.name, entry.tensor});
     return tensors;
   }
 
@@ -144,21 +134,35 @@ class GroupedWeights : public ::testing::Test {
   void expect_as_numbers(const std::string& grouped, bool has_integer_codes) const {
     const std::string numbers = write_numbers(std::filesystem::path(grouped).filename().string() + "_numbers", grouped);
     const Logits wanted = logits(numbers, {});
-    EXPECT_LT(difference(logits(grouped, {{"activation-precision", "exact"}}), wanted), 1e-5);
+    EXPECT_LT(logit_difference(logits(grouped, {{"activation-precision", "exact"}}), wanted), 1e-5);
     const Logits fast = logits(grouped, {});
     EXPECT_EQ(logits(grouped, {{"enforce-eager", "true"}}), fast);
-    EXPECT_LT(difference(fast, wanted), has_integer_codes ? 0.05 : 1e-5);
+    EXPECT_LT(logit_difference(fast, wanted), has_integer_codes ? 0.05 : 1e-5);
     if (has_integer_codes) {
-      EXPECT_GT(difference(fast, wanted), 1e-5);
+      EXPECT_GT(logit_difference(fast, wanted), 1e-5);
     }
     // Kernels that read no panels.
     const Settings reference{{"activation-precision", "exact"}, {"ir-op-priority.linear", "reference"}};
-    EXPECT_LT(difference(logits(grouped, reference), wanted), 1e-5);
+    EXPECT_LT(logit_difference(logits(grouped, reference), wanted), 1e-5);
   }
 
-  const ModelDefinition model_ = make_model_registry().find("llama", "test");
+  const ModelDefinition model_;
   const TemporaryFolder folder_;
-  const SampleCheckpoint sample_{model_};
+  const SampleCheckpoint sample_;
+};
+
+// A model with experts, and with latents of two groups.
+class GroupedWeightsOfDeepSeek : public GroupedWeights {
+ protected:
+  GroupedWeightsOfDeepSeek() : GroupedWeights("deepseek_v3", {{"kv_lora_rank", 64}}) {}
+
+  // Fast mode is left out: it may choose other experts.
+  void expect_exact_numbers(const std::string& grouped) const {
+    const Settings exact{{"activation-precision", "exact"}};
+    const Logits came = logits(grouped, exact);
+    EXPECT_LT(logit_difference(came, logits(write_numbers("numbers", grouped), exact)), 1e-5);
+    EXPECT_EQ(logits(grouped, {{"activation-precision", "exact"}, {"enforce-eager", "true"}}), came);
+  }
 };
 
 TEST_F(GroupedWeights, OfCompressedTensorsAreNumbers) { expect_as_numbers(folder_ / "packed", true); }
@@ -179,6 +183,12 @@ TEST_F(GroupedWeights, InDifferentOrdersAreMultipliedOneByOne) {
   EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
     return note.find("q_proj.weight") != std::string::npos && note.find("orders") != std::string::npos;
   }));
+}
+
+TEST_F(GroupedWeightsOfDeepSeek, AreNumbers) { expect_exact_numbers(folder_ / "packed"); }
+
+TEST_F(GroupedWeightsOfDeepSeek, InAnOrderOfTheirOwnAreNumbers) {
+  expect_exact_numbers(write_reordered("reordered", [](const std::string&) { return 37; }));
 }
 
 // A GPU has numbers in the order of their input.

@@ -61,6 +61,19 @@ TEST(ExpertConfig, NamesWhatContradicts) {
             "[config.json] topk_group must be at most n_group 4, but is 5");
 }
 
+TEST(ExpertConfig, RefusesAnotherChoiceThanTheArchitectures) {
+  const ArchitectureFacts sigmoid{.experts = ExpertFacts{.scores = ExpertScores::sigmoid}};
+  const auto refusal = [](const json& changes, const ArchitectureFacts& facts) {
+    return message_of([&] { config_of(changes, facts); });
+  };
+  EXPECT_NE(refusal({{"scoring_func", "sigmoid"}}, kFacts).find("scoring_func must be softmax"), std::string::npos);
+  EXPECT_NE(refusal({{"scoring_func", "softmax"}}, sigmoid).find("scoring_func must be sigmoid"), std::string::npos);
+  EXPECT_NE(refusal({{"topk_method", "greedy"}}, sigmoid).find("topk_method must be noaux_tc"), std::string::npos);
+  EXPECT_NE(refusal({{"moe_layer_freq", 2}}, kFacts).find("moe_layer_freq asks for"), std::string::npos);
+  EXPECT_NE(refusal({{"n_group", 8}}, sigmoid).find("n_group must make groups of at least 2"), std::string::npos);
+  EXPECT_EQ(config_of({{"topk_method", "noaux_tc"}, {"moe_layer_freq", 1}}, sigmoid).experts->groups, 1);
+}
+
 TEST(ExpertConfig, KeysOfOtherArchitecturesAreRefused) {
   const json experts{{"num_experts", 8}};
   json all = tiny_json();

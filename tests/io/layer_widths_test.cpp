@@ -105,6 +105,9 @@ TEST(LayerWidths, AreReadFromGgufFiles) {
   GgufBytes lists = gemma4_file("gemma4.attention.head_count_kv");
   lists.i32s("gemma4.attention.head_count_kv", {2, 1});
   EXPECT_EQ(of_layers(read(lists), &ModelConfig::kv_head_count_of), (Numbers{2, 1}));
+  GgufBytes negative = gemma4_file("gemma4.attention.head_count_kv");
+  negative.i32s("gemma4.attention.head_count_kv", {2, -1});
+  EXPECT_NE(message_of([&] { read(negative); }).find("head_count_kv must be above 0"), std::string::npos);
   GgufBytes widths = gemma4_file("gemma4.feed_forward_length");
   widths.i32s("gemma4.feed_forward_length", {96, 95});
   EXPECT_NE(message_of([&] { read(widths); }).find("feed_forward_length must be 96 for layer 1"), std::string::npos);

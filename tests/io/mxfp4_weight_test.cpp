@@ -71,4 +71,12 @@ TEST_F(Mxfp4Weight, NamesTheTensorThatDiffers) {
             std::string::npos);
 }
 
+TEST_F(Mxfp4Weight, RefusesWhatIsNoStackOfGroups) {
+  const auto refusal = [&](const std::vector<std::int64_t>& shape) {
+    return message_of([&] { mxfp4_tensors(config_, "x", shape); });
+  };
+  EXPECT_NE(refusal({kRows, kGroups * 32}).find("[x] must be a stack"), std::string::npos);
+  EXPECT_NE(refusal({kExperts, kRows, kGroups * 32 + 1}).find("[x] must be a stack"), std::string::npos);
+}
+
 }  // namespace weft::mxfp4_weight_test
