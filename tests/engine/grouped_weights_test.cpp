@@ -62,7 +62,8 @@ class GroupedWeights : public ::testing::Test {
   // The tensors of "packed" that are not of these weights.
   std::vector<NamedTensor> other_tensors() const {
     std::vector<NamedTensor> tensors;
-    for (const TensorEntry& entry : Checkpoint::open(folder_ / "packed").tensors())
+    const Checkpoint packed = Checkpoint::open(folder_ / "packed");
+    for (const TensorEntry& entry : packed.tensors())
       if (entry.name.find(".weight_") == std::string::npos) tensors.push_back({entry.name, entry.tensor});
     return tensors;
   }
@@ -74,8 +75,8 @@ class GroupedWeights : public ::testing::Test {
     json quantization = config["quantization_config"];
     quantization["config_groups"]["group_0"]["weights"]["actorder"] = "group";
     std::vector<NamedTensor> tensors;
-    for (const TensorEntry& entry : Checkpoint::open(folder_ / "packed").tensors())
-      tensors.push_back({entry.name, entry.tensor});
+    const Checkpoint packed = Checkpoint::open(folder_ / "packed");
+    for (const TensorEntry& entry : packed.tensors()) tensors.push_back({entry.name, entry.tensor});
     for (const std::string& weight : quantized_weights()) {
       const std::int64_t columns = shape_of(weight)[1].number();
       Tensor groups = Tensor::empty(Meta::tensor(DType::i32, {columns}));

@@ -6,6 +6,7 @@
 
 #include "builtin/context.h"
 #include "builtin/models.h"
+#include "engine/open_checkpoint.h"
 #include "ir/sample.h"
 #include "tests/io/gguf_bytes.h"
 #include "tests/io/small_vocabulary.h"
@@ -98,7 +99,8 @@ std::unique_ptr<Engine> tiny_engine(const std::string& path,
   Options options;
   apply_environment(options, process_environment());
   for (const auto& [name, value] : given) set_option(options, name, value, "test");
-  return std::make_unique<Engine>(make_context(options), Checkpoint::open(path), make_model_registry());
+  const ModelRegistry models = make_model_registry();
+  return std::make_unique<Engine>(make_context(options), open_checkpoint(path, options, models), models);
 }
 
 std::vector<std::vector<float>> all_logits(Engine& engine, const std::vector<int>& ids) {
