@@ -54,7 +54,8 @@ Tensor pack_weight(const Packing& packing, const Meta& plain, std::span<const Te
 // The operand whose layout the op's kernels choose; -1 for none. Kernels of other ops read a weight in the layout
 // chosen for these: a tied embedding is packed for the head.
 inline int weight_operand(const std::string& op) {
-  return op == "linear" || op == "grouped_linear" || op == "batched_linear" ? 1 : op == "linear_int8" ? 2 : -1;
+  if (op == "linear" || op == "grouped_linear" || op == "batched_linear") return 1;
+  return op == "linear_int8" || op == "grouped_linear_int8" ? 2 : -1;
 }
 
 // For kernels that read operands only in their plain layout: refuses packed ones.

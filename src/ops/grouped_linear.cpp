@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "ops/linear_rules.h"
 #include "tensor/block_format.h"
 
 namespace weft {
@@ -19,21 +20,13 @@ OP(grouped_linear) {
   op.schema("grouped_linear(Tensor x, Tensor weight, Tensor experts, Tensor? bias=None) -> Tensor")
       .function(&weft::grouped_linear);
   op.gives([](const OpRequest& request) {
-    const Meta &x = request.operand(0), &weight = request.operand(1), &experts = request.operand(2);
+    const Meta &x = request.operand(0), &weight = request.operand(1);
     require_floating(x, "grouped_linear", "x");
     USER_CHECK(x.rank() == 2, "[grouped_linear] x must be [rows, K], but is {}", x.text());
     USER_CHECK(weight.rank() == 3 && weight.shape[2] == x.shape[1],
                "[grouped_linear] weight must be [E, N, {}] to match x: {}, but is {}", x.shape[1].text(), x.text(),
                weight.text());
-    USER_CHECK((experts.dtype == DType::i64 || experts.dtype == DType::i32) && experts.shape == Shape{x.shape[0]},
-               "[grouped_linear] experts must be i32[{}] or i64[{}] to match x: {}, but is {}", x.shape[0].text(),
-               x.shape[0].text(), x.text(), experts.text());
-    if (request.has(3)) {
-      const Meta& bias = request.operand(3);
-      USER_CHECK(bias.shape == (Shape{weight.shape[0], weight.shape[1]}),
-                 "[grouped_linear] bias must be [{}, {}] to match weight: {}, but is {}", weight.shape[0].text(),
-                 weight.shape[1].text(), weight.text(), bias.text());
-    }
+    check_experts(request, "grouped_linear", weight, 2);
     return std::vector<Meta>{Meta::tensor(x.dtype, {x.shape[0], weight.shape[1]})};
   });
   op.gathers("weight", "experts");

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "ir/op.h"
+#include "ops/linear_rules.h"
 #include "tensor/block_format.h"
 
 namespace weft {
@@ -18,20 +18,9 @@ OP(linear_int8) {
   op.schema("linear_int8(Tensor x, Tensor scale, Tensor weight, ScalarType dtype=f32) -> Tensor")
       .function(&weft::linear_int8);
   op.gives([](const OpRequest& request) {
-    constexpr std::int64_t kGroup = 32;
-    const Meta& x = request.operand(0);
-    const Meta& scale = request.operand(1);
-    const Meta& weight = request.operand(2);
-    USER_CHECK(x.is_tensor() && x.dtype == DType::i8 && x.rank() == 2 && x.shape[1].is_number(),
-               "[linear_int8] x must be i8[rows, K], but is {}", x.text());
-    const Shape groups{x.shape[0], x.shape[1].number() / kGroup};
-    USER_CHECK(scale.dtype == DType::f32 && scale.shape == groups,
-               "[linear_int8] scale must be f32{} to match x: {}, but is {}", shape_text(groups), x.text(),
-               scale.text());
-    USER_CHECK(has_integer_codes(weight.dtype) && weight.rank() == 2 && weight.shape[1] == x.shape[1],
-               "[linear_int8] weight must be [N, {}] of a block type with integer codes to match x: {}, but is {}",
-               x.shape[1].text(), x.text(), weight.text());
-    return std::vector<Meta>{Meta::tensor(request.attributes.at("dtype").dtype(), {x.shape[0], weight.shape[0]})};
+    check_int8_product(request, "linear_int8", 2);
+    return std::vector<Meta>{Meta::tensor(request.attributes.at("dtype").dtype(),
+                                          {request.operand(0).shape[0], request.operand(2).shape[0]})};
   });
   for (const BlockFormat& format : block_formats()) {
     if (!has_integer_codes(format)) continue;

@@ -32,6 +32,7 @@ LinearFamily::LinearFamily(const std::string& ceiling, int threads)
   define_kernels_cpu_packing(registry_);
   define_kernels_cpu_linear(registry_);
   define_kernels_cpu_linear_int8(registry_);
+  define_kernels_cpu_grouped_linear(registry_);
   define_kernels_cpu_embedding(registry_);
   registry_.prepare(device_);
 }

@@ -21,6 +21,7 @@ namespace weft {
 void define_kernels_cpu_packing(KernelRegistry& registry);
 void define_kernels_cpu_linear(KernelRegistry& registry);
 void define_kernels_cpu_linear_int8(KernelRegistry& registry);
+void define_kernels_cpu_grouped_linear(KernelRegistry& registry);
 void define_kernels_cpu_embedding(KernelRegistry& registry);
 
 // The kernels of the family, prepared for one ceiling of instruction sets.

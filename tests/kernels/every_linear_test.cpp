@@ -60,6 +60,22 @@ LinearCall int8_call(DType dtype, DType weight, std::int64_t rows, std::int64_t 
           Meta::tensor(dtype, {rows, columns})};
 }
 
+// The rows of three experts, sorted; the second one has most of them, and the stack has one more.
+LinearCall grouped_int8_call(DType dtype, DType weight, std::int64_t rows, std::int64_t columns) {
+  LinearCall call = int8_call(dtype, weight, rows, columns);
+  constexpr std::int64_t kExperts = 4;
+  const std::int64_t depth = call.operands[0].meta.shape[1].number();
+  Tensor stack = random_weight(weight, kExperts * columns, depth, 6);
+  stack.meta = Meta::tensor(weight, {kExperts, columns, depth});
+  const Tensor experts = Tensor::empty(Meta::tensor(DType::i32, {rows}));
+  for (std::int64_t row = 0; row < rows; ++row)
+    experts.as<std::int32_t>()[row] = row < rows / 8 ? 0 : row < rows - rows / 8 ? 1 : 3;
+  return {"grouped_linear_int8",
+          {call.operands[0], call.operands[1], stack, experts, random_floats(DType::f32, {kExperts, columns}, 7)},
+          call.attributes,
+          call.result};
+}
+
 std::vector<LinearCall> calls() {
   std::vector<LinearCall> all;
   for (const DType dtype : {DType::f32, DType::bf16})
@@ -71,7 +87,10 @@ std::vector<LinearCall> calls() {
   for (const DType weight : integer_block_types())
     for (const std::int64_t rows : {1, 130})
       for (const std::int64_t columns : {3, 129})
-        for (const DType dtype : {DType::f32, DType::bf16}) all.push_back(int8_call(dtype, weight, rows, columns));
+        for (const DType dtype : {DType::f32, DType::bf16}) {
+          all.push_back(int8_call(dtype, weight, rows, columns));
+          all.push_back(grouped_int8_call(dtype, weight, rows, columns));
+        }
   return all;
 }
 
@@ -94,10 +113,10 @@ TEST(EveryLinear, AgreesWithTheReferenceOverSlicesAndBlocksOfRows) {
       const Outcome came = run(*kernel, call, *context->threads);
       if (!came.result.defined()) continue;
       ++ran[call.op + "@" + kernel->provider];
-      EXPECT_EQ(difference(wanted.result, came.result, op.tolerance(call.result.dtype), call.op == "linear_int8"), "");
+      EXPECT_EQ(difference(wanted.result, came.result, op.tolerance(call.result.dtype), call.op.ends_with("int8")), "");
     }
   }
-  for (const char* op : {"linear", "linear_int8"})
+  for (const char* op : {"linear", "linear_int8", "grouped_linear_int8"})
     for (const Kernel* kernel : kernels_of(*context, op))
       EXPECT_GE(ran[std::string(op) + "@" + kernel->provider], 12) << op << "@" << kernel->provider;
 }
@@ -123,7 +142,8 @@ TEST(EveryLinear, GivesTheSameBitsOnAnyNumberOfThreads) {
   const auto one = test_context("host", 1), three = test_context("host", 3);
   for (const LinearCall& call :
        {float_call(DType::f32, DType::f32, 70, 700, true), float_call(DType::f32, DType::f32, 1, 700, true),
-        float_call(DType::bf16, DType::bf16, 70, 700, false), int8_call(DType::f32, DType::q4_1, 20, 700)}) {
+        float_call(DType::bf16, DType::bf16, 70, 700, false), int8_call(DType::f32, DType::q4_1, 20, 700),
+        grouped_int8_call(DType::f32, DType::q4_1, 20, 700)}) {
     for (const Kernel* kernel : kernels_of(*one, call.op)) {
       if (is_hidden_from_the_sanitizer(*kernel)) continue;
       const Outcome alone = run(*kernel, call, *one->threads);
@@ -140,7 +160,8 @@ TEST(EveryLinear, GivesTheSameBitsOnAnyNumberOfThreads) {
 TEST(EveryLinear, TakesNoRowsAndWritesNothing) {
   const auto context = test_context();
   for (const LinearCall& call :
-       {float_call(DType::f32, DType::f32, 0, 40, true), int8_call(DType::f32, DType::q4_0, 0, 40)})
+       {float_call(DType::f32, DType::f32, 0, 40, true), int8_call(DType::f32, DType::q4_0, 0, 40),
+        grouped_int8_call(DType::f32, DType::q4_0, 0, 40)})
     for (const Kernel* kernel : kernels_of(*context, call.op)) {
       SCOPED_TRACE(call.op + "@" + kernel->provider);
       EXPECT_EQ(run(*kernel, call, *context->threads).refusal, "");

@@ -1,138 +1,133 @@
-// grouped_linear on the CPU, with the panels of linear: adjacent rows of one expert are multiplied as by a linear of
-// that expert's weight, and no other expert is read. Parts of up to 128 rows times panels are shared among the threads.
-
-#include <algorithm>
-#include <cstring>
+// grouped_linear and grouped_linear_int8 on the CPU, with the panels of linear and linear_int8: adjacent rows of one
+// expert are multiplied as by a linear of that expert's weight, and no other expert is read. Blocks of rows times
+// panels are shared among the threads.
 
 #include <fmt/core.h>
 
-#include "base/error.h"
+#include "kernels/cpu/lib/expert_panels.h"
+#include "kernels/cpu/lib/int8_rows.h"
 #include "kernels/cpu/lib/linear_calls.h"
-#include "kernels/cpu/lib/panel_weight.h"
 #include "kernels/cpu/lib/result_kind.h"
 #include "kernels/registry.h"
 
 namespace weft::cpu {
 namespace {
 
-Verdict supports_groups(const KernelRequest& request) {
-  const Meta &x = *request.operands[0], &weight = *request.operands[1], &experts = *request.operands[2];
-  const std::optional<Meta>& bias = request.operands[3];
+// Bytes of one slot for each thread, in which a plain stack's panels are packed; 0 for a packed one.
+std::int64_t slot_bytes(const Meta& weight, int threads) {
+  return weight.packed.empty() ? threads * panel_bytes(*panel_kind(weight.dtype), weight.shape[2].number()) : 0;
+}
+
+// ---- grouped_linear ----
+
+Verdict supports_floats(const KernelRequest& request) {
+  const Meta &x = *request.operands[0], &weight = *request.operands[1];
   if (Verdict verdict = weight_verdict(weight); !verdict) return verdict;
   if (!float_kind(x.dtype)) return Verdict::no(fmt::format("no rows of {}", dtype_text(x.dtype)));
   if (!has_contiguous_rows(x)) return Verdict::no("the elements of a row are not contiguous");
-  if (!experts.is_contiguous()) return Verdict::no("experts is not contiguous");
-  if (bias && (!float_kind(bias->dtype) || !bias->is_contiguous()))
-    return Verdict::no(fmt::format("no bias of {}", bias->text()));
+  if (Verdict verdict = experts_verdict(*request.operands[2], request.operands[3]); !verdict) return verdict;
   return result_verdict(request.results[0]);
 }
 
-// Adjacent rows of one expert.
-struct ExpertRows {
-  std::int64_t expert, first, count;
-};
-
-// How a call's scratch is divided; each part starts on a cache line.
-struct GroupScratch {
-  std::int64_t part;   // bytes for each row: a part has one row at least
-  std::int64_t row;    // bytes that a row takes when widened; 0 if x is f32
-  std::int64_t panel;  // bytes for each thread, of a panel that is packed during the call
-};
-
-GroupScratch group_scratch(DType x, PanelKind kind, std::int64_t depth, bool is_packed) {
-  return {static_cast<std::int64_t>(sizeof(ExpertRows)),
-          x == DType::f32 ? 0 : whole_cache_lines(depth * static_cast<std::int64_t>(sizeof(float))),
-          is_packed ? 0 : panel_bytes(kind, depth)};
+// Bytes that a row takes when widened; 0 if x is f32.
+std::int64_t widened_row_bytes(DType x, std::int64_t depth) {
+  return x == DType::f32 ? 0 : whole_cache_lines(depth * static_cast<std::int64_t>(sizeof(float)));
 }
 
-Dim group_scratch_bytes(int threads, const KernelRequest& request) {
+Dim scratch_of_floats(int threads, const KernelRequest& request) {
   const Meta &x = *request.operands[0], &weight = *request.operands[1];
-  const GroupScratch scratch =
-      group_scratch(x.dtype, *panel_kind(weight.dtype), weight.shape[2].number(), !weight.packed.empty());
-  return align(x.shape[0] * Dim(scratch.part), 64) + x.shape[0] * Dim(scratch.row) + Dim(threads * scratch.panel);
+  return align(x.shape[0] * Dim(kExpertRowBytes), 64) +
+         x.shape[0] * Dim(widened_row_bytes(x.dtype, weight.shape[2].number())) + Dim(slot_bytes(weight, threads));
 }
 
-// Divides the rows into parts of equal experts of at most `limit` rows. Returns the number of parts.
-std::int64_t find_parts(const TensorView& experts, std::int64_t expert_count, std::int64_t limit, ExpertRows* parts) {
-  std::int64_t count = 0;
-  for (std::int64_t row = 0; row < experts.size[0]; ++row) {
-    const std::int64_t expert = index_at(experts, row);
-    USER_CHECK(expert >= 0 && expert < expert_count, "[grouped_linear] expert {} is outside [0, {})", expert,
-               expert_count);
-    if (count > 0 && parts[count - 1].expert == expert && parts[count - 1].count < limit) {
-      ++parts[count - 1].count;
-    } else {
-      parts[count++] = {expert, row, 1};
-    }
-  }
-  return count;
+// ---- grouped_linear_int8 ----
+
+Verdict supports_codes(const KernelRequest& request) {
+  const Meta& weight = *request.operands[2];
+  if (Verdict verdict = weight_verdict(weight); !verdict) return verdict;
+  if (Verdict verdict = int8_rows_verdict(*request.operands[0], *request.operands[1], weight.dtype); !verdict)
+    return verdict;
+  if (Verdict verdict = experts_verdict(*request.operands[3], request.operands[4]); !verdict) return verdict;
+  return result_verdict(request.results[0]);
 }
 
-// The bias of one panel of an expert, as f32; columns of padding have none.
-void widen_panel_bias(const LinearVariant& variant, const TensorView& bias, std::int64_t expert, std::int64_t panel,
-                      float* to) {
-  const FloatKind kind = *float_kind(bias.dtype);
-  const std::int64_t first = panel * kPanelColumns, columns = bias.size[1];
-  std::memset(to, 0, kPanelColumns * sizeof(float));
-  variant.widen(kind, bias.data + (expert * columns + first) * float_bytes(kind), to,
-                std::min<std::int64_t>(kPanelColumns, columns - first));
+Dim scratch_of_codes(int threads, const KernelRequest& request) {
+  const Meta& weight = *request.operands[2];
+  const Dim& rows = request.operands[0]->shape[0];
+  const std::int64_t terms = row_term_bytes(*panel_kind(weight.dtype), weight.shape[2].number());
+  return align(rows * Dim(kExpertRowBytes), 64) + align(rows * Dim(terms), 64) + Dim(slot_bytes(weight, threads));
 }
 
 }  // namespace
 
 void run_grouped_linear(const LinearVariant& variant, const KernelCall& call) {
-  const TensorView &x = call.operands[0], &weight = call.operands[1], &experts = call.operands[2];
-  const TensorView &bias = call.operands[3], &result = call.results[0];
-  const std::int64_t rows = x.size[0], depth = weight.size[2], panels = panel_count(weight.size[1]);
-  const PanelWeight first = panel_weight(weight, 0);
-  const GroupScratch scratch = group_scratch(x.dtype, first.kind, depth, first.packed);
-
-  std::byte* free = call.scratch.data();
-  auto* const parts = reinterpret_cast<ExpertRows*>(free);
-  free += whole_cache_lines(rows * scratch.part);
-  // A plain weight's panels are packed for all rows of an expert at once.
-  const std::int64_t count = find_parts(experts, weight.size[0], first.packed ? kFloatRowLimit : rows, parts);
+  const TensorView &x = call.operands[0], &weight = call.operands[1], &result = call.results[0];
+  const std::int64_t rows = x.size[0], depth = weight.size[2];
+  const PanelKind kind = panel_weight(weight, 0).kind;
+  std::byte* const parts = call.scratch.data();
+  std::byte* const widened = parts + whole_cache_lines(rows * kExpertRowBytes);
+  const std::int64_t row_bytes = widened_row_bytes(x.dtype, depth);
   const auto* values = x.as<const float>();
   std::int64_t stride = x.stride[0];
-  if (scratch.row > 0) {
-    widen_rows(variant, x, rows, stride, free, scratch.row, call.threads);
-    values = reinterpret_cast<const float*>(free);
-    stride = scratch.row / static_cast<std::int64_t>(sizeof(float));
-    free += rows * scratch.row;
+  if (row_bytes > 0) {
+    widen_rows(variant, x, rows, stride, widened, row_bytes, call.threads);
+    values = reinterpret_cast<const float*>(widened);
+    stride = row_bytes / static_cast<std::int64_t>(sizeof(float));
   }
+  for_each_expert_panel(
+      {"grouped_linear", weight, call.operands[2], call.operands[3], kFloatRowLimit, parts, widened + rows * row_bytes},
+      call.threads, [&](const std::byte* panel, std::int64_t index, RowBlock block, const float* bias) {
+        variant.panel(kind, panel, {values + block.first * stride, stride, depth, block.count},
+                      panel_output(result, block.first, index, bias));
+      });
+}
 
-  call.threads.run(count * panels, [&](std::int64_t chunk, int thread) {
-    const ExpertRows& part = parts[chunk / panels];
-    const std::int64_t index = chunk % panels;
-    const PanelWeight own = panel_weight(weight, part.expert);
-    const std::byte* panel = own.packed ? own.data + index * panel_bytes(own.kind, depth)
-                                        : packed_panel(own, index, free + thread * scratch.panel);
-    float panel_bias[kPanelColumns];
-    if (bias.present()) widen_panel_bias(variant, bias, part.expert, index, panel_bias);
-    for (std::int64_t done = 0; done < part.count; done += kFloatRowLimit) {
-      const std::int64_t row = part.first + done;
-      variant.panel(own.kind, panel,
-                    {values + row * stride, stride, depth, std::min(kFloatRowLimit, part.count - done)},
-                    panel_output(result, row, index, bias.present() ? panel_bias : nullptr));
-    }
-  });
+void run_grouped_linear_int8(const LinearInt8Variant& variant, const KernelCall& call) {
+  const TensorView &codes = call.operands[0], &weight = call.operands[2], &result = call.results[0];
+  const std::int64_t rows = codes.size[0];
+  const PanelKind kind = panel_weight(weight, 0).kind;
+  std::byte* const parts = call.scratch.data();
+  std::byte* const terms = parts + whole_cache_lines(rows * kExpertRowBytes);
+  std::byte* const slots = terms + whole_cache_lines(rows * row_term_bytes(kind, weight.size[2]));
+  const Int8Rows all = rows_with_terms(variant, codes, call.operands[1], kind, terms, call.threads);
+  for_each_expert_panel(
+      {"grouped_linear_int8", weight, call.operands[3], call.operands[4], kInt8RowLimit, parts, slots}, call.threads,
+      [&](const std::byte* panel, std::int64_t index, RowBlock block, const float* bias) {
+        variant.panel(kind, panel, part_of(all, kind, block.first, block.count),
+                      panel_output(result, block.first, index, bias));
+      });
 }
 
 }  // namespace weft::cpu
 
 KERNELS(cpu, grouped_linear) {
-  Kernel kernel;
-  kernel.op = "grouped_linear";
-  kernel.provider = "cpu";
-  kernel.supported = cpu::runs_on_cpu;
-  kernel.supports = cpu::supports_groups;
-  kernel.prepare = [](Kernel& prepared, const DeviceDescription& device) {
+  Kernel floats;
+  floats.op = "grouped_linear";
+  floats.provider = "cpu";
+  floats.supported = cpu::runs_on_cpu;
+  floats.supports = cpu::supports_floats;
+  floats.prepare = [](Kernel& prepared, const DeviceDescription& device) {
     const cpu::LinearVariant& variant = cpu::linear_variant(device.features);
     prepared.run = [&variant](const KernelCall& call) { cpu::run_grouped_linear(variant, call); };
     prepared.scratch_bytes = [threads = device.threads](const KernelRequest& request) {
-      return cpu::group_scratch_bytes(threads, request);
+      return cpu::scratch_of_floats(threads, request);
     };
   };
-  kernel.note = "parts of equal experts times panels of 32 columns over the threads, f32 sums in k order";
-  registry.add(std::move(kernel));
+  floats.note = "blocks of rows of one expert times panels of 32 columns over the threads, f32 sums in k order";
+  registry.add(std::move(floats));
+
+  Kernel codes;
+  codes.op = "grouped_linear_int8";
+  codes.provider = "cpu";
+  codes.supported = cpu::runs_on_cpu;
+  codes.supports = cpu::supports_codes;
+  codes.prepare = [](Kernel& prepared, const DeviceDescription& device) {
+    const cpu::LinearInt8Variant& variant = cpu::linear_int8_variant(device.features);
+    prepared.run = [&variant](const KernelCall& call) { cpu::run_grouped_linear_int8(variant, call); };
+    prepared.scratch_bytes = [threads = device.threads](const KernelRequest& request) {
+      return cpu::scratch_of_codes(threads, request);
+    };
+  };
+  codes.note = "blocks of rows of one expert times panels of 32 columns over the threads; baseline avx2 avx512 vnni";
+  registry.add(std::move(codes));
 }

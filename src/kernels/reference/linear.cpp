@@ -1,4 +1,4 @@
-// linear, linear_int8, grouped_linear and batched_linear, exactly as their definitions say.
+// linear, linear_int8, grouped_linear, grouped_linear_int8 and batched_linear, exactly as their definitions say.
 
 #include <cmath>
 #include <vector>
@@ -85,17 +85,26 @@ void batched_linear(const KernelCall& call) {
   }
 }
 
+std::int64_t expert_of_row(const char* op, const TensorView& experts, std::int64_t row, std::int64_t count) {
+  const std::int64_t expert = load_integer(experts.dtype, experts.data, row * experts.stride[0]);
+  USER_CHECK(expert >= 0 && expert < count, "[{}] expert {} is outside [0, {})", op, expert, count);
+  return expert;
+}
+
+float bias_of_expert(const TensorView& bias, std::int64_t expert, std::int64_t column) {
+  return load_float(bias.dtype, bias.data, expert * bias.stride[0] + column * bias.stride[1]);
+}
+
 void grouped_linear(const KernelCall& call) {
-  const TensorView &x = call.operands[0], &experts = call.operands[2], &bias = call.operands[3];
+  const TensorView &x = call.operands[0], &bias = call.operands[3];
   const TensorView &y = call.results[0], &weight = call.operands[1];
-  const std::int64_t count = weight.size[0], columns = weight.size[1];
+  const std::int64_t columns = weight.size[1];
   for (std::int64_t row = 0; row < x.size[0]; ++row) {
-    const std::int64_t expert = load_integer(experts.dtype, experts.data, row * experts.stride[0]);
-    USER_CHECK(expert >= 0 && expert < count, "[grouped_linear] expert {} is outside [0, {})", expert, count);
+    const std::int64_t expert = expert_of_row("grouped_linear", call.operands[2], row, weight.size[0]);
     const TensorView own = matrix_of(weight, expert);
     for (std::int64_t n = 0; n < columns; ++n) {
       float sum = product_sum(x, row * x.stride[0], x.stride[1], weight_row(own, n));
-      if (bias.present()) sum += load_float(bias.dtype, bias.data, expert * bias.stride[0] + n * bias.stride[1]);
+      if (bias.present()) sum += bias_of_expert(bias, expert, n);
       store_float(y.dtype, y.data, row * y.stride[0] + n * y.stride[1], sum);
     }
   }
@@ -104,31 +113,51 @@ void grouped_linear(const KernelCall& call) {
 // Elements of x with one scale.
 constexpr std::int64_t kGroupOfX = 32;
 
+// Row `row` of a [rows, depth] of codes with scales, times an unpacked row of a weight: the definition of linear_int8.
+float product_of_codes(const TensorView& x, const TensorView& scale, std::int64_t row, const BlockFormat& format,
+                       const UnpackedRow& unpacked) {
+  float f = 0;
+  for (std::int64_t g = 0; g < x.size[1] / format.group; ++g) {
+    int dot = 0, sum = 0;
+    for (std::int64_t i = g * format.group; i < (g + 1) * format.group; ++i) {
+      const int code = x.as<std::int8_t>()[row * x.stride[0] + i * x.stride[1]];
+      dot += unpacked.codes[static_cast<std::size_t>(i)] * code;
+      sum += code;
+    }
+    const std::int64_t group_of_x = g * format.group / kGroupOfX;
+    const float s = scale.as<float>()[row * scale.stride[0] + group_of_x * scale.stride[1]];
+    f = std::fma(static_cast<float>(dot), unpacked.scales[static_cast<std::size_t>(g)] * s, f);
+    if (format.has_minimums)
+      f = std::fma(unpacked.minimums[static_cast<std::size_t>(g)], s * static_cast<float>(sum), f);
+  }
+  return f;
+}
+
 void linear_int8(const KernelCall& call) {
-  const TensorView& x = call.operands[0];
-  const TensorView& scale = call.operands[1];
-  const TensorView& weight = call.operands[2];
+  const TensorView &x = call.operands[0], &scale = call.operands[1], &weight = call.operands[2];
   const TensorView& y = call.results[0];
   const BlockFormat& format = block_format(weight.dtype);
   const std::int64_t depth = weight.size[1], row_bytes = bytes_of(weight.dtype, depth);
   for (std::int64_t n = 0; n < weight.size[0]; ++n) {
     const UnpackedRow unpacked = unpack_row(format, weight.data + n * row_bytes, depth);
-    for (std::int64_t row = 0; row < x.size[0]; ++row) {
-      float f = 0;
-      for (std::int64_t g = 0; g < depth / format.group; ++g) {
-        int dot = 0, sum = 0;
-        for (std::int64_t i = g * format.group; i < (g + 1) * format.group; ++i) {
-          const int code = x.as<std::int8_t>()[row * x.stride[0] + i * x.stride[1]];
-          dot += unpacked.codes[static_cast<std::size_t>(i)] * code;
-          sum += code;
-        }
-        const std::int64_t group_of_x = g * format.group / kGroupOfX;
-        const float s = scale.as<float>()[row * scale.stride[0] + group_of_x * scale.stride[1]];
-        f = std::fma(static_cast<float>(dot), unpacked.scales[static_cast<std::size_t>(g)] * s, f);
-        if (format.has_minimums)
-          f = std::fma(unpacked.minimums[static_cast<std::size_t>(g)], s * static_cast<float>(sum), f);
-      }
-      store_float(y.dtype, y.data, row * y.stride[0] + n * y.stride[1], f);
+    for (std::int64_t row = 0; row < x.size[0]; ++row)
+      store_float(y.dtype, y.data, row * y.stride[0] + n * y.stride[1],
+                  product_of_codes(x, scale, row, format, unpacked));
+  }
+}
+
+void grouped_linear_int8(const KernelCall& call) {
+  const TensorView &x = call.operands[0], &scale = call.operands[1], &weight = call.operands[2];
+  const TensorView &bias = call.operands[4], &y = call.results[0];
+  const BlockFormat& format = block_format(weight.dtype);
+  const std::int64_t columns = weight.size[1], depth = weight.size[2], row_bytes = bytes_of(weight.dtype, depth);
+  for (std::int64_t row = 0; row < x.size[0]; ++row) {
+    const std::int64_t expert = expert_of_row("grouped_linear_int8", call.operands[3], row, weight.size[0]);
+    for (std::int64_t n = 0; n < columns; ++n) {
+      const std::byte* blocks = weight.data + (expert * columns + n) * row_bytes;
+      float sum = product_of_codes(x, scale, row, format, unpack_row(format, blocks, depth));
+      if (bias.present()) sum += bias_of_expert(bias, expert, n);
+      store_float(y.dtype, y.data, row * y.stride[0] + n * y.stride[1], sum);
     }
   }
 }
@@ -140,5 +169,7 @@ KERNELS(reference, linear) {
   registry.add({.op = "linear", .provider = "reference", .supports = none_is_packed, .run = linear});
   registry.add({.op = "linear_int8", .provider = "reference", .supports = none_is_packed, .run = linear_int8});
   registry.add({.op = "grouped_linear", .provider = "reference", .supports = none_is_packed, .run = grouped_linear});
+  registry.add(
+      {.op = "grouped_linear_int8", .provider = "reference", .supports = none_is_packed, .run = grouped_linear_int8});
   registry.add({.op = "batched_linear", .provider = "reference", .supports = none_is_packed, .run = batched_linear});
 }

@@ -12,6 +12,7 @@ namespace weft::cpu {
 void run_linear_int8(const LinearInt8Variant& variant, const KernelCall& call);
 void run_linear(const LinearVariant& variant, const KernelCall& call);
 void run_grouped_linear(const LinearVariant& variant, const KernelCall& call);
+void run_grouped_linear_int8(const LinearInt8Variant& variant, const KernelCall& call);
 void run_batched_linear(const LinearVariant& variant, const KernelCall& call);
 
 const LinearVariant& linear_variant(CpuFeatures features);
