@@ -25,16 +25,23 @@ constexpr const char* kEnd = "<end>";
 std::int64_t width_of(const Tensor& tensor) { return tensor.meta.shape.back().number(); }
 std::int64_t rows_of(const Tensor& tensor) { return element_count(tensor.meta.shape).number() / width_of(tensor); }
 
-// Of block types that are only read the blocks are random, the same for the same values.
-Tensor stored_as(const Tensor& tensor, DType dtype) {
-  if (is_block(dtype) && block_format(dtype).quantize == nullptr) {
-    const std::int64_t count = element_count(tensor.meta.shape).number();
-    Tensor stored =
-        make_sample_tensor(SampleTensor("w", {count}, dtype), dtype,
-                           std::bit_cast<std::uint32_t>(*tensor.as<float>()) + static_cast<std::uint64_t>(count));
-    stored.meta = Meta::tensor(dtype, tensor.meta.shape);
-    return stored;
+// Random blocks, the same for the same values. Those of a matrix are the same in a stack.
+Tensor random_blocks(const Tensor& tensor, DType dtype) {
+  const std::int64_t all = element_count(tensor.meta.shape).number();
+  const std::int64_t count = tensor.meta.rank() == 3 ? all / tensor.meta.shape[0].number() : all;
+  Tensor stored = Tensor::empty(Meta::tensor(dtype, tensor.meta.shape));
+  for (std::int64_t first = 0; first < all; first += count) {
+    const std::uint64_t seed =
+        std::bit_cast<std::uint32_t>(tensor.as<float>()[first]) + static_cast<std::uint64_t>(count);
+    const Tensor matrix = make_sample_tensor(SampleTensor("w", {count}, dtype), dtype, seed);
+    std::memcpy(stored.data() + bytes_of(dtype, first), matrix.data(),
+                static_cast<std::size_t>(bytes_of(dtype, count)));
   }
+  return stored;
+}
+
+Tensor stored_as(const Tensor& tensor, DType dtype) {
+  if (is_block(dtype) && block_format(dtype).quantize == nullptr) return random_blocks(tensor, dtype);
   Tensor stored = Tensor::empty(Meta::tensor(dtype, tensor.meta.shape));
   const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
   for (std::int64_t row = 0; row < rows_of(tensor); ++row) {

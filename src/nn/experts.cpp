@@ -7,7 +7,6 @@
 #include "ops/add_scalar.h"
 #include "ops/cast.h"
 #include "ops/div.h"
-#include "ops/index_select.h"
 #include "ops/linear.h"
 #include "ops/moe_sort.h"
 #include "ops/moe_unpermute.h"
@@ -94,12 +93,12 @@ Value shared_expert(Builder& builder, const Value& x, const GateFunction& gate, 
 Value routed_feed_forward(Builder& builder, const Value& x, const GateFunction& gate, int layer) {
   const Choice choice = choose_experts(builder, router_logits(builder, x, layer), layer);
   const auto [tokens, experts, positions] = moe_sort(choice.experts);
-  const Value rows = index_select(x, tokens);
-  const Value gate_up =
-      builder.has("ffn_gate_up_exps", layer)
-          ? expert_linear(builder, rows, experts, "ffn_gate_up_exps", {"ffn_gate_up_exps"}, layer)
-          : expert_linear(builder, rows, experts, "gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}, layer);
-  const Value computed = expert_linear(builder, gate(gate_up), experts, "ffn_down_exps", {"ffn_down_exps"}, layer);
+  const ExpertRows rows{x, tokens, experts};
+  const Value gate_up = builder.has("ffn_gate_up_exps", layer)
+                            ? expert_linear(builder, rows, "ffn_gate_up_exps", {"ffn_gate_up_exps"}, layer)
+                            : expert_linear(builder, rows, "gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}, layer);
+  const Value computed =
+      expert_linear(builder, {gate(gate_up), {}, experts}, "ffn_down_exps", {"ffn_down_exps"}, layer);
   const Value result = moe_unpermute(computed, choice.weights, positions);
   const bool has_shared = builder.facts.config.experts->shared_width > 0;
   return has_shared ? add(result, shared_expert(builder, x, gate, layer)) : result;

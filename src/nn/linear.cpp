@@ -9,6 +9,7 @@
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/dynamic_per_token_scaled_int8_quant.h"
 #include "ops/grouped_linear.h"
+#include "ops/grouped_linear_int8.h"
 #include "ops/index_select.h"
 #include "ops/linear.h"
 #include "ops/linear_fp8_block.h"
@@ -62,6 +63,10 @@ Value scaled_linear(const Value& x, const QuantizedParams& params, const Quantiz
   return linear_scaled(codes, scale, params.codes(), params.scale(WeightRole::row_scale), {}, x.dtype());
 }
 
+bool multiplies_codes(const Builder& builder, const Value& weight) {
+  return has_integer_codes(weight.dtype()) && builder.facts.fast;
+}
+
 Value product_of_keys(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys,
                       const Value& bias) {
   if (const QuantizationConfig* config = builder.quantization(keys)) {
@@ -74,7 +79,7 @@ Value product_of_keys(Builder& builder, const Value& x, const std::string& name,
   const std::string order = builder.order_key(keys);
   const Value input =
       order.empty() ? x : index_select(x, builder.weight(name + ".order", {order}, WeightRole::order), -1);
-  if (!has_integer_codes(weight.dtype()) || !builder.facts.fast) return weft::linear(input, weight, bias);
+  if (!multiplies_codes(builder, weight)) return weft::linear(input, weight, bias);
   const auto [codes, scale] = per_token_group_quant_int8(input, kGroup);
   const Value y = linear_int8(codes, scale, weight, x.dtype());
   return bias.present() ? add(y, bias) : y;
@@ -115,12 +120,16 @@ void observe_experts(Builder& builder, const std::vector<std::string>& keys, con
   }
 }
 
-Value product_of_experts(Builder& builder, const Value& x, const Value& experts, const std::string& name,
+Value product_of_experts(Builder& builder, const ExpertRows& rows, const std::string& name,
                          const std::vector<std::string>& weights, int layer) {
   const MergedKeys keys(builder, name, weights, layer);
-  observe_experts(builder, keys.weights, x);
+  observe_experts(builder, keys.weights, rows.x);
   const Value weight = builder.weight(name, keys.weights, builder.matrix_role(weights[0]));
-  return grouped_linear(x, weight, experts, keys.bias(builder, name));
+  const Value bias = keys.bias(builder, name);
+  const auto taken = [&](const Value& all) { return rows.tokens.present() ? index_select(all, rows.tokens) : all; };
+  if (!multiplies_codes(builder, weight)) return grouped_linear(taken(rows.x), weight, rows.experts, bias);
+  const auto [codes, scale] = per_token_group_quant_int8(rows.x, kGroup);
+  return grouped_linear_int8(taken(codes), taken(scale), weight, rows.experts, bias, rows.x.dtype());
 }
 
 }  // namespace
@@ -165,14 +174,14 @@ Value merged_linear(Builder& builder, const Value& x, const std::string& name, c
   return concat(parts, -1);
 }
 
-Value expert_linear(Builder& builder, const Value& x, const Value& experts, const std::string& name,
+Value expert_linear(Builder& builder, const ExpertRows& rows, const std::string& name,
                     const std::vector<std::string>& weights, int layer) {
   const std::string full = name + layer_suffix(layer);
   if (weights.size() == 1 || builder.can_merge(MergedKeys(builder, full, weights, layer).weights))
-    return product_of_experts(builder, x, experts, full, weights, layer);
+    return product_of_experts(builder, rows, full, weights, layer);
   Values parts;
   for (const std::string& weight : weights)
-    parts.push_back(product_of_experts(builder, x, experts, weight + layer_suffix(layer), {weight}, layer));
+    parts.push_back(product_of_experts(builder, rows, weight + layer_suffix(layer), {weight}, layer));
   return concat(parts, -1);
 }
 

@@ -4,7 +4,7 @@
 // separate node quantizes the activations before the product. In exact mode, and for plain weights, the layer is a
 // plain linear.
 //
-//   GGUF's blocks    per_token_group_quant_int8, linear_int8
+//   GGUF's blocks    per_token_group_quant_int8, linear_int8; of experts: grouped_linear_int8
 //   grouped codes    the same; NF4, whose codes are not integers: linear. First index_select, if the
 //                    weight's columns have an order of their own
 //   fp8, one scale   static_scaled_fp8_quant or dynamic_per_token_scaled_fp8_quant, linear_scaled
@@ -30,10 +30,16 @@ Value linear(Builder& builder, const Value& x, const std::string& weight, int la
 Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
                     int layer = -1);
 
-// The linear layer of experts: row i of x [rows, K] times the transpose of the weight of expert experts[i], plus its
-// bias -> [rows, N]. Each of the weights is a stack of the model's table; the results of several are concatenated, by
-// one product if the stacks can be merged. Quantized weights are multiplied as numbers.
-Value expert_linear(Builder& builder, const Value& x, const Value& experts, const std::string& name,
+// The rows of experts. Row i is row tokens[i] of x, or row i without tokens, and is computed by expert experts[i].
+struct ExpertRows {
+  Value x, tokens, experts;
+};
+
+// The linear layer of experts: each row [K] times the transpose of the weight of its expert, plus its bias -> [rows,
+// N]. Each of the weights is a stack of the model's table; the results of several are concatenated, by one product if
+// the stacks can be merged. In fast mode a stack of blocks with integer codes is multiplied by codes of the rows, which
+// are quantized once for each row of x; all others are multiplied as numbers.
+Value expert_linear(Builder& builder, const ExpertRows& rows, const std::string& name,
                     const std::vector<std::string>& weights, int layer);
 
 // The ops of `linear` for a weight that is stored as codes. `weight` returns the layer's weights by the suffix of their
