@@ -154,31 +154,46 @@ bool ModelCompilation::compile(ModelGraph& graph, std::optional<CacheKey>* key) 
   return was_found;
 }
 
-// The number of layers that can match the patterns: a layer without rotary positions has no node that rotates.
-int ModelCompilation::layers_with(std::span<const Pattern* const> patterns) const {
+// The matches of the patterns that the definition declares for all layers. A layer without rotary positions has no node
+// that rotates.
+int ModelCompilation::declared_matches(const std::string& fusion, std::span<const Pattern* const> patterns) const {
   const ModelConfig& config = facts_.config;
   const bool rotates = std::all_of(patterns.begin(), patterns.end(), [](const Pattern* pattern) {
     const auto& nodes = pattern->before.nodes;
     return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.name == "rotary_embedding"; });
   });
-  int layers = 0;
+  const auto count = [&](const std::map<std::string, int>& fusions) {
+    const auto found = fusions.find(fusion);
+    return found == fusions.end() ? 0 : found->second;
+  };
+  const bool are_codes = !has_node("grouped_linear");
+  const int of_mixture =
+      count(definition_.fusions_per_mixture) + (are_codes ? count(definition_.fusions_of_experts) : 0);
+  int matches = 0;
   for (int layer = 0; layer < config.layer_count; ++layer)
-    if (!rotates || config.rope_of(layer) != nullptr) ++layers;
-  return layers;
+    if (!rotates || config.rope_of(layer) != nullptr)
+      matches += config.routes(layer) ? of_mixture : count(definition_.fusions_per_layer);
+  return matches;
+}
+
+bool ModelCompilation::has_node(const std::string& op) const {
+  const NodeList& nodes = forward_.traced->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return node->name == op; });
 }
 
 ExpectedFusions ModelCompilation::declared_fusions() const {
   ExpectedFusions declared;
-  for (const auto& [fusion, count] : definition_.fusions_per_layer) {
-    const std::vector<const Pattern*> patterns = patterns_named(context_->patterns, fusion);
-    // The last node of a pattern: a model without it does not quantize its activations in this way.
-    const auto is_end = [&](const auto& node) {
-      return std::any_of(patterns.begin(), patterns.end(),
-                         [&](const Pattern* pattern) { return node->name == pattern->before.nodes.back().name; });
-    };
-    const NodeList& nodes = forward_.traced->nodes();
-    if (std::any_of(nodes.begin(), nodes.end(), is_end)) declared[fusion] = count * layers_with(patterns);
-  }
+  for (const auto* fusions :
+       {&definition_.fusions_per_layer, &definition_.fusions_per_mixture, &definition_.fusions_of_experts})
+    for (const auto& [fusion, count] : *fusions) {
+      const std::vector<const Pattern*> patterns = patterns_named(context_->patterns, fusion);
+      // The last node of a pattern: a model without it does not quantize its activations in this way.
+      const bool ends = std::any_of(patterns.begin(), patterns.end(), [&](const Pattern* pattern) {
+        return has_node(pattern->before.nodes.back().name);
+      });
+      const int matches = ends ? declared_matches(fusion, patterns) : 0;
+      if (matches > 0) declared[fusion] = matches;
+    }
   return declared;
 }
 

@@ -74,7 +74,8 @@ class ModelCompilation {
   void check_checkpoint();
   ModelGraph trace(const char* name, const std::function<Values(Builder&)>& function) const;
   bool compile(ModelGraph& graph, std::optional<CacheKey>* key = nullptr);
-  int layers_with(std::span<const Pattern* const> patterns) const;
+  bool has_node(const std::string& op) const;
+  int declared_matches(const std::string& fusion, std::span<const Pattern* const> patterns) const;
   // The meaning of --expect-fusions=all.
   ExpectedFusions declared_fusions() const;
 

@@ -114,7 +114,7 @@ ModelDefinition deepseek(const char* architecture, const ExpertFacts& experts, c
           .weights = deepseek_weights(),
           .forward = deepseek_forward,
           .head = nn::decoder_head,
-          .fusions_per_layer = {},
+          .fusions_of_experts = {{"act_quant", 1}},
           .check = nn::check_gated_decoder,
           .sample_config = sample_config};
 }

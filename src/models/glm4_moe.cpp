@@ -62,6 +62,8 @@ MODEL(glm4_moe) {
               .forward = glm4_moe_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"attn_quant", 1}},
+              .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}},
+              .fusions_of_experts = {{"act_quant", 1}},
               .check = nn::check_gated_decoder,
               .sample_config = kGlm4MoeSample});
 }

@@ -109,7 +109,7 @@ MODEL(gpt_oss) {
        .weights = gpt_oss_weights(),
        .forward = gpt_oss_forward,
        .head = nn::decoder_head,
-       .fusions_per_layer = {{"rope_kvcache", 1}},
+       .fusions_per_mixture = {{"rms_quant", 1}, {"rope_kvcache", 1}},
        .check = check_gpt_oss,
        .sample_config = kGptOssSample});
 }

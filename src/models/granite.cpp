@@ -77,7 +77,8 @@ MODEL(granite) {
        .weights = granitemoe_weights(),
        .forward = nn::llama_forward,
        .head = nn::decoder_head,
-       .fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}},
+       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+       .fusions_of_experts = {{"act_quant", 1}},
        .check = nn::check_gated_decoder,
        .sample_config = kGraniteMoeSample});
 }

@@ -55,6 +55,8 @@ ModelDefinition llama_layers(const char* architecture, ArchitectureFacts facts, 
           .forward = nn::llama_forward,
           .head = nn::decoder_head,
           .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+          .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+          .fusions_of_experts = {{"act_quant", 1}},
           .check = nn::check_gated_decoder,
           .sample_config = sample_config};
 }
@@ -84,6 +86,5 @@ MODEL(llama) {
       kMixtralSample);
   mixtral.gguf_architecture = "llama";
   mixtral.weights = mixtral_weights();
-  mixtral.fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}};
   models.add(std::move(mixtral));
 }

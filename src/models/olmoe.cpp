@@ -46,7 +46,8 @@ MODEL(olmoe) {
               .weights = olmoe_weights(),
               .forward = olmoe_forward,
               .head = nn::decoder_head,
-              .fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}},
+              .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .fusions_of_experts = {{"act_quant", 1}},
               .check = nn::check_gated_decoder,
               .sample_config = kOlmoeSample});
 }

@@ -54,6 +54,8 @@ MODEL(qwen3_moe) {
        .forward = qwen3_moe_forward,
        .head = nn::decoder_head,
        .fusions_per_layer = {{"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
+       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
+       .fusions_of_experts = {{"act_quant", 1}},
        .check = nn::check_gated_decoder,
        .sample_config = kQwen3MoeSample});
 }
