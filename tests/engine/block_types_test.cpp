@@ -15,12 +15,19 @@ namespace weft::block_types_test {
 using Logits = std::vector<std::vector<float>>;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// Architectures whose files have the rows of their matrices as folders have them. All experts of the mixture compute
-// each token, since another choice of experts would hide what the codes change.
-const std::vector<std::pair<std::string, nlohmann::json>> kModels{
-    {"qwen3", {{"hidden_size", 256}, {"intermediate_size", 512}, {"head_dim", 64}}},
+// An architecture whose files have the rows of its matrices as folders have them.
+struct Model {
+  std::string architecture;
+  nlohmann::json changes;
+  double most;  // the difference that codes of 8 bits of the activations make
+};
+// All experts of the mixture compute each token, since another choice of experts would hide what the codes change. They
+// change the weights of the experts, too.
+const std::vector<Model> kModels{
+    {"qwen3", {{"hidden_size", 256}, {"intermediate_size", 512}, {"head_dim", 64}}, 0.05},
     {"qwen3_moe",
-     {{"hidden_size", 256}, {"moe_intermediate_size", 256}, {"head_dim", 64}, {"num_experts_per_tok", 4}}}};
+     {{"hidden_size", 256}, {"moe_intermediate_size", 256}, {"head_dim", 64}, {"num_experts_per_tok", 4}},
+     0.1}};
 
 class BlockTypes : public ::testing::TestWithParam<DType> {
  protected:
@@ -28,12 +35,12 @@ class BlockTypes : public ::testing::TestWithParam<DType> {
     return all_logits(*tiny_engine(path, settings), some_ids(5));
   }
 
-  void expect_the_numbers(const SampleCheckpoint& sample) const;
+  void expect_the_numbers(const SampleCheckpoint& sample, double most) const;
 
   const TemporaryFolder folder_;
 };
 
-void BlockTypes::expect_the_numbers(const SampleCheckpoint& sample) const {
+void BlockTypes::expect_the_numbers(const SampleCheckpoint& sample, double most) const {
   SampleCheckpoint numbers = sample;
   numbers.round_matrices_to(GetParam());
   const std::string name = sample.config().architecture;
@@ -48,15 +55,14 @@ void BlockTypes::expect_the_numbers(const SampleCheckpoint& sample) const {
     settings.push_back(way);
     EXPECT_EQ(codes, logits(blocks, settings)) << way.first;
   }
-  // Activations have codes of 8 bits.
-  EXPECT_LT(logit_difference(codes, wanted), 0.05);
+  EXPECT_LT(logit_difference(codes, wanted), most);
   EXPECT_GT(logit_difference(codes, wanted), 1e-5);
 }
 
 TEST_P(BlockTypes, AreComputedWithAsTheNumbersThatTheyStandFor) {
-  for (const auto& [architecture, changes] : kModels) {
+  for (const auto& [architecture, changes, most] : kModels) {
     SCOPED_TRACE(architecture);
-    expect_the_numbers(SampleCheckpoint(make_model_registry().find(architecture, "test"), changes));
+    expect_the_numbers(SampleCheckpoint(make_model_registry().find(architecture, "test"), changes), most);
   }
 }
 
