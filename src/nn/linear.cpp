@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "nn/model_weight.h"
 #include "ops/add.h"
+#include "ops/batched_linear.h"
 #include "ops/concat.h"
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/dynamic_per_token_scaled_int8_quant.h"
@@ -105,10 +106,10 @@ Value product(Builder& builder, const Value& x, const std::string& name, const s
   return product_of_keys(builder, x, name, keys.weights, keys.bias(builder, name));
 }
 
-// Each expert's linear layers have the rows of all experts as their input: one scale of inputs then fits all experts.
-void observe_experts(Builder& builder, const std::vector<std::string>& keys, const Value& x) {
+// The linear layers of a stack have the rows of all of them as their input: one scale of inputs then fits all.
+void observe_stack(Builder& builder, const std::vector<std::string>& keys, std::int64_t count, const Value& x) {
   if (!is_name_of_experts(keys[0])) return builder.linear_input(keys, x);
-  for (std::int64_t expert = 0; expert < builder.facts.config.experts->count; ++expert) {
+  for (std::int64_t expert = 0; expert < count; ++expert) {
     std::vector<std::string> names;
     for (const std::string& key : keys) names.push_back(name_of_expert(key, expert));
     builder.linear_input(names, x);
@@ -118,7 +119,7 @@ void observe_experts(Builder& builder, const std::vector<std::string>& keys, con
 Value product_of_experts(Builder& builder, const Value& x, const Value& experts, const std::string& name,
                          const std::vector<std::string>& weights, int layer) {
   const MergedKeys keys(builder, name, weights, layer);
-  observe_experts(builder, keys.weights, x);
+  observe_stack(builder, keys.weights, builder.facts.config.experts->count, x);
   const Value weight = builder.weight(name, keys.weights, builder.matrix_role(weights[0]));
   return grouped_linear(x, weight, experts, keys.bias(builder, name));
 }
@@ -174,6 +175,12 @@ Value expert_linear(Builder& builder, const Value& x, const Value& experts, cons
   for (const std::string& weight : weights)
     parts.push_back(product_of_experts(builder, x, experts, weight + layer_suffix(layer), {weight}, layer));
   return concat(parts, -1);
+}
+
+Value stacked_linear(Builder& builder, const Value& x, const std::string& weight, int layer) {
+  const std::vector<std::string> keys{builder.key(weight, layer)};
+  observe_stack(builder, keys, x.dim(1).number(), x);
+  return batched_linear(x, builder.weight(weight + layer_suffix(layer), keys, builder.matrix_role(weight)));
 }
 
 Value linear(Builder& builder, const Value& x, const std::string& weight, int layer) {
