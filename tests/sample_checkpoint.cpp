@@ -23,6 +23,10 @@ using nlohmann::json;
 constexpr const char* kEnd = "<end>";
 
 std::int64_t width_of(const Tensor& tensor) { return tensor.meta.shape.back().number(); }
+// Rows that are not whole blocks are stored as numbers.
+DType stored_dtype(const Tensor& tensor, DType dtype) {
+  return width_of(tensor) % dtype_info(dtype).block_elements == 0 ? dtype : DType::f32;
+}
 std::int64_t rows_of(const Tensor& tensor) { return element_count(tensor.meta.shape).number() / width_of(tensor); }
 
 // Of block types that are only read the blocks are random, the same for the same values.
@@ -85,6 +89,7 @@ bool is_vector(const std::string& name, const Tensor& tensor) {
 
 // The values that the matrix has when stored in the dtype.
 Tensor rounded(const Tensor& tensor, DType dtype) {
+  if (stored_dtype(tensor, dtype) != dtype) return tensor;
   const Tensor stored = stored_as(tensor, dtype);
   Tensor result = Tensor::empty(tensor.meta);
   const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
@@ -253,11 +258,12 @@ void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string
   if (!config_.sliding_window) return;
   u32("attention.sliding_window", *config_.sliding_window);
   if (config_.sliding_rope) f32("rope.freq_base_swa", config_.sliding_rope->theta);
+  if (!config_.has_window.empty() && facts_.window->period)
+    file.booleans(prefix + "attention.sliding_window_pattern", config_.has_window);
   if (config_.full_head_dim == 0) return;
   u32("attention.key_length_swa", config_.head_dim);
   u32("attention.value_length_swa", config_.head_dim);
   u32("rope.dimension_count_swa", config_.sliding_rope->rotary_dim);
-  file.booleans(prefix + "attention.sliding_window_pattern", config_.has_window);
 }
 
 void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
@@ -297,6 +303,7 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   for (const SwitchKey& one : facts_.switches)
     if (!one.gguf.empty()) file.boolean(prefix + std::string(one.gguf), config_.*one.field);
   add_positions(file, prefix);
+  if (!config_.gate_cuts.empty()) file.f32s(prefix + "activation_sparsity_scale", config_.gate_cuts);
   if (config_.experts) add_expert_metadata(file, prefix);
   const std::vector<std::string> texts = tokens();
   std::vector<std::int32_t> kinds(texts.size(), 1);
@@ -376,7 +383,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
       add_latent_parts(file, gguf_names_.at(name), tensor, dtype);
       continue;
     }
-    const DType stored = is_vector(name, weight) ? DType::f32 : dtype;
+    const DType stored = is_vector(name, weight) ? DType::f32 : stored_dtype(tensor, dtype);
     std::vector<std::uint64_t> extents;
     for (std::size_t i = tensor.meta.rank(); i-- > 0;)
       extents.push_back(static_cast<std::uint64_t>(tensor.meta.shape[i].number()));
@@ -388,7 +395,8 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
     Tensor factors = Tensor::empty(Meta::tensor(DType::f32, {pairs}));
     for (std::int64_t i = 0; i < pairs; ++i)
       factors.as<float>()[i] = static_cast<double>(i) < scaling.rotated_part * static_cast<double>(pairs) ? 1 : 1e30F;
-    file.tensor(kFrequencyFactors, {static_cast<std::uint64_t>(pairs)}, testing::ggml_id(DType::f32).value(), bytes_text(factors));
+    file.tensor(kFrequencyFactors, {static_cast<std::uint64_t>(pairs)}, testing::ggml_id(DType::f32).value(),
+                bytes_text(factors));
   }
   return file;
 }

@@ -2,8 +2,8 @@
 
 // Reads quantization_config of config.json: how the weights of linear layers and their inputs are quantized. It follows
 // vLLM: quant_method fp8, with or without weight_block_size; compressed-tensors with one group of fp8, int8 or NVFP4
-// weights and activations, or of int4 weights; gptq, awq, bitsandbytes with nf4, and mxfp4 for experts. Any other content
-// is a UserError that names the key, because a partly understood scheme would give wrong numbers.
+// weights and activations, or of int4 weights; gptq, awq, bitsandbytes with nf4, and mxfp4 for experts. Any other
+// content is a UserError that names the key, because a partly understood scheme would give wrong numbers.
 //
 //   scheme   codes          scales of a weight [N, K]                  input
 //   scaled   f8e4m3, i8     one, or one per row                        one scale in the checkpoint, or one per token
@@ -52,7 +52,7 @@ struct QuantizationConfig {
   bool ignores_by_part = false;                    // a name may be any parts of a module's: mlp.gate
 
   // Whether the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight") is quantized. The head,
-  // the embedding and routers never are, as in vLLM.
+  // the embedding, routers and the coefficients of residual streams never are, as in vLLM.
   bool quantizes(std::string_view weight) const;
 };
 

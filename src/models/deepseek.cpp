@@ -8,8 +8,8 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
-#include "nn/llama.h"
 #include "nn/latent_attention.h"
+#include "nn/llama.h"
 
 namespace weft {
 namespace {
