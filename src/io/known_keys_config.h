@@ -50,6 +50,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"activation", KeyClass::harmless},
     {"add_cross_attention", KeyClass::harmless},
     {"altup_coef_clip", KeyClass::harmless},
+    {"altup_lr_multiplier", KeyClass::harmless},
     {"attention_dropout", KeyClass::harmless},
     {"attn_implementation", KeyClass::harmless},
     {"attn_pdrop", KeyClass::harmless},
