@@ -23,6 +23,10 @@ using nlohmann::json;
 constexpr const char* kEnd = "<end>";
 
 std::int64_t width_of(const Tensor& tensor) { return tensor.meta.shape.back().number(); }
+// Rows that are not whole blocks are stored as numbers.
+DType stored_dtype(const Tensor& tensor, DType dtype) {
+  return width_of(tensor) % dtype_info(dtype).block_elements == 0 ? dtype : DType::f32;
+}
 std::int64_t rows_of(const Tensor& tensor) { return element_count(tensor.meta.shape).number() / width_of(tensor); }
 
 // Random blocks, the same for the same values. Those of a matrix are the same in a stack.
@@ -92,6 +96,7 @@ bool is_vector(const std::string& name, const Tensor& tensor) {
 
 // The values that the matrix has when stored in the dtype.
 Tensor rounded(const Tensor& tensor, DType dtype) {
+  if (stored_dtype(tensor, dtype) != dtype) return tensor;
   const Tensor stored = stored_as(tensor, dtype);
   Tensor result = Tensor::empty(tensor.meta);
   const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
@@ -268,11 +273,12 @@ void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string
   if (!config_.sliding_window) return;
   u32("attention.sliding_window", *config_.sliding_window);
   if (config_.sliding_rope) f32("rope.freq_base_swa", config_.sliding_rope->theta);
+  if (!config_.has_window.empty() && facts_.window->period)
+    file.booleans(prefix + "attention.sliding_window_pattern", config_.has_window);
   if (config_.full_head_dim == 0) return;
   u32("attention.key_length_swa", config_.head_dim);
   u32("attention.value_length_swa", config_.head_dim);
   u32("rope.dimension_count_swa", config_.sliding_rope->rotary_dim);
-  file.booleans(prefix + "attention.sliding_window_pattern", config_.has_window);
 }
 
 void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
@@ -312,6 +318,7 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   for (const SwitchKey& one : facts_.switches)
     if (!one.gguf.empty()) file.boolean(prefix + std::string(one.gguf), config_.*one.field);
   add_positions(file, prefix);
+  if (!config_.gate_cuts.empty()) file.f32s(prefix + "activation_sparsity_scale", config_.gate_cuts);
   if (config_.experts) add_expert_metadata(file, prefix);
   const std::vector<std::string> texts = tokens();
   std::vector<std::int32_t> kinds(texts.size(), 1);
@@ -386,7 +393,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
       add_latent_parts(file, gguf_names_.at(name), tensor, dtype);
       continue;
     }
-    add_tensor(file, gguf_names_.at(name), tensor, is_vector(name, weight) ? DType::f32 : dtype);
+    add_tensor(file, gguf_names_.at(name), tensor, is_vector(name, weight) ? DType::f32 : stored_dtype(tensor, dtype));
   }
   const RopeScaling& scaling = config_.rope.scaling;
   if (scaling.type == RopeScalingType::proportional) {

@@ -139,10 +139,14 @@ Tensor Weights::stored(const std::string& key, WeightRole role) const {
   return tensor;
 }
 
+// The tensor of a weight, or of its codes.
+std::string Weights::stored_name(const std::string& key) const {
+  return is_quantized(key) ? quantized_names(*facts_.config.quantization, key).codes : key;
+}
+
 void Weights::drop_pages(const std::string& key) const {
   if (is_name_of_experts(key)) return drop_expert_pages(key);
-  const std::string name = is_quantized(key) ? quantized_names(*facts_.config.quantization, key).codes : key;
-  if (const TensorEntry* entry = checkpoint_.find(name)) checkpoint_.drop_pages(*entry);
+  if (const TensorEntry* entry = checkpoint_.find(stored_name(key))) checkpoint_.drop_pages(*entry);
 }
 
 bool Weights::is_matrix(WeightRole role) {

@@ -71,6 +71,8 @@ class Weights {
   Tensor latent_part(const Tensor& stored, WeightRole role) const;
   static Meta transposed_meta(Meta meta);
   Tensor transposed(const Tensor& stored) const;
+  std::string stored_name(const std::string& key) const;
+  std::int64_t stack_size(const std::string& key) const;
   Meta stack_meta(const std::string& key, WeightRole role) const;
   Tensor stored_of_expert(const std::string& key, std::int64_t expert, WeightRole role) const;
   std::vector<Tensor> parts_of(const std::vector<std::string>& keys, WeightRole role) const;

@@ -17,10 +17,16 @@ std::size_t Weights::joined_dim(const Meta& meta, WeightRole role) {
   return is_stack ? 1 : 0;
 }
 
+// The number of tensors that make up a stack; the model's check has compared it with the config.
+std::int64_t Weights::stack_size(const std::string& key) const {
+  std::int64_t size = 0;
+  while (has(stored_name(name_of_expert(key, size)))) ++size;
+  return size;
+}
+
 Meta Weights::stack_meta(const std::string& key, WeightRole role) const {
   Meta meta = stored_meta(name_of_expert(key, 0), role);
-  CHECK(facts_.config.experts.has_value(), "{} is a weight of experts, but the model has none", key);
-  const std::int64_t count = facts_.config.experts->count;
+  const std::int64_t count = stack_size(key);
   for (std::int64_t expert = 1; expert < count; ++expert) {
     const std::string name = name_of_expert(key, expert);
     const Meta other = stored_meta(name, role);
@@ -115,8 +121,8 @@ std::vector<Tensor> Weights::parts_of(const std::vector<std::string>& keys, Weig
 }
 
 void Weights::drop_expert_pages(const std::string& key) const {
-  for (std::int64_t expert = 0; expert < facts_.config.experts->count; ++expert)
-    drop_pages(name_of_expert(key, expert));
+  const std::int64_t count = stack_size(key);
+  for (std::int64_t expert = 0; expert < count; ++expert) drop_pages(name_of_expert(key, expert));
 }
 
 }  // namespace weft

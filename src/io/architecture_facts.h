@@ -81,6 +81,7 @@ struct CountKey {
   std::int64_t ModelConfig::*field;
   std::string_view folder;
   std::string_view gguf = "";
+  std::string_view gguf_tensor = "";  // without a key: the number of rows of this tensor of GGUF files
 };
 
 // A switch that only some architectures read.

@@ -1,6 +1,10 @@
 #include "io/layer_config.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numbers>
 #include <utility>
 
 #include <fmt/core.h>
@@ -57,6 +61,17 @@ void check_has_no_window(const JsonFields& fields, const ModelConfig& config) {
   USER_CHECK(!length || *length >= config.context_length || !fields.find_boolean("use_sliding_window").value_or(true),
              "[{}] sliding_window must be null: the layers of {} have no window, but is {}", fields.where(),
              config.architecture, *length);
+}
+
+// The inverse of part_below, by bisection.
+double deviations_of(double part) {
+  if (part == 0) return -std::numeric_limits<double>::infinity();
+  double low = -40, high = 40;
+  for (int i = 0; i < 80; ++i) {
+    const double middle = (low + high) / 2;
+    (part_below(middle) < part ? low : high) = middle;
+  }
+  return high;
 }
 
 void set_windows(std::vector<bool> layers, ModelConfig& config) {
@@ -117,6 +132,40 @@ void read_windows(const GgufFields& fields, const Gguf& gguf, const std::optiona
   for (const std::byte value : pattern->data) layers.push_back(value != std::byte{0});
   set_windows(std::move(layers), config);
 }
+
+void read_gate_cuts(const JsonFields& fields, ModelConfig& config) {
+  constexpr const char* kKey = "activation_sparsity_pattern";
+  const Json* value = fields.value(kKey);
+  if (value == nullptr) return;
+  const Json list = value->is_array() ? *value : Json(static_cast<std::size_t>(config.layer_count), *value);
+  USER_CHECK(static_cast<std::int64_t>(list.size()) == config.layer_count,
+             "[{}] {} must be a number or a list of num_hidden_layers {} numbers, but has {}", fields.where(), kKey,
+             config.layer_count, list.size());
+  for (const Json& part : list) {
+    const double number = part.is_number() ? part.get<double>() : -1;
+    USER_CHECK(number >= 0 && number < 1, "[{}] {} must be from 0 to below 1, but has {}", fields.where(), kKey,
+               shown_json(part));
+    config.gate_cuts.push_back(deviations_of(number));
+  }
+}
+
+void read_gate_cuts(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
+  const std::string key = fields.name("activation_sparsity_scale");
+  const GgufValue* value = gguf.find(key);
+  if (value == nullptr) return;
+  USER_CHECK(
+      value->is_array && value->type == GgufType::f32 && static_cast<std::int64_t>(value->count) == config.layer_count,
+      "[{}] {} must be an array of {} f32, but is {}", fields.where(), key, config.layer_count, value->type_name());
+  for (std::uint64_t layer = 0; layer < value->count; ++layer) {
+    float cut = 0;  // -infinity is a value of these files
+    std::memcpy(&cut, value->data.data() + layer * sizeof cut, sizeof cut);
+    USER_CHECK(!std::isnan(cut) && cut < std::numeric_limits<float>::infinity(),
+               "[{}] {} must be numbers or -infinity, but has {}", fields.where(), key, cut);
+    config.gate_cuts.push_back(cut);
+  }
+}
+
+double part_below(double deviations) { return std::erfc(-deviations / std::numbers::sqrt2) / 2; }
 
 void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
   const auto numbers = [&](const char* key) {

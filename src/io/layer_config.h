@@ -20,6 +20,13 @@ void read_windows(const GgufFields& fields, const Gguf& gguf, const std::optiona
 void read_rotated_layers(const JsonFields& fields, const RotaryFacts& rotary, ModelConfig& config);
 void read_rotated_layers(const RotaryFacts& rotary, ModelConfig& config);
 
+// Reads activation_sparsity_pattern of config.json, the part of the gates that do not pass, one number or one for each
+// layer; and activation_sparsity_scale of GGUF files, the cuts themselves.
+void read_gate_cuts(const JsonFields& fields, ModelConfig& config);
+void read_gate_cuts(const GgufFields& fields, const Gguf& gguf, ModelConfig& config);
+// The part of a normal variable's values that are below its mean plus this number of standard deviations.
+double part_below(double deviations);
+
 // Reads the numbers that differ between the layers of a GGUF file: heads of keys and values by whether a layer has a
 // window, widths of the feed-forward by whether it has keys and values of its own.
 void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& config);

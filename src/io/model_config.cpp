@@ -265,6 +265,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   read_rope(fields, facts, config);
   read_rotated_layers(fields, facts.rotary, config);
   if (facts.has_latents) read_latents(fields, config);
+  read_gate_cuts(fields, config);
 
   config.hidden_act = fields.find_text("hidden_act").value_or(config.hidden_act);
   config.hidden_activation = fields.find_text("hidden_activation").value_or("");
@@ -307,6 +308,11 @@ std::int64_t ModelConfig::intermediate_size_of(int layer) const {
   return widens_shared_layers && !has_own_kv(layer) ? 2 * intermediate_size : intermediate_size;
 }
 
+std::optional<double> ModelConfig::gate_cut_of(int layer) const {
+  if (gate_cuts.empty() || std::isinf(gate_cuts[static_cast<std::size_t>(layer)])) return std::nullopt;
+  return gate_cuts[static_cast<std::size_t>(layer)];
+}
+
 const RopeConfig* ModelConfig::rope_of(int layer) const {
   if (!is_rotated.empty() && !is_rotated[static_cast<std::size_t>(layer)]) return nullptr;
   return sliding_rope && slides(layer) ? &*sliding_rope : &rope;
@@ -331,12 +337,16 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
     read_head_dim(fields, config);
   }
   read_counts(fields, facts, &CountKey::gguf, config);
+  for (const CountKey& count : facts.counts)
+    if (const GgufTensor* tensor = gguf.find_tensor(count.gguf_tensor); tensor != nullptr && !tensor->shape.empty())
+      config.*count.field = tensor->shape.front();
   config.vocab_size = gguf_vocabulary(gguf, fields);
   config.context_length = needed_integer_in(fields, "context_length", kContexts);
   set_norm(facts.norm, config);
   config.norm_eps = needed_real_in(fields, gguf_epsilon(facts.norm), kEpsilons);
   read_windows(fields, gguf, facts.window, config);
   read_layer_lists(fields, gguf, config);
+  read_gate_cuts(fields, gguf, config);
   read_rope(fields, gguf, facts, config);
   read_rotated_layers(facts.rotary, config);
   std::vector<std::string_view> own = own_keys(facts, &NumberKey::gguf);

@@ -130,6 +130,15 @@ struct ModelConfig {
   // The layer's rotary positions; null if it has none.
   const RopeConfig* rope_of(int layer) const;
 
+  // For each layer: only gates pass that are above the mean of all gates by this number of standard deviations.
+  // -infinity for a layer whose gates all pass; empty if those of all layers do.
+  std::vector<double> gate_cuts;
+  std::optional<double> gate_cut_of(int layer) const;
+  std::int64_t low_rank = 0;      // of a low-rank part of each layer, next to attention
+  std::int64_t stream_count = 1;  // of the residual sum; layers read the active one
+  std::int64_t active_stream = 0;
+  bool scales_active_stream = false;  // by a vector of the layer, for the layer's own embeddings
+
   std::string hidden_act = "silu";     // in Hugging Face's spelling; the architecture's default if the file omits it
   std::string hidden_activation;       // the same from a second key in Gemma's files; "" if absent
   bool tie_word_embeddings = false;    // the head uses the embedding's weight

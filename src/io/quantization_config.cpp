@@ -312,6 +312,8 @@ bool QuantizationConfig::quantizes(std::string_view weight) const {
   const std::size_t dot = module.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? module : module.substr(dot + 1);
   if (last == "lm_head" || last == "embed_tokens" || last == "embed_tokens_per_layer") return false;
+  // Coefficients of residual streams.
+  if (last == "modality_router" || last == "prediction_coefs" || last == "correction_coefs") return false;
   // Routers, and the gate of a shared expert.
   if (last == "gate" || last == "router" || module.ends_with("router.layer") || last == "shared_expert_gate")
     return false;

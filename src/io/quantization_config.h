@@ -52,7 +52,7 @@ struct QuantizationConfig {
   bool ignores_by_part = false;                    // a name may be any parts of a module's: mlp.gate
 
   // Whether the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight") is quantized. The head,
-  // the embedding and routers never are, as in vLLM.
+  // the embedding, routers and the coefficients of residual streams never are, as in vLLM.
   bool quantizes(std::string_view weight) const;
 };
 

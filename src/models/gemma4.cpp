@@ -55,11 +55,7 @@ void complete_gemma4(ModelConfig& c) {
   // The last layer has no window, whatever layer_types has, as in transformers.
   if (c.sliding_window && c.has_window.empty()) c.has_window.assign(static_cast<std::size_t>(c.layer_count), true);
   if (!c.has_window.empty()) c.has_window.back() = false;
-  if (c.format == CheckpointFormat::gguf) {
-    c.layer_input_vocab_size = c.vocab_size;
-  } else if (!c.keys_are_values) {
-    c.full_kv_head_count = 0;
-  }
+  if (c.format == CheckpointFormat::hugging_face && !c.keys_are_values) c.full_kv_head_count = 0;
 }
 
 std::vector<std::int64_t> one_number(const ModelConfig&, int) { return {1}; }
@@ -99,7 +95,8 @@ MODEL(gemma4) {
                             {&ModelConfig::shared_kv_layer_count, "num_kv_shared_layers", "attention.shared_kv_layers"},
                             {&ModelConfig::layer_input_width, "hidden_size_per_layer_input",
                              "embedding_length_per_layer_input"},
-                            {&ModelConfig::layer_input_vocab_size, "vocab_size_per_layer_input"}},
+                            {&ModelConfig::layer_input_vocab_size, "vocab_size_per_layer_input", "",
+                             "per_layer_token_embd.weight"}},
                  .switches = {{&ModelConfig::keys_are_values, "attention_k_eq_v"},
                               {&ModelConfig::widens_shared_layers, "use_double_wide_mlp"}},
                  .keys = {"hidden_activation", "rope.freq_base_swa"},

@@ -62,9 +62,11 @@ bool ModelDefinition::has(const std::string& weight_name, const ModelConfig& con
 }
 
 std::string ModelDefinition::key(const std::string& weight_name, CheckpointFormat format, int layer) const {
-  std::string key = weight(weight_name).name_in(format);
-  if (const std::size_t at = key.find("{}"); at != std::string::npos) key.replace(at, 2, std::to_string(layer));
-  return key;
+  const ModelWeight& found = weight(weight_name);
+  const std::string& key = found.name_in(format);
+  if (!found.is_per_layer()) return key;
+  const std::size_t at = key.find("{}");
+  return at == std::string::npos ? key : std::string(key).replace(at, 2, std::to_string(layer));
 }
 
 void ModelDefinition::visit_tensors(const ModelConfig& config, CheckpointFormat format,

@@ -9,13 +9,22 @@
 #include "base/text.h"
 #include "nn/experts.h"
 #include "nn/linear.h"
+#include "ops/add.h"
+#include "ops/cast.h"
+#include "ops/clamp.h"
 #include "ops/gelu.h"
 #include "ops/gelu_and_mul.h"
 #include "ops/gelu_tanh.h"
 #include "ops/gelu_tanh_and_mul.h"
+#include "ops/mean.h"
+#include "ops/mul.h"
+#include "ops/mul_scalar.h"
 #include "ops/relu2.h"
 #include "ops/silu.h"
 #include "ops/silu_and_mul.h"
+#include "ops/slice.h"
+#include "ops/sqrt.h"
+#include "ops/sub.h"
 
 namespace weft::nn {
 namespace {
@@ -50,21 +59,43 @@ void check(std::span<const Activation> known, const ModelConfig& c) {
              quote(activation_of(c)));
 }
 
-}  // namespace
+// What of each gate is above the mean of its row by more than `cut` standard deviations of the row, in f32. This is
+// gelu_and_mul_sparse without its sums in f64, for which devices have no kernels.
+Value above_cut(const Value& gate, double cut) {
+  const Value wide = gate.dtype() == DType::f32 ? gate : cast(gate, DType::f32);
+  const Value average = mean(wide);
+  const Value centred = sub(wide, average);
+  const Value deviation = sqrt(mean(mul(centred, centred)));
+  const Value passed = clamp(sub(wide, add(average, mul_scalar(deviation, cut))), 0.0, std::nullopt);
+  return gate.dtype() == DType::f32 ? passed : cast(passed, gate.dtype());
+}
 
-Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, int layer) {
-  if (builder.facts.config.routes(layer)) {
-    const auto combined = [gate](const Value& gate_up) { return gate(gate_up, CallSite::current()); };
-    return routed_feed_forward(builder, x, combined, layer);
-  }
+Value combined_feed_forward(Builder& builder, const Value& x, const GateFunction& gate, int layer) {
+  if (builder.facts.config.routes(layer)) return routed_feed_forward(builder, x, gate, layer);
   const Value gate_up = builder.has("ffn_gate_up", layer)
                             ? linear(builder, x, "ffn_gate_up", layer)
                             : merged_linear(builder, x, "gate_up", {"ffn_gate", "ffn_up"}, layer);
-  return linear(builder, gate(gate_up, CallSite::current()), "ffn_down", layer);
+  return linear(builder, gate(gate_up), "ffn_down", layer);
+}
+
+}  // namespace
+
+Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, int layer) {
+  const auto combined = [gate](const Value& gate_up) { return gate(gate_up, CallSite::current()); };
+  return combined_feed_forward(builder, x, combined, layer);
 }
 
 Value gated_feed_forward(Builder& builder, const Value& x, int layer) {
-  return gated_feed_forward(builder, x, find(kGates, builder.facts.config)->function, layer);
+  const ModelConfig& c = builder.facts.config;
+  const std::optional<double> cut = c.gate_cut_of(layer);
+  if (!cut) return gated_feed_forward(builder, x, find(kGates, c)->function, layer);
+  const UnaryFunction activation = find(kActivations, c)->function;
+  const auto sparse = [&](const Value& gate_up) {
+    const std::int64_t width = gate_up.dim(-1).number() / 2;
+    const Value passed = above_cut(slice(gate_up, -1, 0, width), *cut);
+    return mul(activation(passed, CallSite::current()), slice(gate_up, -1, width, 2 * width));
+  };
+  return combined_feed_forward(builder, x, sparse, layer);
 }
 
 Value plain_feed_forward(Builder& builder, const Value& x, int layer) {

@@ -10,7 +10,7 @@ namespace weft::nn {
 //   gate: silu_and_mul, gelu_tanh_and_mul, ...; [s0, 2 n] -> [s0, n]
 Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, int layer);
 
-// The same with the config's activation.
+// The same with the config's activation; in a layer with a gate cut, of the gates above it.
 Value gated_feed_forward(Builder& builder, const Value& x, int layer);
 
 // The feed-forward without a gate: up, the config's activation, down.

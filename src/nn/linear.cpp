@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "nn/model_weight.h"
 #include "ops/add.h"
+#include "ops/batched_linear.h"
 #include "ops/concat.h"
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/dynamic_per_token_scaled_int8_quant.h"
@@ -110,10 +111,10 @@ Value product(Builder& builder, const Value& x, const std::string& name, const s
   return product_of_keys(builder, x, name, keys.weights, keys.bias(builder, name));
 }
 
-// Each expert's linear layers have the rows of all experts as their input: one scale of inputs then fits all experts.
-void observe_experts(Builder& builder, const std::vector<std::string>& keys, const Value& x) {
+// The linear layers of a stack have the rows of all of them as their input: one scale of inputs then fits all.
+void observe_stack(Builder& builder, const std::vector<std::string>& keys, std::int64_t count, const Value& x) {
   if (!is_name_of_experts(keys[0])) return builder.linear_input(keys, x);
-  for (std::int64_t expert = 0; expert < builder.facts.config.experts->count; ++expert) {
+  for (std::int64_t expert = 0; expert < count; ++expert) {
     std::vector<std::string> names;
     for (const std::string& key : keys) names.push_back(name_of_expert(key, expert));
     builder.linear_input(names, x);
@@ -123,7 +124,7 @@ void observe_experts(Builder& builder, const std::vector<std::string>& keys, con
 Value product_of_experts(Builder& builder, const ExpertRows& rows, const std::string& name,
                          const std::vector<std::string>& weights, int layer) {
   const MergedKeys keys(builder, name, weights, layer);
-  observe_experts(builder, keys.weights, rows.x);
+  observe_stack(builder, keys.weights, builder.facts.config.experts->count, rows.x);
   const Value weight = builder.weight(name, keys.weights, builder.matrix_role(weights[0]));
   const Value bias = keys.bias(builder, name);
   const auto taken = [&](const Value& all) { return rows.tokens.present() ? index_select(all, rows.tokens) : all; };
@@ -183,6 +184,12 @@ Value expert_linear(Builder& builder, const ExpertRows& rows, const std::string&
   for (const std::string& weight : weights)
     parts.push_back(product_of_experts(builder, rows, weight + layer_suffix(layer), {weight}, layer));
   return concat(parts, -1);
+}
+
+Value stacked_linear(Builder& builder, const Value& x, const std::string& weight, int layer) {
+  const std::vector<std::string> keys{builder.key(weight, layer)};
+  observe_stack(builder, keys, x.dim(1).number(), x);
+  return batched_linear(x, builder.weight(weight + layer_suffix(layer), keys, builder.matrix_role(weight)));
 }
 
 Value linear(Builder& builder, const Value& x, const std::string& weight, int layer) {

@@ -42,6 +42,10 @@ struct ExpertRows {
 Value expert_linear(Builder& builder, const ExpertRows& rows, const std::string& name,
                     const std::vector<std::string>& weights, int layer);
 
+// A linear layer for each part of x [rows, n, K], by a stack of n weights [n, N, K] of the model's table ->
+// [rows, n, N]. Quantized weights are multiplied as numbers.
+Value stacked_linear(Builder& builder, const Value& x, const std::string& weight, int layer = -1);
+
 // The ops of `linear` for a weight that is stored as codes. `weight` returns the layer's weights by the suffix of their
 // name: "" for the codes, ".scale", ".input_scale", ".global_scale".
 using WeightOf = std::function<Value(const char* suffix, const std::vector<std::string>& keys, WeightRole role)>;

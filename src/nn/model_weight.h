@@ -15,7 +15,8 @@ namespace weft {
 // A weight: its name in the model, its names in checkpoints with `{}` for the layer, and its shape in a layer of a
 // config. A shape without dims means that the layer, or models of this config, do not have the weight. The bias of the
 // linear layer or norm X is named "X.bias". A stack of weights [experts, rows, columns] may be stored as a tensor for
-// each expert: then a second `{}` in the name is the expert.
+// each expert: then a further `{}` in the name is the expert. The same holds of stacks that have other parts, as the
+// projections of residual streams.
 // The name of a weight in a layer still has a `{}` if each expert has a tensor. Returns the name of one of these.
 inline bool is_name_of_experts(const std::string& key) { return key.find("{}") != std::string::npos; }
 inline std::string name_of_expert(std::string key, std::int64_t expert) {

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "io/config_fields.h"
+#include "io/layer_config.h"
 
 namespace weft {
 namespace {
@@ -64,6 +65,7 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
     for (int layer = 0; layer < c.layer_count; ++layer)
       json["no_rope_layers"].push_back(c.rope_of(layer) == nullptr ? 0 : 1);
   }
+  for (const double cut : c.gate_cuts) json["activation_sparsity_pattern"].push_back(part_below(cut));
   for (const NumberKey& number : facts.numbers) json[number.folder] = c.*number.field;
   for (const CountKey& count : facts.counts) json[count.folder] = c.*count.field;
   for (const SwitchKey& one : facts.switches) json[one.folder] = c.*one.field;

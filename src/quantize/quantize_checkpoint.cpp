@@ -33,7 +33,21 @@ struct Source {
   std::int64_t rotated_heads = 0;  // the number of heads whose rows must be reordered, or 0
   bool is_less_one = false;        // the folder stores the values of the checkpoint minus one
   bool is_linear = false;
+  std::optional<std::int64_t> part;  // of a stack for which the folder has a tensor for each part
 };
+
+Source part_of(Source stack, std::int64_t part) {
+  stack.name = name_of_expert(stack.name, part);
+  stack.shape.erase(stack.shape.begin());
+  stack.is_linear = stack.shape.size() == 2 && QuantizationConfig().quantizes(stack.name);
+  stack.part = part;
+  return stack;
+}
+
+Tensor part_of(const Tensor& stack, std::int64_t part) {
+  const Meta meta = Meta::tensor(stack.meta.dtype, Shape(stack.meta.shape.begin() + 1, stack.meta.shape.end()));
+  return {meta, stack.storage, stack.byte_offset + part * meta.bytes().number()};
+}
 
 std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& config) {
   std::vector<Source> sources;
@@ -48,7 +62,11 @@ std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& 
     if (config.rope.pairing != model.facts.pairing_in_folders && weight.rotated_heads != nullptr)
       source.rotated_heads = weight.rotated_heads(config);
     source.is_less_one = weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(config.format);
-    sources.push_back(std::move(source));
+    if (!is_name_of_experts(source.name)) {
+      sources.push_back(std::move(source));
+      return;
+    }
+    for (std::int64_t part = 0; part < stored.shape[0]; ++part) sources.push_back(part_of(source, part));
   });
   return sources;
 }
@@ -137,12 +155,17 @@ class Quantizer {
  private:
   static Tensor number(float value) { return Tensor::from_bytes(Meta::tensor(DType::f32, {1}), &value); }
 
+  Tensor stored(const Source& source) const {
+    const Tensor& tensor = checkpoint_.tensor(source.key);
+    return source.part ? part_of(tensor, *source.part) : tensor;
+  }
+
   // Returns the weight in f32 with the layout and values of Hugging Face.
   Tensor numbers(const Source& source) const {
     const auto& config = config_.quantization;
     Tensor tensor = config && config->quantizes(source.key) && source.is_linear
                         ? dequantized_weight(checkpoint_, *config, source.key)
-                        : converted(checkpoint_.tensor(source.key), DType::f32);
+                        : converted(stored(source), DType::f32);
     if (source.rotated_heads > 0)
       tensor = halves_from_neighbours(tensor, source.rotated_heads, config_.rope.rotary_dim);
     if (source.is_less_one)

@@ -126,8 +126,9 @@ std::vector<std::string> left_to_the_reference(const ModelForm& form, const std:
       {"deepseek_v3", {"concat", "concat",         "concat",   "mul",         "mul", "mul", "mul", "concat", "concat",
                        "concat", "concat",         "concat",   "mul",         "mul", "mul", "mul", "concat", "concat",
                        "topk",   "take_along_dim", "moe_sort", "index_select"}}};
-  // A second embedding, whose rows are blocks.
-  if (architecture == "gemma4_text" && form.form == "q4_1") return {"index_select", "cast"};
+  // The table of the layers' embeddings keeps the blocks of the file, which row programs do not read.
+  const bool has_layer_inputs = architecture == "gemma3n_text" || architecture == "gemma4_text";
+  if (has_layer_inputs && form.form == "q4_1") return {"index_select", "cast"};
   const auto found = kOfMixtures.find(architecture);
   return found == kOfMixtures.end() ? std::vector<std::string>() : found->second;
 }

@@ -49,7 +49,11 @@ class GgufBytes {
     for (const auto value : values) bytes += raw(value);
     return entry(key, kArray, bytes);
   }
-
+  GgufBytes& f32s(std::string_view key, const std::vector<double>& values) {
+    std::string bytes = raw<std::uint32_t>(kF32) + raw<std::uint64_t>(values.size());
+    for (const auto value : values) bytes += raw(static_cast<float>(value));
+    return entry(key, kArray, bytes);
+  }
   GgufBytes& booleans(std::string_view key, const std::vector<bool>& values) {
     std::string bytes = raw<std::uint32_t>(kBool) + raw<std::uint64_t>(values.size());
     for (const bool value : values) bytes += raw<std::uint8_t>(value);

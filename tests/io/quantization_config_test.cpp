@@ -73,6 +73,7 @@ TEST(QuantizationConfig, LeavesOutTheHeadTheEmbeddingAndWhatIsIgnored) {
   const QuantizationConfig config = read(fp8);
   EXPECT_FALSE(config.quantizes("lm_head.weight"));
   EXPECT_FALSE(config.quantizes("model.embed_tokens.weight"));
+  EXPECT_FALSE(config.quantizes("model.layers.0.altup.prediction_coefs.weight"));
   EXPECT_FALSE(config.quantizes("model.layers.0.mlp.up_proj.weight"));
   EXPECT_TRUE(config.quantizes("model.layers.01.mlp.up_proj.weight"));
   EXPECT_FALSE(config.quantizes("model.layers.1.mlp.down_proj.weight"));
