@@ -75,20 +75,6 @@ Tensor random_weight(const std::vector<std::int64_t>& shape, std::uint64_t seed)
   return tensor;
 }
 
-// Rows of heads whose halves are rotated together, permuted for a file that rotates neighbours.
-Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
-  Tensor result = Tensor::empty(tensor.meta);
-  const bool is_bias = tensor.meta.rank() == 1;
-  const std::int64_t width = is_bias ? 1 : width_of(tensor), rows = is_bias ? width_of(tensor) : rows_of(tensor);
-  const std::int64_t dims = rows / heads;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t head = row / dims, pair = row % dims / 2, half = row % 2;
-    std::memcpy(result.as<float>() + row * width, tensor.as<float>() + (head * dims + half * dims / 2 + pair) * width,
-                static_cast<std::size_t>(width) * sizeof(float));
-  }
-  return result;
-}
-
 // Also a stack of the biases of experts.
 bool is_vector(const std::string& name, const Tensor& tensor) {
   return tensor.meta.rank() == 1 || (tensor.meta.rank() == 2 && name.ends_with("_bias"));
@@ -114,13 +100,6 @@ bool is_of_alternating_pairs(const std::string& name) {
 Shape stack_of_one(Shape shape) {
   shape.insert(shape.begin(), Dim(1));
   return shape;
-}
-
-Tensor one_plus(const Tensor& tensor) {
-  Tensor result = Tensor::empty(tensor.meta);
-  for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i)
-    result.as<float>()[i] = 1 + tensor.as<float>()[i];
-  return result;
 }
 
 // Adds a tensor of f32 in another dtype. GGUF files have the innermost extent first.

@@ -58,4 +58,24 @@ Tensor rows_of_latent_parts(const LatentParts& parts, const ModelConfig& config)
   return rows;
 }
 
+Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
+  Tensor result = Tensor::empty(tensor.meta);
+  const bool is_bias = tensor.meta.rank() == 1;
+  const std::int64_t width = is_bias ? 1 : tensor.meta.shape[1].number(), rows = tensor.meta.shape[0].number();
+  const std::int64_t dims = rows / heads;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t head = row / dims, pair = row % dims / 2, half = row % 2;
+    std::memcpy(result.as<float>() + row * width, tensor.as<float>() + (head * dims + half * dims / 2 + pair) * width,
+                static_cast<std::size_t>(width) * sizeof(float));
+  }
+  return result;
+}
+
+Tensor one_plus(const Tensor& tensor) {
+  Tensor result = Tensor::empty(tensor.meta);
+  for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i)
+    result.as<float>()[i] = 1 + tensor.as<float>()[i];
+  return result;
+}
+
 }  // namespace weft

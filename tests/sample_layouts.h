@@ -21,4 +21,9 @@ struct LatentParts {
 LatentParts latent_parts(const Tensor& rows, const ModelConfig& config);
 Tensor rows_of_latent_parts(const LatentParts& parts, const ModelConfig& config);
 
+// Rows of heads whose halves are rotated together, permuted for a file that rotates neighbours.
+Tensor neighbours_from_halves(const Tensor& tensor, int heads);
+
+Tensor one_plus(const Tensor& tensor);
+
 }  // namespace weft
