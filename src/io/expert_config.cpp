@@ -95,7 +95,7 @@ void check_choice(const JsonFields& fields, ExpertScores scores) {
 }  // namespace
 
 std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& facts) {
-  if (!facts) return {};
+  if (!facts || facts->count.empty()) return {};
   const ExpertKeyNames names = names_in_folder(*facts);
   return {names.count,   names.used,       names.width,        names.groups,         names.used_groups,
           names.scale,   names.normalizes, names.first_routed, facts->shared_width,  facts->shared_count,

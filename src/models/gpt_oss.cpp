@@ -33,12 +33,13 @@ Values gpt_oss_forward(Builder& b) {
 void check_gpt_oss(const ModelConfig& c) {
   nn::check_gated_decoder(c);
   USER_CHECK(c.experts.has_value(), "[{}] wanted a mixture of experts, but the model has none", c.architecture);
+  USER_CHECK(c.gate_limit > 0, "[{}] swiglu_limit must be above 0, but is {}", c.architecture, c.gate_limit);
 }
 
 // GGUF files state neither: the range of interpolated positions is not rounded, and the limit is the published one.
 void complete_gpt_oss(ModelConfig& c) {
   c.rope.scaling.truncate = c.rope.scaling.truncate && c.format == CheckpointFormat::hugging_face;
-  if (c.gate_limit == 0) c.gate_limit = 7;
+  if (c.format == CheckpointFormat::gguf) c.gate_limit = 7;
 }
 
 using Extents = std::vector<std::int64_t>;
@@ -95,7 +96,7 @@ MODEL(gpt_oss) {
       {.architectures = {"gpt_oss"},
        .gguf_architecture = "gpt-oss",
        .facts = {.defaults = R"({"head_dim": 64, "attention_bias": true, "sliding_window": 128,
-                                 "num_local_experts": 128, "num_experts_per_tok": 4})",
+                                 "num_local_experts": 128, "num_experts_per_tok": 4, "swiglu_limit": 7.0})",
                  .window = WindowFacts{.period = 2},
                  .experts = ExpertFacts{.count = "num_local_experts",
                                         .width = "intermediate_size",
