@@ -46,14 +46,23 @@ void read_block(const JsonFields& fields, std::string_view key, QuantizationConf
   config.block_columns = block[1];
 }
 
+// Patterns are compiled once: names are asked for many times.
+void add_ignored(const std::vector<std::string>& modules, QuantizationConfig& config) {
+  constexpr std::string_view kRegex = "re:";
+  for (const std::string& name : modules) {
+    const std::string_view pattern = std::string_view(name).substr(name.starts_with(kRegex) ? kRegex.size() : 0);
+    config.ignored.push_back(
+        {name, name.starts_with(kRegex) ? std::make_shared<const Regex>(Regex::compile(pattern)) : nullptr});
+  }
+}
+
 QuantizationConfig read_fp8(const JsonFields& fields) {
   QuantizationConfig config;
   if (fields.has("fmt")) text_among(fields, "fmt", {"e4m3", "float8_e4m3fn"});
   USER_CHECK(!fields.has("scale_fmt"), "[{}] {} is not supported: scales must be plain numbers", fields.where(),
              fields.name("scale_fmt"));
   config.static_input = text_among(fields, "activation_scheme", {"dynamic", "static"}) == "static";
-  for (const auto key : {"modules_to_not_convert", "ignored_layers"})
-    for (auto& name : texts_of(fields, key)) config.ignored.push_back(std::move(name));
+  for (const auto key : {"modules_to_not_convert", "ignored_layers"}) add_ignored(texts_of(fields, key), config);
   if (fields.has("weight_block_size")) {
     read_block(fields, "weight_block_size", config);
     USER_CHECK(!config.static_input, "[{}] {} must be dynamic where weights have blocks, but is static", fields.where(),
@@ -132,7 +141,7 @@ QuantizationConfig read_awq(const JsonFields& fields) {
              fields.name("zero_point"));
   if (fields.has("version")) text_among(fields, "version", {"gemm", "GEMM"});
   config.groups.has_zero_points = true;
-  config.ignored = texts_of(fields, "modules_to_not_convert");
+  add_ignored(texts_of(fields, "modules_to_not_convert"), config);
   config.ignores_by_part = true;
   return config;
 }
@@ -147,7 +156,7 @@ QuantizationConfig read_bitsandbytes(const JsonFields& fields) {
   text_among(fields, "bnb_4bit_quant_type", {"nf4"});
   if (fields.has("bnb_4bit_quant_storage")) text_among(fields, "bnb_4bit_quant_storage", {"uint8"});
   config.groups.has_quantized_scales = fields.find_boolean("bnb_4bit_use_double_quant").value_or(false);
-  config.ignored = texts_of(fields, "llm_int8_skip_modules");
+  add_ignored(texts_of(fields, "llm_int8_skip_modules"), config);
   config.ignores_by_part = true;
   return config;
 }
@@ -223,7 +232,7 @@ QuantizationConfig read_compressed_tensors(const JsonFields& fields) {
   constexpr std::string_view kPacked = "pack-quantized";
   const std::string format = text_among(
       fields, "format", {"float-quantized", "int-quantized", "naive-quantized", "nvfp4-pack-quantized", kPacked});
-  config.ignored = texts_of(fields, "ignore");
+  add_ignored(texts_of(fields, "ignore"), config);
   USER_CHECK(!fields.has("kv_cache_scheme"), "[{}] {} is not supported, but is set", fields.where(),
              fields.name("kv_cache_scheme"));
   const JsonFields groups = needed_object(fields, "config_groups");
@@ -255,10 +264,11 @@ QuantizationConfig read_mxfp4(const JsonFields& fields) {
   QuantizationConfig config;
   config.scheme = QuantizationScheme::mxfp4;
   config.codes = DType::f4e2m1;
-  config.ignored = texts_of(fields, "modules_to_not_convert");
-  for (const std::string& module : config.ignored)
-    USER_CHECK(module.find("experts") == std::string::npos, "[{}] {} must leave experts to their blocks, but has {}",
-               fields.where(), fields.name("modules_to_not_convert"), quote(module));
+  add_ignored(texts_of(fields, "modules_to_not_convert"), config);
+  for (const IgnoredModules& module : config.ignored)
+    USER_CHECK(module.name.find("experts") == std::string::npos,
+               "[{}] {} must leave experts to their blocks, but has {}", fields.where(),
+               fields.name("modules_to_not_convert"), quote(module.name));
   return config;
 }
 
@@ -293,12 +303,12 @@ QuantizedNames grouped_names(const GroupedCodes& groups, const std::string& modu
   return names;
 }
 
-bool is_named(std::string_view module, const std::string& pattern, bool by_part) {
-  if (by_part && fmt::format(".{}.", module).find("." + pattern + ".") != std::string::npos) return true;
-  constexpr std::string_view kRegex = "re:";
-  if (!pattern.starts_with(kRegex)) return module == pattern || module.starts_with(pattern + ".");
+bool is_named(std::string_view module, const IgnoredModules& ignored, bool by_part) {
+  const std::string& name = ignored.name;
+  if (by_part && fmt::format(".{}.", module).find("." + name + ".") != std::string::npos) return true;
+  if (ignored.pattern == nullptr) return module == name || module.starts_with(name + ".");
   Regex::Scratch scratch;
-  const auto match = Regex::compile(std::string_view(pattern).substr(kRegex.size())).find(module, 0, scratch);
+  const auto match = ignored.pattern->find(module, 0, scratch);
   return match && match->begin == 0;
 }
 
@@ -318,7 +328,7 @@ bool QuantizationConfig::quantizes(std::string_view weight) const {
   if (last == "gate" || last == "router" || module.ends_with("router.layer") || last == "shared_expert_gate")
     return false;
   return std::none_of(ignored.begin(), ignored.end(),
-                      [&](const std::string& pattern) { return is_named(module, pattern, ignores_by_part); });
+                      [&](const IgnoredModules& one) { return is_named(module, one, ignores_by_part); });
 }
 
 std::optional<QuantizationConfig> quantization_from_json(const JsonFields& config) {

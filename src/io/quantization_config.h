@@ -13,6 +13,7 @@
 //   mxfp4    f4e2m1         exponents [E, N, K / 32] of stacks         as it is
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@
 namespace weft {
 
 class JsonFields;
+class Regex;
 
 enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4, grouped, mxfp4 };
 
@@ -40,6 +42,13 @@ struct GroupedCodes {
   bool has_quantized_scales = false;  // bitsandbytes: the scales have codes and scales themselves
 };
 
+// Modules that are not quantized: those of this name and what is in them, or those whose name a pattern matches from
+// its begin on ("re:" in the file).
+struct IgnoredModules {
+  std::string name;
+  std::shared_ptr<const Regex> pattern;  // null for a name
+};
+
 struct QuantizationConfig {
   QuantizationScheme scheme = QuantizationScheme::scaled;
   DType codes = DType::f8e4m3;
@@ -48,8 +57,8 @@ struct QuantizationConfig {
   std::int64_t block_rows = 0, block_columns = 0;  // block
   GroupedCodes groups;                             // grouped
   std::string method;                              // "fp8", "compressed-tensors"
-  std::vector<std::string> ignored;                // module names, or "re:" and a pattern that matches their beginning
-  bool ignores_by_part = false;                    // a name may be any parts of a module's: mlp.gate
+  std::vector<IgnoredModules> ignored;
+  bool ignores_by_part = false;  // a name may be any parts of a module's: mlp.gate
 
   // Whether the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight") is quantized. The head,
   // the embedding, routers and the coefficients of residual streams never are, as in vLLM.
