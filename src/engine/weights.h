@@ -2,11 +2,10 @@
 
 // The weights of a model in the form that its kernels read: the rows of merged weights are concatenated, those of
 // experts are stacked, weights are packed for the device's kernels, and all are in one mapping in the order of
-// execution. Each weight is loaded once,
-// unless forget() released it; pages of the file that were packed are dropped. The weights of a dummy checkpoint are
-// zeros, packed or not, and take no memory. The libraries of a GPU multiply matrices of one dtype. There all weights of
-// linear layers are converted to the model's dtype, blocks too; codes are kept only where the GPU has a product for
-// them and their scales.
+// execution. Each weight is loaded once, unless forget() released it; pages of the file that were packed are dropped.
+// The weights of a dummy checkpoint are zeros, packed or not, and take no memory. The libraries of a GPU multiply
+// matrices of one dtype. There all weights of linear layers are converted to the model's dtype, blocks too; codes are
+// kept only where the GPU has a product for them and their scales.
 
 #include <map>
 #include <memory>

@@ -7,19 +7,13 @@
 #include "models/model.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
-#include "nn/feed_forward.h"
 #include "nn/latent_attention.h"
 #include "nn/llama.h"
 
 namespace weft {
 namespace {
 
-Values deepseek_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) { return nn::latent_attention(b, step, x, layer); };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
+Values deepseek_forward(Builder& b) { return nn::llama_forward_with(b, nn::latent_attention); }
 
 // The scale of scores grows with that of positions. GGUF files have a tenth of mscale_all_dim.
 void complete_deepseek(ModelConfig& c) {

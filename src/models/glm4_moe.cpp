@@ -3,24 +3,12 @@
 // score for the choice alone, balances their use.
 
 #include "models/model.h"
-#include "nn/attention.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
-#include "nn/feed_forward.h"
 #include "nn/llama.h"
 
 namespace weft {
 namespace {
-
-Values glm4_moe_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) {
-    return b.facts.config.has_head_norms ? nn::self_attention_with_head_norms(b, step, x, layer)
-                                         : nn::self_attention(b, step, x, layer);
-  };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
 
 nn::WeightTable glm4_moe_weights() {
   nn::WeightTable weights = nn::decoder_weights();
@@ -59,7 +47,7 @@ MODEL(glm4_moe) {
                         .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                                      {&ModelConfig::has_head_norms, "use_qk_norm", "", "blk.0.attn_q_norm.weight"}}},
               .weights = glm4_moe_weights(),
-              .forward = glm4_moe_forward,
+              .forward = nn::llama_forward_with_head_norms,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"attn_quant", 1}},
               .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}},

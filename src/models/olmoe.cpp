@@ -5,20 +5,12 @@
 #include "nn/attention.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
-#include "nn/feed_forward.h"
 #include "nn/llama.h"
 
 namespace weft {
 namespace {
 
-Values olmoe_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) {
-    return nn::self_attention_with_row_norms(b, step, x, layer);
-  };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
+Values olmoe_forward(Builder& b) { return nn::llama_forward_with(b, nn::self_attention_with_row_norms); }
 
 nn::WeightTable olmoe_weights() {
   nn::WeightTable weights = nn::decoder_weights();

@@ -2,23 +2,12 @@
 // some.
 
 #include "models/model.h"
-#include "nn/attention.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
-#include "nn/feed_forward.h"
 #include "nn/llama.h"
 
 namespace weft {
 namespace {
-
-Values qwen3_moe_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) {
-    return nn::self_attention_with_head_norms(b, step, x, layer);
-  };
-  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
-  return nn::pre_norm_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
-}
 
 nn::WeightTable qwen3_moe_weights() {
   nn::WeightTable weights = nn::decoder_weights();
@@ -51,7 +40,7 @@ MODEL(qwen3_moe) {
                  .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                               {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}}},
        .weights = qwen3_moe_weights(),
-       .forward = qwen3_moe_forward,
+       .forward = nn::llama_forward_with_head_norms,
        .head = nn::decoder_head,
        .fusions_per_layer = {{"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
        .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},

@@ -2,10 +2,10 @@
 
 #include <tuple>
 
+#include "nn/in_dtype.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
 #include "ops/attention.h"
-#include "ops/cast.h"
 #include "ops/index_select.h"
 #include "ops/kv_cache_update.h"
 #include "ops/mul.h"
@@ -19,7 +19,7 @@ namespace {
 // Queries times a factor of their position.
 Value scaled_by_position(Builder& builder, const DecoderStep& step, const Value& query) {
   const Value factors = index_select(builder.weight("query_scale", {}, WeightRole::query_scale), step.positions);
-  return mul(query, factors.dtype() == query.dtype() ? factors : cast(factors, query.dtype()));
+  return mul(query, in_dtype(factors, query.dtype()));
 }
 
 // Attention to the pages that the layer reads: [s0, heads, head_dim].

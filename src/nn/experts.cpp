@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "nn/in_dtype.h"
 #include "nn/linear.h"
 #include "ops/add.h"
 #include "ops/add_scalar.h"
-#include "ops/cast.h"
 #include "ops/div.h"
 #include "ops/linear.h"
 #include "ops/moe_sort.h"
@@ -22,8 +22,6 @@
 namespace weft::nn {
 namespace {
 
-Value in_f32(const Value& x) { return x.dtype() == DType::f32 ? x : cast(x, DType::f32); }
-
 // Logits are f32 whatever the dtype of the stream: rounding them would change which experts are chosen.
 Value router_logits(Builder& builder, const Value& x, int layer) {
   const std::string name = "ffn_gate_inp", suffix = layer_suffix(layer);
@@ -33,7 +31,7 @@ Value router_logits(Builder& builder, const Value& x, int layer) {
       builder.has(name + ".bias", layer)
           ? builder.weight(name + ".bias" + suffix, {builder.key(name + ".bias", layer)}, WeightRole::exact)
           : Value();
-  return weft::linear(in_f32(x), builder.weight(name + suffix, keys, WeightRole::linear), bias);
+  return weft::linear(in_dtype(x, DType::f32), builder.weight(name + suffix, keys, WeightRole::linear), bias);
 }
 
 // Weights and numbers of the chosen experts.

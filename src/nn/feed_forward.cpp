@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "nn/experts.h"
+#include "nn/in_dtype.h"
 #include "nn/linear.h"
 #include "ops/add.h"
-#include "ops/cast.h"
 #include "ops/clamp.h"
 #include "ops/gelu.h"
 #include "ops/gelu_and_mul.h"
@@ -62,12 +62,12 @@ void check(std::span<const Activation> known, const ModelConfig& c) {
 // What of each gate is above the mean of its row by more than `cut` standard deviations of the row, in f32. This is
 // gelu_and_mul_sparse without its sums in f64, for which devices have no kernels.
 Value above_cut(const Value& gate, double cut) {
-  const Value wide = gate.dtype() == DType::f32 ? gate : cast(gate, DType::f32);
+  const Value wide = in_dtype(gate, DType::f32);
   const Value average = mean(wide);
   const Value centred = sub(wide, average);
   const Value deviation = sqrt(mean(mul(centred, centred)));
   const Value passed = clamp(sub(wide, add(average, mul_scalar(deviation, cut))), 0.0, std::nullopt);
-  return gate.dtype() == DType::f32 ? passed : cast(passed, gate.dtype());
+  return in_dtype(passed, gate.dtype());
 }
 
 Value combined_feed_forward(Builder& builder, const Value& x, const GateFunction& gate, int layer) {

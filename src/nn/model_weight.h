@@ -12,17 +12,17 @@
 
 namespace weft {
 
-// A weight: its name in the model, its names in checkpoints with `{}` for the layer, and its shape in a layer of a
-// config. A shape without dims means that the layer, or models of this config, do not have the weight. The bias of the
-// linear layer or norm X is named "X.bias". A stack of weights [experts, rows, columns] may be stored as a tensor for
-// each expert: then a further `{}` in the name is the expert. The same holds of stacks that have other parts, as the
-// projections of residual streams.
 // The name of a weight in a layer still has a `{}` if each expert has a tensor. Returns the name of one of these.
 inline bool is_name_of_experts(const std::string& key) { return key.find("{}") != std::string::npos; }
 inline std::string name_of_expert(std::string key, std::int64_t expert) {
   return key.replace(key.find("{}"), 2, std::to_string(expert));
 }
 
+// A weight: its name in the model, its names in checkpoints with `{}` for the layer, and its shape in a layer of a
+// config. A shape without dims means that the layer, or models of this config, do not have the weight. The bias of the
+// linear layer or norm X is named "X.bias". A stack of weights [experts, rows, columns] may be stored as a tensor for
+// each expert: then a further `{}` in the name is the expert. The same holds of stacks that have other parts, as the
+// projections of residual streams.
 struct ModelWeight {
   std::string name;
   std::string gguf;
@@ -35,6 +35,8 @@ struct ModelWeight {
   std::vector<CheckpointFormat> less_one_in = {};
   // For matrices: the formats whose files store them transposed. MXFP4 blocks are never transposed.
   std::vector<CheckpointFormat> transposed_in = {};
+  // The shape in folders, if it is another: the weight is a part of a tensor.
+  std::vector<std::int64_t> (*shape_in_folders)(const ModelConfig& config, int layer) = nullptr;
 
   const std::string& name_in(CheckpointFormat format) const {
     return format == CheckpointFormat::gguf ? gguf : hugging_face;
@@ -42,9 +44,6 @@ struct ModelWeight {
   bool is_less_one_in(CheckpointFormat format) const {
     return std::find(less_one_in.begin(), less_one_in.end(), format) != less_one_in.end();
   }
-  // The shape in folders, if it is another: the weight is a part of a tensor.
-  std::vector<std::int64_t> (*shape_in_folders)(const ModelConfig& config, int layer) = nullptr;
-
   bool is_transposed_in(CheckpointFormat format) const {
     return std::find(transposed_in.begin(), transposed_in.end(), format) != transposed_in.end();
   }

@@ -1,11 +1,11 @@
 #include "nn/residual_streams.h"
 
 #include "base/error.h"
+#include "nn/in_dtype.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
 #include "ops/add.h"
 #include "ops/add_scalar.h"
-#include "ops/cast.h"
 #include "ops/clamp.h"
 #include "ops/concat.h"
 #include "ops/div.h"
@@ -34,8 +34,6 @@ Value root_mean_square(const Value& x, std::optional<double> least) {
   const Value square = mean(mul(x, x));
   return sqrt(least ? clamp(square, *least, std::nullopt) : square);
 }
-
-Value in_dtype(const Value& x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
 
 // Each row of x with the root mean square of the row of `like`; in f32, as squares may be too large for f16.
 Value rescaled(const Value& x, const Value& like) {

@@ -24,10 +24,6 @@ Verdict supports_heads(const KernelRequest& request) {
   return result_verdict(request.results[0]);
 }
 
-std::int64_t wide_row_bytes(DType x, std::int64_t depth) {
-  return x == DType::f32 ? 0 : whole_cache_lines(depth * static_cast<std::int64_t>(sizeof(float)));
-}
-
 std::int64_t own_panel_bytes(DType weight, std::int64_t depth, bool is_packed) {
   return is_packed ? 0 : panel_bytes(*panel_kind(weight), depth);
 }

@@ -29,15 +29,10 @@ Verdict supports_floats(const KernelRequest& request) {
   return result_verdict(request.results[0]);
 }
 
-// Bytes that a row takes when widened; 0 if x is f32.
-std::int64_t widened_row_bytes(DType x, std::int64_t depth) {
-  return x == DType::f32 ? 0 : whole_cache_lines(depth * static_cast<std::int64_t>(sizeof(float)));
-}
-
 Dim scratch_of_floats(int threads, const KernelRequest& request) {
   const Meta &x = *request.operands[0], &weight = *request.operands[1];
   return align(x.shape[0] * Dim(kExpertRowBytes), 64) +
-         x.shape[0] * Dim(widened_row_bytes(x.dtype, weight.shape[2].number())) + Dim(slot_bytes(weight, threads));
+         x.shape[0] * Dim(wide_row_bytes(x.dtype, weight.shape[2].number())) + Dim(slot_bytes(weight, threads));
 }
 
 // ---- grouped_linear_int8 ----
@@ -66,7 +61,7 @@ void run_grouped_linear(const LinearVariant& variant, const KernelCall& call) {
   const PanelKind kind = panel_weight(weight, 0).kind;
   std::byte* const parts = call.scratch.data();
   std::byte* const widened = parts + whole_cache_lines(rows * kExpertRowBytes);
-  const std::int64_t row_bytes = widened_row_bytes(x.dtype, depth);
+  const std::int64_t row_bytes = wide_row_bytes(x.dtype, depth);
   const auto* values = x.as<const float>();
   std::int64_t stride = x.stride[0];
   if (row_bytes > 0) {

@@ -72,6 +72,10 @@ const LinearVariant& linear_variant(CpuFeatures features) {
   return features >= CpuFeatures::avx2 ? kLinearAvx2 : kLinearBaseline;
 }
 
+std::int64_t wide_row_bytes(DType x, std::int64_t depth) {
+  return x == DType::f32 ? 0 : whole_cache_lines(depth * static_cast<std::int64_t>(sizeof(float)));
+}
+
 void widen_rows(const LinearVariant& variant, const TensorView& x, std::int64_t rows, std::int64_t stride,
                 std::byte* to, std::int64_t row_bytes, ThreadPool& threads) {
   constexpr std::int64_t kRowsOfChunk = 16;
