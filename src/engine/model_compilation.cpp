@@ -33,8 +33,7 @@ DType default_dtype(const ModelConfig& config, DeviceType device) {
 DType default_pages(const Checkpoint& checkpoint, const ModelDefinition& model, DType dtype) {
   if (!checkpoint.is_gguf()) return dtype;
   for (const ModelWeight& weight : model.weights) {
-    const TensorEntry* entry =
-        weight.is_per_layer() ? checkpoint.find(model.key(weight.name, CheckpointFormat::gguf, 0)) : nullptr;
+    const TensorEntry* entry = weight.is_per_layer() ? checkpoint.find(weight.key(CheckpointFormat::gguf, 0)) : nullptr;
     if (entry == nullptr || entry->tensor.meta.shape.size() < 2) continue;
     const DType stored = entry->tensor.meta.dtype;
     return is_block(stored) ? DType::f16 : stored == DType::f32 ? dtype : stored;
