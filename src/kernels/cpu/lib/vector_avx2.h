@@ -48,6 +48,7 @@ WEFT_VECTOR void store_bfloats(void* to, Floats x) {
 
 WEFT_VECTOR Codes zero_codes() { return _mm256_setzero_si256(); }
 WEFT_VECTOR Codes load_codes(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+WEFT_VECTOR void store_codes(void* to, Codes x) { _mm256_storeu_si256(static_cast<__m256i*>(to), x); }
 WEFT_VECTOR Codes spread_four(const void* from) { return _mm256_set1_epi32(*static_cast<const FourBytes*>(from)); }
 WEFT_VECTOR Codes low_nibbles(Codes x) { return _mm256_and_si256(x, _mm256_set1_epi8(15)); }
 WEFT_VECTOR Codes high_nibbles(Codes x) { return _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15)); }

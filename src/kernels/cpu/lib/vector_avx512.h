@@ -50,6 +50,7 @@ WEFT_VECTOR void store_bfloats(void* to, Floats x) {
 
 WEFT_VECTOR Codes zero_codes() { return _mm512_setzero_si512(); }
 WEFT_VECTOR Codes load_codes(const void* from) { return _mm512_loadu_si512(from); }
+WEFT_VECTOR void store_codes(void* to, Codes x) { _mm512_storeu_si512(to, x); }
 WEFT_VECTOR Codes spread_four(const void* from) { return _mm512_set1_epi32(*static_cast<const FourBytes*>(from)); }
 WEFT_VECTOR Codes low_nibbles(Codes x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
 WEFT_VECTOR Codes high_nibbles(Codes x) { return _mm512_and_si512(_mm512_srli_epi16(x, 4), _mm512_set1_epi8(15)); }

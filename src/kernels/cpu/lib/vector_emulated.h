@@ -103,6 +103,7 @@ inline Codes load_codes(const void* from) {
   std::memcpy(&x, from, sizeof(x));
   return x;
 }
+inline void store_codes(void* to, Codes x) { std::memcpy(to, &x, sizeof(x)); }
 inline Codes spread_four(const void* from) {
   std::uint32_t word;
   std::memcpy(&word, from, 4);
