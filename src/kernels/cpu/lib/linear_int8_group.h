@@ -11,18 +11,33 @@
 namespace weft::cpu {
 namespace {
 
-// What products of codes depend on. Without wide dots a weight of more than 4 bits is split into two nibbles, so that
-// the sums of a whole group fit 16 bits for any codes: 8 steps of at most 2 * 15 * 128.
+// How a group's integers are summed. Without wide dots, sums have 16 bits:
+enum class CodeSums : std::uint8_t {
+  whole,    // all steps in one sum, of 32 bits or of codes of at most 4 bits: 8 steps of at most 2 * 15 * 128
+  widened,  // codes of 5 or 6 bits: as many steps as fit 16 bits, which are then added to a sum of 32 bits
+  split,    // wider codes are two nibbles with a sum each
+};
+
+// What products of codes depend on.
 struct CodeForm {
-  bool split;
+  CodeSums sums;
   bool minimums;
-  int group;  // k with one scale: 16 or 32
+  int group;       // k with one scale: 16 or 32
+  int wide_steps;  // steps of 4 k that are summed before they are widened
 };
 template <PanelKind kind>
-constexpr CodeForm kCodeForm = {value_bits(block_panel(kind)) > 4 && !kWideDot, has_minimums(kind),
-                                block_panel(kind).group};
+constexpr CodeForm code_form() {
+  constexpr BlockPanel block = block_panel(kind);
+  constexpr CodeSums sums = kWideDot || value_bits(block) <= 4 ? CodeSums::whole
+                            : sums_of_pairs_are_widened(block) ? CodeSums::widened
+                                                               : CodeSums::split;
+  // 2 * 63 * 128 twice, or 2 * 31 * 128 four times, fit 16 bits.
+  return {sums, block.minimums, block.group, sums != CodeSums::widened ? 8 : value_bits(block) == 6 ? 2 : 4};
+}
+template <PanelKind kind>
+constexpr CodeForm kCodeForm = code_form<kind>();
 
-// The integer sums of one row and vector over a group.
+// The integer sums of one row and vector over a group. `high` is the sum of high nibbles, or that of 32 bits.
 template <CodeForm form>
 struct GroupSum {
   Codes low;
@@ -30,10 +45,15 @@ struct GroupSum {
 
   WEFT_VECTOR GroupSum start(const std::byte* term) {
     const Codes zero_point = form.minimums ? zero_codes() : spread_four(term);
-    return form.split ? GroupSum{zero_codes(), zero_point} : GroupSum{zero_point, zero_point};
+    return form.sums == CodeSums::whole ? GroupSum{zero_point, zero_point} : GroupSum{zero_codes(), zero_point};
+  }
+  WEFT_VECTOR void widen(GroupSum& sum) {
+    sum.high = add(sum.high, whole_dot(sum.low));
+    sum.low = zero_codes();
   }
   WEFT_VECTOR Floats total(const GroupSum& sum) {
-    if constexpr (form.split) return to_floats(whole_dot(sum.low, sum.high));
+    if constexpr (form.sums == CodeSums::split) return to_floats(whole_dot(sum.low, sum.high));
+    if constexpr (form.sums == CodeSums::widened) return to_floats(sum.high);
     return to_floats(whole_dot(sum.low));
   }
 };
@@ -72,7 +92,7 @@ WEFT_VECTOR void add_group(Floats (&f)[rows][vectors], int g, const TileRows& x,
     Codes low[vectors], high[vectors];
     WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
       low[n] = codes(step, n);
-      if constexpr (form.split) {
+      if constexpr (form.sums == CodeSums::split) {
         high[n] = high_nibbles(low[n]);
         low[n] = low_nibbles(low[n]);
       }
@@ -81,7 +101,9 @@ WEFT_VECTOR void add_group(Floats (&f)[rows][vectors], int g, const TileRows& x,
       const Codes four = spread_four(x.codes + r * x.code_stride + step * 4);
       WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
         sum[r][n].low = dot(sum[r][n].low, low[n], four);
-        if constexpr (form.split) sum[r][n].high = dot(sum[r][n].high, high[n], four);
+        if constexpr (form.sums == CodeSums::split) sum[r][n].high = dot(sum[r][n].high, high[n], four);
+        if constexpr (form.sums == CodeSums::widened)
+          if ((i + 1) % form.wide_steps == 0) GroupSum<form>::widen(sum[r][n]);
       }
     }
   }

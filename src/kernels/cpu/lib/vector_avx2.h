@@ -96,6 +96,7 @@ WEFT_VECTOR Codes shift_left(Codes x) {
 }
 WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm256_and_si256(x, _mm256_set1_epi32(bits)); }
 WEFT_VECTOR Floats as_floats(Codes x) { return _mm256_castsi256_ps(x); }
+WEFT_VECTOR Codes add(Codes a, Codes b) { return _mm256_add_epi32(a, b); }
 WEFT_VECTOR Codes subtract(Codes x, int y) { return _mm256_sub_epi32(x, _mm256_set1_epi32(y)); }
 WEFT_VECTOR Floats to_floats(Codes x) { return _mm256_cvtepi32_ps(x); }
 WEFT_VECTOR Floats even_bfloats(Codes x) { return _mm256_castsi256_ps(_mm256_slli_epi32(x, 16)); }

@@ -139,6 +139,7 @@ WEFT_VECTOR Codes shift_left(Codes x) {
 }
 WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm_and_si128(x, _mm_set1_epi32(bits)); }
 WEFT_VECTOR Floats as_floats(Codes x) { return _mm_castsi128_ps(x); }
+WEFT_VECTOR Codes add(Codes a, Codes b) { return _mm_add_epi32(a, b); }
 WEFT_VECTOR Codes subtract(Codes x, int y) { return _mm_sub_epi32(x, _mm_set1_epi32(y)); }
 WEFT_VECTOR Floats to_floats(Codes x) { return _mm_cvtepi32_ps(x); }
 WEFT_VECTOR Floats even_bfloats(Codes x) { return _mm_castsi128_ps(_mm_slli_epi32(x, 16)); }
