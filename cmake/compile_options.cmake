@@ -85,7 +85,9 @@ set(WEFT_VARIANT_avx2 -mavx2 -mfma -mf16c)
 set(WEFT_VARIANT_avx512 ${WEFT_VARIANT_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
 set(WEFT_VARIANT_avx512_vnni ${WEFT_VARIANT_avx512} -mavx512vnni)
 set(WEFT_VARIANT_avx512_bf16 ${WEFT_VARIANT_avx512} -mavx512bf16)
-set(WEFT_VARIANTS avx2 avx512 avx512_vnni avx512_bf16)
+# Tiles are used by assembler instructions, which need no option.
+set(WEFT_VARIANT_amx ${WEFT_VARIANT_avx512_bf16})
+set(WEFT_VARIANTS avx2 avx512 avx512_vnni avx512_bf16 amx)
 
 function(weft_instruction_set_flags sources)
   foreach(source IN LISTS sources)

@@ -277,4 +277,26 @@ TEST(CpuLinearInt8, GivesTheDefinedBitsOnEmulatedVectors) {
   }
 }
 
+// Blocks of groups and of rows, and what is left of them; with emulated tiles and with those of the host.
+TEST(CpuLinearInt8, GivesTheDefinedBitsOnTiles) {
+  cpu::LinearInt8Variant variant = cpu::kLinearInt8EmulatedDots;
+  variant.tile_panel = cpu::kInt8TilePanelEmulated;
+  LinearFamily emulated("", 1), host("", 2);
+  emulated.run_with([variant](const KernelCall& call) { cpu::run_linear_int8(variant, call); });
+  for (const DType dtype : integer_block_types()) {
+    for (const std::int64_t wanted_depth : {96, 1120}) {
+      const std::int64_t depth = whole_blocks(dtype, wanted_depth);
+      const Tensor weight = random_weight(dtype, 40, depth, 18);
+      for (const std::int64_t rows : {32, 77, 290}) {
+        if (rows == 290 && wanted_depth > 96) continue;
+        const Activations x = random_activations(rows, depth, 19);
+        const std::vector<float> wanted = defined_results(x, weight);
+        SCOPED_TRACE(fmt::format("{} rows {}", weight.meta.text(), rows));
+        expect_bits(run(host, x, host.pack(weight)).as<float>(), wanted);
+        if (rows <= 77) expect_bits(run(emulated, x, emulated.pack(weight)).as<float>(), wanted);
+      }
+    }
+  }
+}
+
 }  // namespace weft::cpu_linear_int8_test

@@ -123,7 +123,8 @@ void linear_int8_panel(PanelKind kind, const std::byte* panel, const Int8Rows& x
   panel_among(BlockKinds(), kind, panel, x, output);
 }
 
-constexpr LinearInt8Variant kLinearInt8Variant = {kWideDot ? TermForm::whole : TermForm::pairs, linear_int8_panel};
+constexpr LinearInt8Variant kLinearInt8Variant = {kWideDot ? TermForm::whole : TermForm::pairs, linear_int8_panel,
+                                                  nullptr};
 
 }  // namespace
 }  // namespace weft::cpu

@@ -4,14 +4,16 @@
 
 #include <immintrin.h>
 
+#include "kernels/cpu/lib/subnormals_as_zeros.h"
 #include "kernels/cpu/lib/vector.h"
+
+#define WEFT_FUSED_MULTIPLY_ADD
 
 namespace weft::cpu {
 namespace {
 
 constexpr int kLanes = 8;
 constexpr bool kWideDot = false;
-constexpr bool kBfloatDot = false;
 constexpr int kFloatTileRows = 6;
 using Floats = __m256;
 using Codes = __m256i;

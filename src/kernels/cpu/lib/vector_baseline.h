@@ -11,7 +11,6 @@ namespace {
 
 constexpr int kLanes = 4;
 constexpr bool kWideDot = false;
-constexpr bool kBfloatDot = false;
 constexpr int kFloatTileRows = 4;
 using Floats = __m128;
 using Codes = __m128i;
