@@ -4,6 +4,7 @@
 // and with them (dots). Also products of bf16 and of i8 with emulated tiles.
 
 #include "kernels/cpu/lib/linear_variant.h"
+#include "kernels/cpu/lib/scaled_linear_kernels.h"
 
 namespace weft::cpu {
 
@@ -13,5 +14,6 @@ extern const LinearVariant kLinearEmulatedPairs;
 extern const LinearVariant kLinearEmulatedDots;
 extern const BfloatVariant kBfloatEmulatedTiles;
 extern const Int8TilePanel kInt8TilePanelEmulated;
+extern const ScaledTileKernels kScaledTilesEmulated;
 
 }  // namespace weft::cpu

@@ -9,6 +9,6 @@
 namespace weft::cpu {
 
 const LinearInt8Variant kLinearInt8EmulatedDots = kLinearInt8Variant;
-const LinearVariant kLinearEmulatedDots = {linear_panel, widen, kBfloatDots};
+const LinearVariant kLinearEmulatedDots = {linear_panel, widen, kBfloatDots, {nullptr, 0}};
 
 }  // namespace weft::cpu

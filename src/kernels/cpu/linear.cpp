@@ -66,7 +66,12 @@ LinearVariant linear_variant(const DeviceDescription& device) {
   if (features < CpuFeatures::avx512) return features == CpuFeatures::avx2 ? kLinearAvx2 : kLinearBaseline;
   LinearVariant variant = kLinearAvx512;
   if (features >= CpuFeatures::avx512_bf16 && device.fast_bf16_dots) variant.bfloats = kBfloatAvx512Bf16;
-  if (features >= CpuFeatures::amx) variant.bfloats = kBfloatAmx;
+  if (features >= CpuFeatures::amx) {
+    // One or two rows are bound by reading the weights, which multiply-adds do 5 to 15 % faster than tiles (measured on
+    // Sapphire Rapids).
+    variant.few_bfloats = {kLinearAvx512.bfloats.panel, 2};
+    variant.bfloats = kBfloatAmx;
+  }
   return variant;
 }
 
@@ -98,7 +103,9 @@ void multiply_panel(const LinearVariant& variant, PanelKind kind, const std::byt
                     std::int64_t first, std::int64_t count, const PanelOutput& output) {
   if (rows.is_bfloat) {
     const auto* values = reinterpret_cast<const std::uint16_t*>(rows.values) + first * rows.stride;
-    return variant.bfloats.panel(panel, {values, rows.stride, rows.depth, count}, output);
+    const bool are_few = count <= variant.few_bfloats.row_limit;
+    return (are_few ? variant.few_bfloats : variant.bfloats)
+        .panel(panel, {values, rows.stride, rows.depth, count}, output);
   }
   const auto* values = reinterpret_cast<const float*>(rows.values) + first * rows.stride;
   variant.panel(kind, panel, {values, rows.stride, rows.depth, count}, output);

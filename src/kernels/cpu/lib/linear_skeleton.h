@@ -208,31 +208,29 @@ void widen(FloatKind kind, const std::byte* from, float* to, std::int64_t count)
 }
 
 #ifdef WEFT_FUSED_MULTIPLY_ADD
-// sums [rows, 32] += x [rows, depth] times weights [depth][32], in the order of AMX tiles (amx_tiles.h): for each 32 k
-// a chain of the even and one of the odd k. `x` has rows of kBlockDepth, and depth is even. Both chains are summed at
-// the same time if few rows leave registers for that, because a single one waits for each multiply-add.
+// The order of AMX tiles (amx_tiles.h): for each 32 k a chain of the even and one of the odd k, which are added to each
+// other and then to the sum. Depths are even, and `x` has rows of kBlockDepth.
+
+// sums [rows, 32] += x [rows, depth] times weights [depth][32].
 template <int rows, int vectors>
 __attribute__((noinline)) void ordered_tile(const float* weight, std::int64_t depth, const float* x, float* sums) {
-  constexpr bool together = rows * vectors <= 6;
-  Floats even[rows][vectors], odd[rows][vectors];
-  const auto multiply = [&](std::int64_t k, Floats(&f)[rows][vectors]) __attribute__((always_inline)) {
-    Floats w[vectors];
-    WEFT_UNROLL for (int n = 0; n < vectors; ++n) w[n] = load_floats(weight + k * kPanelColumns + n * kLanes);
-    WEFT_UNROLL for (int r = 0; r < rows; ++r) {
-      const Floats value = spread(x[r * kBlockDepth + k]);
-      WEFT_UNROLL for (int n = 0; n < vectors; ++n) f[r][n] = fused_multiply_add(value, w[n], f[r][n]);
+  const auto chain = [&](std::int64_t first, std::int64_t end, Floats(&f)[rows][vectors])
+      __attribute__((always_inline)) {
+    WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) f[r][n] = zero_floats();
+    for (std::int64_t k = first; k < end; k += 2) {
+      Floats w[vectors];
+      WEFT_UNROLL for (int n = 0; n < vectors; ++n) w[n] = load_floats(weight + k * kPanelColumns + n * kLanes);
+      WEFT_UNROLL for (int r = 0; r < rows; ++r) {
+        const Floats value = spread(x[r * kBlockDepth + k]);
+        WEFT_UNROLL for (int n = 0; n < vectors; ++n) f[r][n] = fused_multiply_add(value, w[n], f[r][n]);
+      }
     }
   };
-  for (std::int64_t first = 0; first < depth; first += kOrderDepth) {
-    const std::int64_t end = depth - first < kOrderDepth ? depth : first + kOrderDepth;
-    WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) even[r][n] = zero_floats();
-    if constexpr (!together)
-      for (std::int64_t k = first; k < end; k += 2) multiply(k, even);
-    WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) odd[r][n] = zero_floats();
-    for (std::int64_t k = first; k < end; k += 2) {
-      if constexpr (together) multiply(k, even);
-      multiply(k + 1, odd);
-    }
+  for (std::int64_t k = 0; k < depth; k += kOrderDepth) {
+    const std::int64_t end = depth - k < kOrderDepth ? depth : k + kOrderDepth;
+    Floats even[rows][vectors], odd[rows][vectors];
+    chain(k, end, even);
+    chain(k + 1, end, odd);
     WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
       float* sum = sums + r * kPanelColumns + n * kLanes;
       store_floats(sum, add(load_floats(sum), add(even[r][n], odd[r][n])));
@@ -245,28 +243,81 @@ void ordered_tiles(int row_count, const float* weight, std::int64_t depth, const
   if constexpr (rows > 1) {
     if (row_count < rows) return ordered_tiles<rows - 1>(row_count, weight, depth, x, sums);
   }
+  constexpr int vectors = 2 < kPanelVectors ? 2 : kPanelVectors;
+  for (int first = 0; first < kPanelColumns; first += vectors * kLanes)
+    ordered_tile<rows, vectors>(weight + first, depth, x, sums + first);
+}
+
+// The same for few rows, with pairs of the panel. Weights are not widened in memory, and a row has two chains at a
+// time, because one alone waits for each multiply-add.
+template <int rows, int vectors>
+__attribute__((noinline)) void ordered_pairs_tile(const std::byte* pairs, std::int64_t depth, const float* x,
+                                                  float* sums) {
+  for (std::int64_t k = 0; k < depth;) {
+    const std::int64_t end = depth - k < kOrderDepth ? depth : k + kOrderDepth;
+    Floats even[rows][vectors], odd[rows][vectors];
+    WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) even[r][n] = odd[r][n] =
+        zero_floats();
+    for (; k < end; k += 2, pairs += kPanelColumns * 4) {
+      prefetch_bytes(pairs, vectors * kLanes * 4);
+      Codes w[vectors];
+      WEFT_UNROLL for (int n = 0; n < vectors; ++n) w[n] = load_codes(pairs + n * kLanes * 4);
+      WEFT_UNROLL for (int r = 0; r < rows; ++r) {
+        const Floats first = spread(x[r * kBlockDepth + k]), second = spread(x[r * kBlockDepth + k + 1]);
+        WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
+          even[r][n] = fused_multiply_add(first, even_bfloats(w[n]), even[r][n]);
+          odd[r][n] = fused_multiply_add(second, odd_bfloats(w[n]), odd[r][n]);
+        }
+      }
+    }
+    WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
+      float* sum = sums + r * kPanelColumns + n * kLanes;
+      store_floats(sum, add(load_floats(sum), add(even[r][n], odd[r][n])));
+    }
+  }
+}
+
+constexpr int kFewOrderedRows = kLanes == 16 ? 6 : 3;  // as the registers allow
+
+template <int rows>
+void ordered_pairs_tiles(int row_count, const std::byte* pairs, std::int64_t depth, const float* x, float* sums) {
+  if constexpr (rows > 1) {
+    if (row_count < rows) return ordered_pairs_tiles<rows - 1>(row_count, pairs, depth, x, sums);
+  }
   constexpr int wanted = rows == 1 ? 4 : 2;
   constexpr int vectors = wanted < kPanelVectors ? wanted : kPanelVectors;
   for (int first = 0; first < kPanelColumns; first += vectors * kLanes)
-    ordered_tile<rows, vectors>(weight + first, depth, x, sums + first);
+    ordered_pairs_tile<rows, vectors>(pairs + first * 4, depth, x, sums + first);
+}
+
+// Rows [first, first + rows) of x, [k, k + depth), to rows of kBlockDepth.
+inline void widen_tile_rows(const BfloatRows& x, std::int64_t first, int rows, std::int64_t k, std::int64_t depth,
+                            float* to) {
+  for (int r = 0; r < rows; ++r)
+    widen(FloatKind::bf16, reinterpret_cast<const std::byte*>(x.values + (first + r) * x.stride + k),
+          to + r * kBlockDepth, depth);
 }
 
 void linear_bfloat_panel(const std::byte* panel, const BfloatRows& x, const PanelOutput& output) {
   alignas(64) float block[kBlockDepth * kPanelColumns];
   alignas(64) float sums[kFloatRowLimit * kPanelColumns];
-  alignas(64) float rows_of_tile[kFloatTileRows * kBlockDepth];
+  alignas(64) float wide[kFloatTileRows * kBlockDepth];
   __builtin_memset(sums, 0, static_cast<unsigned long>(x.rows * kPanelColumns) * sizeof(float));
   {
     const SubnormalsAsZeros scope;
     for (std::int64_t k = 0; k < x.depth; k += kBlockDepth) {
       const std::int64_t depth = x.depth - k < kBlockDepth ? x.depth - k : kBlockDepth;
+      if (x.rows <= kFewOrderedRows) {
+        const int rows = static_cast<int>(x.rows);
+        widen_tile_rows(x, 0, rows, k, depth, wide);
+        ordered_pairs_tiles<kFewOrderedRows>(rows, panel + k / 2 * kPanelColumns * 4, depth, wide, sums);
+        continue;
+      }
       widen_bfloat_pairs(panel, k, depth, block);
       for (std::int64_t row = 0; row < x.rows; row += kFloatTileRows) {
         const int rows = static_cast<int>(x.rows - row < kFloatTileRows ? x.rows - row : kFloatTileRows);
-        for (int r = 0; r < rows; ++r)
-          widen(FloatKind::bf16, reinterpret_cast<const std::byte*>(x.values + (row + r) * x.stride + k),
-                rows_of_tile + r * kBlockDepth, depth);
-        ordered_tiles<kFloatTileRows>(rows, block, depth, rows_of_tile, sums + row * kPanelColumns);
+        widen_tile_rows(x, row, rows, k, depth, wide);
+        ordered_tiles<kFloatTileRows>(rows, block, depth, wide, sums + row * kPanelColumns);
       }
     }
   }
@@ -278,7 +329,7 @@ constexpr BfloatVariant kBfloatOrdered = {linear_bfloat_panel, kFloatRowLimit};
 constexpr BfloatVariant kBfloatOrdered = {nullptr, 0};
 #endif
 
-constexpr LinearVariant kLinearVariant = {linear_panel, widen, kBfloatOrdered};
+constexpr LinearVariant kLinearVariant = {linear_panel, widen, kBfloatOrdered, {nullptr, 0}};
 
 }  // namespace
 }  // namespace weft::cpu

@@ -92,6 +92,8 @@ struct LinearVariant {
   // Widens `count` values exactly.
   void (*widen)(FloatKind kind, const std::byte* from, float* to, std::int64_t count);
   BfloatVariant bfloats;
+  // For calls of at most its row_limit rows: the same bits sooner.
+  BfloatVariant few_bfloats;
 };
 
 extern const LinearInt8Variant kLinearInt8Baseline;
