@@ -259,12 +259,13 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   return stays_mapped ? stored(keys[0], role) : merge(plain, keys, role);
 }
 
-// Small weights are stored one after another in mappings that are large enough for huge pages. Getting a page of 4 KB
-// costs as much as packing it, and reading weights from such pages needs twenty times as many address look-ups. For a
-// GPU each weight has its own memory, because the weights are forgotten one by one.
+// Weights are stored one after another in mappings of huge pages, of which those that no weight reaches take no memory.
+// Getting a page of 4 KB costs as much as packing it, and reading weights from such pages needs twenty times as many
+// address look-ups; with huge pages of its own each weight would waste half of one. For a GPU each weight has its own
+// memory, because the weights are forgotten one by one.
 std::shared_ptr<Storage> Weights::room(std::int64_t bytes) {
-  constexpr std::int64_t kBlockBytes = 32 << 20, kLine = 64;
-  if (bytes > kBlockBytes / 4 || is_on_gpu()) return Storage::allocate(bytes);
+  constexpr std::int64_t kBlockBytes = 256 << 20, kLine = 64;
+  if (bytes > kBlockBytes || is_on_gpu()) return Storage::allocate(bytes);
   if (block_ == nullptr || bytes > block_->bytes() - block_used_) {
     block_ = Storage::allocate(kBlockBytes);
     block_used_ = 0;
