@@ -54,11 +54,12 @@ function(weft_test_target target)
   weft_grouped(${target} SIZE 6)
 endfunction()
 
-# What is not a test in a folder of tests. Each emulated_*.cpp stands for an instruction set of its own.
+# What is not a test in a folder of tests. Sources that define macros for what they include, as
+# instruction sets and their emulations do, are compiled alone.
 function(weft_suite_support folder sources)
-  set(emulated ${sources})
-  list(FILTER emulated INCLUDE REGEX "/emulated_")
-  set_source_files_properties(${emulated} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set(alone ${sources})
+  list(FILTER alone INCLUDE REGEX "/(emulated|amx_tile_calls)_")
+  set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_library(test_support_${folder} STATIC ${sources})
   weft_test_target(test_support_${folder})
 endfunction()

@@ -105,6 +105,21 @@ TEST(CpuLinearInt8, GivesTheSameBitsForEveryRowCountAndThreadCount) {
   }
 }
 
+// More k than are unpacked at once, and a number of rows that is no multiple of a tile's.
+TEST(CpuLinearInt8, GivesTheDefinedBitsForDeepRows) {
+  for (const DType dtype : integer_block_types()) {
+    const std::int64_t depth = whole_blocks(dtype, 1100);
+    const Tensor weight = random_weight(dtype, 33, depth, 21);
+    const Activations x = random_activations(17, depth, 22);
+    const std::vector<float> wanted = defined_results(x, weight);
+    for (const std::string& ceiling : cpu_features_to_try()) {
+      SCOPED_TRACE(fmt::format("{} {}", dtype_text(dtype), ceiling));
+      LinearFamily family(ceiling, 1);
+      expect_bits(run(family, x, family.pack(weight)).as<float>(), wanted);
+    }
+  }
+}
+
 TEST(CpuLinearInt8, SharesMoreRowsThanAChunkHolds) {
   const Tensor weight = random_weight(DType::q4_1, 33, 32, 5);
   const Activations x = random_activations(1030, 32, 6);
@@ -253,7 +268,7 @@ TEST(CpuLinearInt8, GivesTheDefinedBitsOnEmulatedVectors) {
     for (const DType dtype : integer_block_types()) {
       const std::int64_t depth = whole_blocks(dtype, 96);
       const Tensor weight = random_weight(dtype, 33, depth, 16);
-      for (std::int64_t rows = 1; rows <= 9; ++rows) {
+      for (const std::int64_t rows : {1, 2, 3, 4, 5, 8, 9, 13, 23}) {
         SCOPED_TRACE(fmt::format("{} rows {}", dtype_text(dtype), rows));
         const Activations x = random_activations(rows, depth, 17);
         expect_bits(run(family, x, family.pack(weight)).as<float>(), defined_results(x, weight));

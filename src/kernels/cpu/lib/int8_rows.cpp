@@ -26,7 +26,7 @@ std::int32_t group_term(const BlockPanel& block, TermForm form, const std::int8_
   }
   pairs = _mm_add_epi16(pairs, _mm_shuffle_epi32(pairs, 0x4e));
   pairs = _mm_add_epi16(pairs, _mm_shuffle_epi32(pairs, 0xb1));
-  if (!block.minimums && form == TermForm::pairs)
+  if (!block.minimums && form == TermForm::pairs && !sums_of_pairs_are_widened(block))
     return _mm_cvtsi128_si32(_mm_mullo_epi16(pairs, _mm_set1_epi16(static_cast<short>(-zero_code_of_pairs(block)))));
   const std::int32_t sum = _mm_cvtsi128_si32(_mm_madd_epi16(pairs, _mm_set1_epi16(1)));
   if (block.minimums) return __builtin_bit_cast(std::int32_t, scale * static_cast<float>(sum));

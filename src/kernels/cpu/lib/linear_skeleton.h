@@ -20,7 +20,6 @@ namespace {
 constexpr std::int64_t kBlockDepth = 128;
 constexpr std::int64_t kOrderDepth = 32;  // of an AMX tile
 constexpr std::int64_t kWeightPrefetchBytes = 4096;
-constexpr int kPanelVectors = kPanelColumns / kLanes;
 
 // The bytes of kNf4Values (tensor/group_blocks.h), the lowest byte of all values first.
 constexpr std::uint8_t kNf4Bytes[4][16] = {

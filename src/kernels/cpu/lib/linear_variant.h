@@ -25,7 +25,8 @@ struct PanelOutput {
 // How a zero point enters the integer sum of a group.
 enum class TermForm : std::uint8_t {
   whole,  // i32 start value of a 32-bit sum: -zero_code times the sum of the group's codes
-  pairs,  // two i16 start values of the 16-bit sums over k % 4 in {0, 1} and {2, 3}: -zero_code_of_pairs times theirs
+  pairs,  // two i16 start values of the 16-bit sums over k % 4 in {0, 1} and {2, 3}: -zero_code_of_pairs times theirs;
+          // where sums of pairs are widened, as `whole`
 };
 
 // Rows of quantized activations.

@@ -53,7 +53,7 @@ inline void add_transposed(const Square& square, const ScaledTiles& tiles, std::
       rows[i] = __builtin_convertvector(reinterpret_cast<SquareIntegers>(rows[i]), SquareFloats);
   }
   transpose_blocks<8>(rows), transpose_blocks<4>(rows), transpose_blocks<2>(rows), transpose_blocks<1>(rows);
-  SquareFloats columns = {};
+  SquareFloats columns{};
   if (tiles.column_scale != nullptr) std::memcpy(&columns, tiles.column_scale, sizeof(columns));
   WEFT_UNROLL for (int i = 0; i < kTileSide; ++i) {
     float* to = tiles.sums + (row + i) * kScaledColumns;

@@ -28,6 +28,7 @@
 //                                 bits sums wrap, so only the last must fit; weights are below 16 there
 //   whole_dot(sum)                the 32-bit sum of a lane
 //   whole_dot(low, high)          of low + 16 * high
+//   add(a, b)                     of i32 lanes, too
 //   nibble<i>, byte<i>            nibble or byte i of each lane, counted from the lowest bits
 //   shift_left<n>, lane_bits      each lane shifted; the bits of a lane that are set in the second argument
 //   as_floats                     the lanes as bit patterns of f32

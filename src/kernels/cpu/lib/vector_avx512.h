@@ -109,6 +109,7 @@ WEFT_VECTOR Codes shift_left(Codes x) {
 }
 WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm512_and_si512(x, _mm512_set1_epi32(bits)); }
 WEFT_VECTOR Floats as_floats(Codes x) { return _mm512_castsi512_ps(x); }
+WEFT_VECTOR Codes add(Codes a, Codes b) { return _mm512_add_epi32(a, b); }
 WEFT_VECTOR Codes subtract(Codes x, int y) { return _mm512_sub_epi32(x, _mm512_set1_epi32(y)); }
 WEFT_VECTOR Floats to_floats(Codes x) { return _mm512_cvtepi32_ps(x); }
 WEFT_VECTOR Floats even_bfloats(Codes x) { return _mm512_castsi512_ps(_mm512_slli_epi32(x, 16)); }

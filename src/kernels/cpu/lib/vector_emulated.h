@@ -187,6 +187,9 @@ inline Codes lane_bits(Codes x, int bits) {
 inline Floats as_floats(Codes x) {
   return floats_of([&](int i) { return word_at<float>(x, i); });
 }
+inline Codes add(Codes a, Codes b) {
+  return words_of([&](int i) { return word_at<std::uint32_t>(a, i) + word_at<std::uint32_t>(b, i); });
+}
 inline Codes subtract(Codes x, int y) {
   return words_of([&](int i) { return word_at<std::int32_t>(x, i) - y; });
 }
