@@ -37,6 +37,11 @@ bool is_json(std::string_view content_type) {
   return to_lower_ascii(trim(content_type.substr(0, content_type.find(';')))) == "application/json";
 }
 
+bool is_id(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestId &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7F; });
+}
+
 Endpoint endpoint_of(RouteKind kind) {
   switch (kind) {
     case RouteKind::chat:
@@ -165,7 +170,8 @@ void ApiServer::prepare_later(const Route& route, HttpRequest request, std::shar
   const auto is_gone = std::make_shared<std::atomic<bool>>(false);
   reply->on_gone([is_gone] { *is_gone = true; });
   const auto body = std::make_shared<std::string>(std::move(request.body));
-  pool_.add([this, kind = route.kind, id = id_of(request), body, is_gone, reply = std::move(reply)] {
+  const std::string id(request.field("x-request-id").value_or(""));
+  pool_.add([this, kind = route.kind, id, body, is_gone, reply = std::move(reply)] {
     if (*is_gone || is_aborted_) {
       // Also lets go of the reply on its own thread.
       return post_([reply] { reply->send(unavailable("the server is shutting down").response()); });
@@ -214,16 +220,12 @@ void ApiServer::note_unknown(const ApiRequest& request) {
 
 std::uint64_t ApiServer::random_bits() { return (std::uint64_t{random_()} << 32) | random_(); }
 
-std::string ApiServer::id_of(const HttpRequest& request) {
-  const std::string_view given = request.field("x-request-id").value_or("");
-  const bool is_printable = std::all_of(given.begin(), given.end(), [](char c) { return c > ' ' && c < 0x7F; });
-  if (!given.empty() && given.size() <= kLongestId && is_printable) return std::string(given);
-  return fmt::format("{:016x}", random_bits());
-}
-
-void ApiServer::begin(const std::shared_ptr<Prepared>& prepared, const std::string& id,
+// The id of the head wins over that of the body.
+void ApiServer::begin(const std::shared_ptr<Prepared>& prepared, std::string id,
                       const std::shared_ptr<HttpReply>& reply) {
   if (is_aborted_) return reply->send(unavailable("the server is shutting down").response());
+  if (!is_id(id)) id = prepared->request->request.request_id.value_or("");
+  if (!is_id(id)) id = fmt::format("{:016x}", random_bits());
   const Ticket first = next_ticket_;
   auto generation = std::make_unique<Generation>(std::move(*prepared->request), *model_, id, first, reply);
   next_ticket_ += generation->size();
@@ -268,6 +270,8 @@ void ApiServer::abort() {
     generations_.erase(first);
   }
 }
+
+void ApiServer::failed(const std::string& error) { log_(fmt::format("[server] a task failed: {}", error)); }
 
 void ApiServer::log(const HttpRequest& request, int status, std::chrono::duration<double> time) {
   if (!settings_.logs_requests) return;

@@ -48,6 +48,7 @@ class ApiServer final : public HttpHandler {
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
   HttpResponse fault(int status, const std::string& message) override;
   void log(const HttpRequest& request, int status, std::chrono::duration<double> time) override;
+  void failed(const std::string& error) override;
 
  private:
   struct Prepared;
@@ -59,9 +60,8 @@ class ApiServer final : public HttpHandler {
   void prepare_later(const Route& route, HttpRequest request, std::shared_ptr<HttpReply> reply);
   std::shared_ptr<Prepared> prepared(RouteKind kind, std::string body);  // on a thread of the pool
   void note_unknown(const ApiRequest& request);                          // on a thread of the pool
-  void begin(const std::shared_ptr<Prepared>& prepared, const std::string& id, const std::shared_ptr<HttpReply>& reply);
+  void begin(const std::shared_ptr<Prepared>& prepared, std::string id, const std::shared_ptr<HttpReply>& reply);
   void end(Ticket first);
-  std::string id_of(const HttpRequest& request);
   std::uint64_t random_bits();
 
   ApiSettings settings_;

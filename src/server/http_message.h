@@ -65,6 +65,8 @@ class HttpHandler {
   virtual HttpResponse fault(int status, const std::string& message) = 0;
   // Called when the response is complete or the client is gone.
   virtual void log(const HttpRequest& request, int status, std::chrono::duration<double> time) = 0;
+  // Called after an exception, which ends nothing but the task that threw it.
+  virtual void failed(const std::string& error) = 0;
 };
 
 struct HttpLimits {

@@ -124,7 +124,14 @@ std::string HttpServer::url() const { return fmt::format("http://{}:{}", state_-
 void HttpServer::run(HttpHandler& handler) {
   state_->host.handler = &handler;
   state_->accept();
-  state_->io.run();
+  for (bool runs = true; runs;) {
+    try {
+      state_->io.run();
+      runs = false;
+    } catch (const std::exception& error) {
+      handler.failed(error.what());
+    }
+  }
   // What still refers to the handler ends here.
   while (!state_->connections.empty()) state_->connections.begin()->second->abandon();
 }

@@ -18,7 +18,7 @@ JsonBody::JsonBody(std::string text) : text_(std::move(text)) {
   if (text_.starts_with("\xEF\xBB\xBF")) throw wrong_type("the body must not begin with a byte order mark", "");
   text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
   simdjson::dom::element root;
-  // One level more than is allowed is the reader's own, for the document.
+  // The reader refuses the level of this number. It does not count an empty list or object.
   simdjson::error_code error = parser_.allocate(text_.size(), kMostLevels + 1);
   if (error == simdjson::SUCCESS) error = parser_.parse(text_).get(root);
   if (error == simdjson::DEPTH_ERROR)

@@ -50,6 +50,7 @@ Json template_variables(const ApiRequest& request, const ServedModel& model) {
     arguments["reasoning_effort"] = *request.reasoning_effort;
     arguments["enable_thinking"] = *request.reasoning_effort != "none";
   }
+  if (request.include_reasoning) arguments["include_reasoning"] = *request.include_reasoning;
   for (const auto& [name, value] : request.template_arguments.items()) {
     if (name == "messages" || name == "add_generation_prompt")
       throw wrong_value(fmt::format("[chat_template_kwargs] must not have {}, which the request defines", name),

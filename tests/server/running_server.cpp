@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "tests/engine/tiny_model.h"
-#include "tests/server/http_client.h"
+#include "tests/http_client.h"
 
 namespace weft {
 
@@ -33,13 +33,20 @@ void RunningServer::shut_down() {
   if (thread_.joinable()) thread_.join();
 }
 
-int RunningServer::load_at_rest() {
-  int load = 1;
-  for (int i = 0; i < 600 && load != 0; ++i) {
-    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    load = parse_json(HttpClient(port()).get("/load").body)["server_load"].get<int>();
+int RunningServer::load() { return parse_json(HttpClient(port()).get("/load").body)["server_load"].get<int>(); }
+
+bool RunningServer::has_load(int least) {
+  for (int i = 0; i < 10000; ++i) {
+    if (load() >= least) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return load;
+  return false;
+}
+
+int RunningServer::load_at_rest() {
+  int now = 1;
+  for (int i = 0; i < 600 && (now = load()) != 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return now;
 }
 
 std::vector<std::string> RunningServer::log() {

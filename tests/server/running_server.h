@@ -27,11 +27,15 @@ class RunningServer {
   const std::string& model_path() const { return path_; }
   // Ends the server and waits for its threads.
   void shut_down();
+  // Waits until GET /load reports at least this number; false if it does not.
+  bool has_load(int least);
   // The number that GET /load reports, once it is 0 or the time is over.
   int load_at_rest();
   std::vector<std::string> log();
 
  private:
+  int load();
+
   TemporaryFolder folder_;
   std::string path_;
   std::mutex mutex_;

@@ -99,8 +99,9 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
   // The port is bound first: a second server on it ends at once, and not after it has loaded its model.
   Server server(server_settings(arguments, call), log);
   ModelRequest request = arguments.model.request(call);
-  // Nothing is compiled for the first time while clients wait.
-  if (!request.options.requested.contains("forbid-lazy")) request.options.forbid_lazy = true;
+  // Nothing is compiled for the first time while clients wait, unless that is what the user asks for.
+  if (!request.options.requested.contains("forbid-lazy") && request.options.capture != "lazy")
+    request.options.forbid_lazy = true;
   const auto engine = open_engine(request, log, &call.watch);
   const ServedModel model = make_served_model(*engine, model_of);
   server.serve(*engine, model, [&] { log(start_line(model, *engine, server)); });

@@ -18,7 +18,7 @@ struct ClientResponse {
 
 class HttpClient {
  public:
-  // The running test fails if nothing listens.
+  // Throws if nothing listens.
   explicit HttpClient(int port);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
