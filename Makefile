@@ -1,7 +1,8 @@
 # make build      the release program, at build/weft
 # make run        builds, fetches the default model and answers a prompt: make run PROMPT="Once upon a time"
 # make test       the suite; slow tests only if what they check has changed since the last make check
-# make check      format, layers, instruction sets, sources alone, dumps of the docs, sizes, all slow tests
+# make check      format, layers, instruction sets, sources alone, dumps of the docs, sizes,
+#                 instruction counts, all slow tests
 # make sanitize   the suite under AddressSanitizer and UndefinedBehaviorSanitizer, threaded tests under ThreadSanitizer
 # make fuzz       every fuzz target for FUZZ_SECONDS (60)
 # make install    to PREFIX (/usr/local)
@@ -47,6 +48,7 @@ check: build/.ready-check model
 	$(PYTHON) tools/check_alone.py build
 	$(PYTHON) tools/check_design.py build
 	$(PYTHON) tools/size_report.py
+	$(PYTHON) tools/instruction_counts.py
 	$(PYTHON) tools/changed_folders.py slow build $(COMMIT)
 
 sanitize: build/.ready-check model

@@ -4,11 +4,12 @@
 //
 // Counters: GOP_s and of_peak (percent of the byte-product peak, where the host has AVX2 or VNNI), GB_s and of_read
 // (percent of a plain read of memory). Few rows walk copies of the weight that together exceed the caches, as layers
-// do. On a shared machine take the best of several repetitions.
+// do. WEFT_CPU_FEATURES is the ceiling as for the program. On a shared machine take the best of several repetitions.
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -31,8 +32,13 @@ constexpr std::int64_t kBeyondCaches = 96 << 20;
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+const char* ceiling() {
+  const char* text = std::getenv("WEFT_CPU_FEATURES");
+  return text == nullptr ? "" : text;
+}
+
 struct Machine {
-  explicit Machine(int thread_count) : device(describe_cpu("", thread_count)), threads(thread_count) {
+  explicit Machine(int thread_count) : device(describe_cpu(ceiling(), thread_count)), threads(thread_count) {
     for (const KernelEntry& entry : kernel_table()) entry.define(registry);
     registry.prepare(device);
     for (int i = 0; i < 5; ++i) {
@@ -158,13 +164,15 @@ void run(benchmark::State& state, const Linear& linear, const std::string& provi
   const Tensor plain = random_weight(linear.dtype, linear.columns, linear.depth);
   const std::vector<Tensor> weights = weights_for(on, provider, plain, rows <= 8 ? kBeyondCaches : 0);
   const bool quantized = std::strcmp(linear.op, "linear_int8") == 0;
+  // Models of bf16 weights have rows of bf16.
+  const DType dtype = linear.dtype == DType::bf16 ? DType::bf16 : DType::f32;
   std::vector<std::optional<Tensor>> operands;
   if (quantized)
     operands = {filled(DType::i8, {rows, linear.depth}, 5), filled(DType::f32, {rows, linear.depth / 32}, 0x3c),
                 weights[0]};
   else
-    operands = {filled(DType::f32, {rows, linear.depth}, 0x3c), weights[0], std::nullopt};
-  const Tensor result = Tensor::empty(Meta::tensor(DType::f32, {rows, linear.columns}));
+    operands = {filled(dtype, {rows, linear.depth}, 0x3c), weights[0], std::nullopt};
+  const Tensor result = Tensor::empty(Meta::tensor(dtype, {rows, linear.columns}));
 
   std::vector<std::optional<Meta>> metas;
   std::vector<TensorView> views;
@@ -199,25 +207,16 @@ void run(benchmark::State& state, const Linear& linear, const std::string& provi
 
 void define_benchmarks() {
   const std::vector<Linear> all = {
-      {"qkv", "linear_int8", DType::q4_1, 960, 576},
-      {"o", "linear_int8", DType::q4_1, 576, 576},
-      {"gate_up", "linear_int8", DType::q4_1, 3072, 576},
-      {"down", "linear_int8", DType::q4_1, 576, 1536},
-      {"gate_up", "linear_int8", DType::q4_0, 3072, 576},
-      {"gate_up", "linear_int8", DType::q8_0, 3072, 576},
-      {"gate_up", "linear_int8", DType::q4_1, 11264, 2048},
-      {"gate_up", "linear_int8", DType::q4_k, 11264, 2048},
-      {"gate_up", "linear_int8", DType::q5_k, 11264, 2048},
-      {"gate_up", "linear_int8", DType::q6_k, 11264, 2048},
-      {"gate_up", "linear_int8", DType::q3_k, 11264, 2048},
-      {"gate_up", "linear_int8", DType::q2_k, 11264, 2048},
-      {"gate_up", "linear_int8", DType::iq4_xs, 11264, 2048},
-      {"gate_up", "linear_int8", DType::q5_0, 11264, 2048},
-      {"head", "linear_int8", DType::q8_0, 49152, 576},
-      {"gate_up", "linear", DType::f32, 3072, 576},
-      {"gate_up", "linear", DType::bf16, 3072, 576},
-      {"gate_up", "linear", DType::q4_1, 3072, 576},
-      {"up", "linear", DType::f32, 1536, 576},
+      {"qkv", "linear_int8", DType::q4_1, 960, 576},          {"o", "linear_int8", DType::q4_1, 576, 576},
+      {"gate_up", "linear_int8", DType::q4_1, 3072, 576},     {"down", "linear_int8", DType::q4_1, 576, 1536},
+      {"gate_up", "linear_int8", DType::q4_0, 3072, 576},     {"gate_up", "linear_int8", DType::q8_0, 3072, 576},
+      {"gate_up", "linear_int8", DType::q4_1, 11264, 2048},   {"gate_up", "linear_int8", DType::q4_k, 11264, 2048},
+      {"gate_up", "linear_int8", DType::q5_k, 11264, 2048},   {"gate_up", "linear_int8", DType::q6_k, 11264, 2048},
+      {"gate_up", "linear_int8", DType::q3_k, 11264, 2048},   {"gate_up", "linear_int8", DType::q2_k, 11264, 2048},
+      {"gate_up", "linear_int8", DType::iq4_xs, 11264, 2048}, {"gate_up", "linear_int8", DType::q5_0, 11264, 2048},
+      {"head", "linear_int8", DType::q8_0, 49152, 576},       {"gate_up", "linear", DType::f32, 3072, 576},
+      {"gate_up", "linear", DType::bf16, 3072, 576},          {"down", "linear", DType::bf16, 576, 1536},
+      {"gate_up", "linear", DType::q4_1, 3072, 576},          {"up", "linear", DType::f32, 1536, 576},
   };
   KernelRegistry registry;
   for (const KernelEntry& entry : kernel_table()) entry.define(registry);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/error.h"
 #include "io/byte_alphabet.h"
 #include "io/checkpoint.h"
 #include "io/safetensors_writer.h"
@@ -112,6 +113,10 @@ void add_tensor(testing::GgufBytes& file, const std::string& name, const Tensor&
   file.tensor(name, extents, testing::ggml_id(dtype).value(), {reinterpret_cast<const char*>(stored.data()), bytes});
 }
 
+std::string replaced(std::string text, std::string_view from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
 void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 }  // namespace
@@ -127,10 +132,10 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
     weights_.emplace_back(name, random_weight(stored.shape, seed * 1000 + weights_.size()));
     // With scores of large size an expert has all the weight or none, and a small error changes which.
     if (weight.name == "ffn_gate_inp") multiply(name, 1.0F / 16);
-    gguf_names_[name] = model.key(weight.name, CheckpointFormat::gguf, stored.layer);
+    gguf_names_[name] = weight.key(CheckpointFormat::gguf, stored.layer);
     if (stored.expert) experts_.insert(name);
     if (weight.is_transposed_in(CheckpointFormat::hugging_face)) transposed_.insert(name);
-    if (weight.shape_in_folders != nullptr) parted_.insert(name);
+    if (weight.shape_of_whole != nullptr) parted_.insert(name);
     if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
     if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
       one_plus_.insert(name);
@@ -151,6 +156,14 @@ void SampleCheckpoint::add(const std::string& name, const std::string& gguf_name
                            const std::vector<std::int64_t>& shape) {
   weights_.emplace_back(name, random_weight(shape, weights_.size()));
   gguf_names_[name] = gguf_name;
+}
+
+void SampleCheckpoint::take_weights(const Checkpoint& checkpoint) {
+  for (auto& [name, tensor] : weights_) {
+    const Tensor& stored = checkpoint.tensor(name);
+    CHECK(stored.meta.shape == tensor.meta.shape, "{} is {} and not {}", name, stored.meta.text(), tensor.meta.text());
+    convert_row(stored.meta.dtype, stored.data(), DType::f32, tensor.data(), element_count(stored.meta.shape).number());
+  }
 }
 
 void SampleCheckpoint::multiply(const std::string& name, float factor) {
@@ -234,6 +247,13 @@ std::string SampleCheckpoint::write_folder(const TemporaryFolder& folder, const 
   return path;
 }
 
+std::string SampleCheckpoint::write_stacked_folder(const TemporaryFolder& folder, const std::string& name,
+                                                   DType dtype) const {
+  SampleCheckpoint stacked = *this;
+  stacked.weights_ = weights_in_modules(stacked_weights());
+  return stacked.write_folder(folder, name, dtype);
+}
+
 // Scaling of positions and layers with a window.
 void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string& prefix) const {
   const auto u32 = [&](const char* key, std::int64_t value) {
@@ -247,7 +267,9 @@ void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string
     f32("rope.scaling.factor", scaling.factor);
     u32("rope.scaling.original_context_length", scaling.original_context_length);
   }
-  if (scaling.mscale_all_dim) f32("rope.scaling.yarn_log_multiplier", *scaling.mscale_all_dim);
+  // Files of DeepSeek have a tenth of it.
+  if (scaling.mscale_all_dim)
+    f32("rope.scaling.yarn_log_multiplier", *scaling.mscale_all_dim * (config_.latents ? 0.1 : 1));
   if (config_.rope.query_scale_beta != 0) f32("attention.temperature_scale", config_.rope.query_scale_beta);
   if (!config_.sliding_window) return;
   u32("attention.sliding_window", *config_.sliding_window);
@@ -260,7 +282,24 @@ void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string
   u32("rope.dimension_count_swa", config_.sliding_rope->rotary_dim);
 }
 
-void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
+// Early files have the widths of heads before their keys and values became latents.
+void SampleCheckpoint::add_latent_metadata(testing::GgufBytes& file, const std::string& prefix, GgufAge age) const {
+  const auto u32 = [&](const std::string& key, std::int64_t value) {
+    file.u32(prefix + "attention." + key, static_cast<std::uint32_t>(value));
+  };
+  const LatentConfig& l = *config_.latents;
+  const std::string of_heads = age == GgufAge::early ? "" : "_mla";
+  u32("q_lora_rank", l.query_rank);
+  u32("kv_lora_rank", l.rank);
+  u32("key_length" + of_heads, l.plain_dim + l.rotary_dim);
+  u32("value_length" + of_heads, l.value_dim);
+  u32("head_count_kv", age == GgufAge::early ? config_.head_count : 1);
+  if (age == GgufAge::early) return;
+  u32("key_length", l.rank + l.rotary_dim);
+  u32("value_length", l.rank);
+}
+
+void SampleCheckpoint::add_metadata(testing::GgufBytes& file, GgufAge age) const {
   const std::string architecture = gguf_architecture_, prefix = architecture + ".";
   const auto u32 = [&](const char* key, std::int64_t value) {
     file.u32(prefix + key, static_cast<std::uint32_t>(value));
@@ -271,15 +310,13 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
   u32("embedding_length", config_.hidden_size);
   u32("feed_forward_length", config_.intermediate_size);
   u32("attention.head_count", config_.head_count);
-  u32("attention.head_count_kv", config_.kv_head_count);
   const std::int64_t head_dim = config_.full_head_dim > 0 ? config_.full_head_dim : config_.head_dim;
-  u32("attention.key_length", head_dim);
-  u32("attention.value_length", config_.latents ? config_.latents->rank : head_dim);
   if (config_.latents) {
-    u32("attention.q_lora_rank", config_.latents->query_rank);
-    u32("attention.kv_lora_rank", config_.latents->rank);
-    u32("attention.key_length_mla", config_.latents->plain_dim + config_.latents->rotary_dim);
-    u32("attention.value_length_mla", config_.latents->value_dim);
+    add_latent_metadata(file, prefix, age);
+  } else {
+    u32("attention.head_count_kv", config_.kv_head_count);
+    u32("attention.key_length", head_dim);
+    u32("attention.value_length", head_dim);
   }
   u32("rope.dimension_count", config_.rope.rotary_dim);
   u32("vocab_size", config_.vocab_size);
@@ -350,25 +387,31 @@ std::vector<std::pair<std::string, Tensor>> SampleCheckpoint::stacked_weights() 
   return stacked;
 }
 
-void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::string& key_name, const Tensor& tensor,
+void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
                                         DType dtype) const {
   const LatentParts parts = latent_parts(tensor, config_);
-  add_tensor(file, key_name, parts.keys, dtype);
-  std::string value_name = key_name;
-  add_tensor(file, value_name.replace(value_name.find("attn_k_b"), 8, "attn_v_b"), parts.values, dtype);
+  add_tensor(file, replaced(whole_name, "attn_kv_b", "attn_k_b"), parts.keys, dtype);
+  add_tensor(file, replaced(whole_name, "attn_kv_b", "attn_v_b"), parts.values, dtype);
 }
 
-testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
+testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
   testing::GgufBytes file;
-  add_metadata(file);
-  for (const auto& [name, weight] : stacked_weights()) {
+  add_metadata(file, age);
+  std::map<std::string, int> experts;  // written so far, by the name of the stack
+  for (const auto& [name, weight] : age == GgufAge::early ? weights_ : stacked_weights()) {
     const auto heads = heads_.find(name);
     const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();
     Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;
     if (one_plus_.contains(name)) tensor = one_plus(tensor);
     if (transposed_.contains(name) && weight.meta.rank() == 3) tensor = transposed(tensor);
     if (is_of_alternating_pairs(name) && weight.meta.rank() > 1) tensor = halves_from_pairs(tensor);
-    if (parted_.contains(name) && weight.meta.rank() == 2) {
+    if (age == GgufAge::early && experts_.contains(name)) {
+      const std::string& stack = gguf_names_.at(name);
+      add_tensor(file, replaced(stack, "_exps", "." + std::to_string(experts[stack]++)), tensor,
+                 stored_dtype(tensor, dtype));
+      continue;
+    }
+    if (age == GgufAge::current && parted_.contains(name) && weight.meta.rank() == 2) {
       add_latent_parts(file, gguf_names_.at(name), tensor, dtype);
       continue;
     }
@@ -385,8 +428,9 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
   return file;
 }
 
-std::string SampleCheckpoint::write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype) const {
-  write(folder / name, gguf(dtype).bytes());
+std::string SampleCheckpoint::write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype,
+                                         GgufAge age) const {
+  write(folder / name, gguf(dtype, age).bytes());
   return folder / name;
 }
 

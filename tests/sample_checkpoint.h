@@ -17,6 +17,9 @@
 
 namespace weft {
 
+// Early converters wrote a tensor for each expert, and one for keys and values of latents.
+enum class GgufAge : std::uint8_t { current, early };
+
 class SampleCheckpoint {
  public:
   // `changes` are members of the sample config to set to other values.
@@ -34,6 +37,8 @@ class SampleCheckpoint {
   void reshape(const std::string& name, const std::vector<std::int64_t>& shape);
   // A weight that the architecture does not have, with random values, by its names in a folder and in a GGUF file.
   void add(const std::string& name, const std::string& gguf_name, const std::vector<std::int64_t>& shape);
+  // Gives each weight the values of the tensor with its name.
+  void take_weights(const Checkpoint& checkpoint);
   // The weight times a factor, which may be NaN.
   void multiply(const std::string& name, float factor);
   // Makes a row of a matrix zeros but for one column.
@@ -45,22 +50,27 @@ class SampleCheckpoint {
 
   // A folder with config.json, tokenizer.json and the weights in `files` files (an index from two on). Gives its path.
   std::string write_folder(const TemporaryFolder& folder, const std::string& name, DType dtype, int files = 1) const;
+  // The same with the stacks of experts that transformers' modules have.
+  std::string write_stacked_folder(const TemporaryFolder& folder, const std::string& name, DType dtype) const;
 
   // The content of its GGUF file: matrices in the dtype (f32, f16, bf16 or a block type), vectors in f32. Of block
   // types that are only read, the matrices are random blocks.
-  testing::GgufBytes gguf(DType dtype) const;
-  std::string write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype) const;
+  testing::GgufBytes gguf(DType dtype, GgufAge age = GgufAge::current) const;
+  std::string write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype,
+                         GgufAge age = GgufAge::current) const;
 
   std::string config_json() const { return json_.dump(2); }
   std::string tokenizer_json() const;
 
  private:
   std::vector<std::string> tokens() const;  // in the alphabet of byte-level vocabularies
-  void add_metadata(testing::GgufBytes& file) const;
+  void add_metadata(testing::GgufBytes& file, GgufAge age) const;
+  void add_latent_metadata(testing::GgufBytes& file, const std::string& prefix, GgufAge age) const;
   void add_positions(testing::GgufBytes& file, const std::string& prefix) const;
   void add_expert_metadata(testing::GgufBytes& file, const std::string& prefix) const;
   std::vector<std::pair<std::string, Tensor>> stacked_weights() const;
-  void add_latent_parts(testing::GgufBytes& file, const std::string& key_name, const Tensor& tensor, DType dtype) const;
+  void add_latent_parts(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
+                        DType dtype) const;
 
   nlohmann::json json_;
   ArchitectureFacts facts_;

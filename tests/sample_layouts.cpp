@@ -1,6 +1,8 @@
 #include "tests/sample_layouts.h"
 
+#include <algorithm>
 #include <cstring>
+#include <string_view>
 
 namespace weft {
 namespace {
@@ -67,6 +69,47 @@ Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
     const std::int64_t head = row / dims, pair = row % dims / 2, half = row % 2;
     std::memcpy(result.as<float>() + row * width, tensor.as<float>() + (head * dims + half * dims / 2 + pair) * width,
                 static_cast<std::size_t>(width) * sizeof(float));
+  }
+  return result;
+}
+
+namespace {
+
+// The rows of each matrix of one stack, then those of the other.
+Tensor joined_rows(const Tensor& first, const Tensor& second) {
+  Meta meta = first.meta;
+  meta.shape[1] = meta.shape[1] + second.meta.shape[1];
+  Tensor result = Tensor::empty(meta);
+  const std::int64_t count = meta.shape[0].number();
+  const std::int64_t bytes = first.meta.bytes().number() / count, more = second.meta.bytes().number() / count;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::memcpy(result.data() + i * (bytes + more), first.data() + i * bytes, static_cast<std::size_t>(bytes));
+    std::memcpy(result.data() + i * (bytes + more) + bytes, second.data() + i * more, static_cast<std::size_t>(more));
+  }
+  return result;
+}
+
+}  // namespace
+
+NamedWeights weights_in_modules(const NamedWeights& weights) {
+  NamedWeights result;
+  for (const auto& [name, weight] : weights) {
+    std::string own = name;
+    if (const std::size_t at = own.find("block_sparse_moe"); at != std::string::npos) own.replace(at, 16, "mlp");
+    const std::size_t at = own.find("experts.0.");
+    if (at == std::string::npos) {
+      result.emplace_back(own, weight);
+      continue;
+    }
+    const std::string part = own.substr(at + std::string_view("experts.0.").size());
+    const bool is_down = part.starts_with("down") || part.starts_with("w2");
+    own = own.substr(0, at) + "experts." + (is_down ? "down_proj" : "gate_up_proj");
+    const auto gate = std::find_if(result.begin(), result.end(), [&](const auto& one) { return one.first == own; });
+    if (gate == result.end()) {
+      result.emplace_back(own, weight);
+    } else {
+      gate->second = joined_rows(gate->second, weight);
+    }
   }
   return result;
 }

@@ -2,6 +2,10 @@
 
 // Weights in the layouts of GGUF files, where these differ from a folder's. All tensors are f32.
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "io/model_config.h"
 #include "tensor/tensor.h"
 
@@ -25,5 +29,10 @@ Tensor rows_of_latent_parts(const LatentParts& parts, const ModelConfig& config)
 Tensor neighbours_from_halves(const Tensor& tensor, int heads);
 
 Tensor one_plus(const Tensor& tensor);
+
+// Weights by their names in a folder, where each stack has the name of its first expert: with the stacks and the names
+// of transformers' modules.
+using NamedWeights = std::vector<std::pair<std::string, Tensor>>;
+NamedWeights weights_in_modules(const NamedWeights& weights);
 
 }  // namespace weft

@@ -17,17 +17,18 @@ import re
 import subprocess
 import sys
 
-VARIANT = re.compile(r"/src/kernels/cpu/(?:.*/)?(avx2|avx512|avx512_vnni|avx512_bf16)/")
+VARIANT = re.compile(r"/src/kernels/cpu/(?:.*/)?(avx2|avx512|avx512_vnni|avx512_bf16|amx)/")
 INSTRUCTION = re.compile(r"^\s*[0-9a-f]+:\s+(?:\{\w+\}\s+)?(\S+)\s*(.*)$")
 # VEX-encoded instructions on general registers (BMI1, BMI2) and on mask registers.
 OTHER_VEX = re.compile(r"^(andn|bextr|bls(i|r|msk)|bzhi|mulx|pdep|pext|rorx|s[ah][lr]x|k(mov|and|andn|or|xor|xnor|not|"
                        r"ortest|test|shift[lr]|unpck|add)[bwdq]*)[lq]?$")
+AMX = re.compile(r"^(ldtilecfg|sttilecfg|tile(zero|loadd|loaddt1|stored|release)|tdp(bf16ps|b[su][su]d))$")
 
 
 def is_vex(mnemonic, operands):
     if mnemonic.startswith("v") and (re.search(r"%[xyz]mm|%k[0-7]", operands) or mnemonic.startswith("vzero")):
         return True
-    return bool(OTHER_VEX.match(mnemonic))
+    return bool(OTHER_VEX.match(mnemonic)) or bool(AMX.match(mnemonic))
 
 
 def weak_symbols(path):

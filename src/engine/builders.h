@@ -21,7 +21,7 @@ class ModelBuilder : public Builder {
   }
   std::string order_key(const std::vector<std::string>& keys) const override { return weights_.order_key(keys); }
   std::string key(const std::string& weight_name, int layer = -1) const override {
-    return model_.key(weight_name, facts.config.format, layer);
+    return model_.key(weight_name, facts.config, layer);
   }
   bool has(const std::string& weight_name, int layer = -1) const override {
     return model_.has(weight_name, facts.config, layer);

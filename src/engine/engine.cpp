@@ -246,6 +246,12 @@ std::span<const RequestEvent> Engine::step() {
     next_row += has_logits ? 1 : 0;
     if (error.empty()) {
       events_.push_back(advance(*request, logits_));
+      if (events_.back().finished != FinishReason::none)
+        error = runner_->describe_overflow_on_device(request->pages, request->computed);
+      if (!error.empty()) {
+        events_.back().finished = FinishReason::failed;
+        events_.back().error = std::move(error);
+      }
     } else {
       events_.push_back({.request = request->id, .finished = FinishReason::failed, .error = std::move(error)});
     }
@@ -329,6 +335,8 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
       visit(rows[next++], logits_);
     }
   }
+  const std::string overflow = runner_->describe_overflow_on_device(request.pages, request.computed);
+  USER_CHECK(overflow.empty(), "{}", overflow);
 }
 
 }  // namespace weft

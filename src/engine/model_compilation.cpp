@@ -33,8 +33,7 @@ DType default_dtype(const ModelConfig& config, DeviceType device) {
 DType default_pages(const Checkpoint& checkpoint, const ModelDefinition& model, DType dtype) {
   if (!checkpoint.is_gguf()) return dtype;
   for (const ModelWeight& weight : model.weights) {
-    const TensorEntry* entry =
-        weight.is_per_layer() ? checkpoint.find(model.key(weight.name, CheckpointFormat::gguf, 0)) : nullptr;
+    const TensorEntry* entry = weight.is_per_layer() ? checkpoint.find(weight.key(CheckpointFormat::gguf, 0)) : nullptr;
     if (entry == nullptr || entry->tensor.meta.shape.size() < 2) continue;
     const DType stored = entry->tensor.meta.dtype;
     return is_block(stored) ? DType::f16 : stored == DType::f32 ? dtype : stored;
@@ -96,6 +95,12 @@ ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint 
   weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
   max_tokens_ = std::min(context_->options.max_num_batched_tokens, facts_.config.context_length);
   forward_ = trace("forward", definition_.forward);
+  const auto note = [&](const std::vector<std::string>& more) {
+    notes_.insert(notes_.end(), more.begin(), more.end());
+  };
+  note(weights_->costs_of_options(forward_.params));
+  note(weights_->expansions(forward_.params));
+  note(weights_->unmerged());
   head_ = trace("head", definition_.head);
   forward_.ranges = token_ranges(*forward_.traced, *context_, max_tokens_).ranges;
   head_.ranges = {{1, max_logit_rows()}};

@@ -55,7 +55,7 @@ class ModelCompilation {
   // The arenas of the Plans in bytes: on the host each Plan has its own, on a device the Plans of a graph share one.
   std::int64_t arena_bytes() const;
 
-  // Sentences about parts of the checkpoint that are ignored.
+  // Sentences about parts of the checkpoint that are ignored, and about weights that are stored as numbers.
   const std::vector<std::string>& notes() const { return notes_; }
   // The compiler's records, one for each graph and range; empty in eager mode. Where the Plans came from the compile
   // cache, the first call runs the passes.

@@ -45,8 +45,6 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
   notes_ = model_->notes();
-  for (std::string& cost : weights().costs_of_options(model_->forward().params)) notes_.push_back(std::move(cost));
-  for (std::string& group : weights().unmerged()) notes_.push_back(std::move(group));
   no_logits_ = Tensor::empty(Meta::tensor(facts().dtype, {0, vocabulary_size()}));
   laps.lap("trace");
   if (const std::string eager = eager_option(options); !eager.empty()) {

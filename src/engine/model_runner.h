@@ -4,6 +4,7 @@
 // op over the graph that --compile-to stopped at. All of these give the same bits. The runner handles tokens, slots and
 // batches; the engine handles requests and their KV pages.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -82,8 +83,11 @@ class ModelRunner {
                            std::int64_t tokens);
 
   // "", or a sentence about a key that the last step wrote for the positions [begin, end) of a sequence and that
-  // exceeds the range of f16 pages. "" for other pages, and for those in the memory of a device.
+  // exceeds the range of f16 pages. "" for other pages, and for those in the memory of a device, which are too slow to
+  // read after each step.
   std::string describe_overflow(std::span<const std::int32_t> blocks, std::int64_t begin, std::int64_t end) const;
+  // The same for all positions of a sequence that has ended, for pages in the memory of a device; "" for others.
+  std::string describe_overflow_on_device(std::span<const std::int32_t> blocks, std::int64_t tokens);
 
   // The model's graphs and the compiler's records of them.
   ModelCompilation& model() { return *model_; }
@@ -129,7 +133,11 @@ class ModelRunner {
   const Tensor& step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
   std::string find_nan_by_op(const StepInput& input);
-  std::optional<BadPages> find_bad_pages_of_device(std::span<const std::int32_t> blocks, std::int64_t tokens);
+  // What `find` finds first in the pages of a layer, given with the numbers that they have there.
+  using FindInPages =
+      std::function<std::optional<BadPages>(const Tensor& pages, std::span<const std::int32_t> numbers)>;
+  std::optional<BadPages> find_in_pages_of_device(std::span<const std::int32_t> blocks, std::int64_t tokens,
+                                                  const FindInPages& find);
 
   std::shared_ptr<Context> context_;
   std::unique_ptr<ModelCompilation> model_;

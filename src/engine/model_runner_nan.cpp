@@ -53,9 +53,19 @@ std::string ModelRunner::describe_overflow(std::span<const std::int32_t> blocks,
   return bad ? overflow_text(*bad, DType::f16, "") : "";
 }
 
+std::string ModelRunner::describe_overflow_on_device(std::span<const std::int32_t> blocks, std::int64_t tokens) {
+  const bool is_on_device = device_ != nullptr && forward_plan() != nullptr;
+  if (!is_on_device || facts().kv.dtype != DType::f16) return "";
+  const auto bad =
+      find_in_pages_of_device(blocks, tokens, [&](const Tensor& pages, std::span<const std::int32_t> numbers) {
+        return find_infinite_key({&pages, 1}, numbers, 0, tokens);
+      });
+  return bad ? overflow_text(*bad, DType::f16, "") : "";
+}
+
 // Downloads the pages of the sequence, one layer at a time: the host may not have memory for all pages.
-std::optional<BadPages> ModelRunner::find_bad_pages_of_device(std::span<const std::int32_t> blocks,
-                                                              std::int64_t tokens) {
+std::optional<BadPages> ModelRunner::find_in_pages_of_device(std::span<const std::int32_t> blocks, std::int64_t tokens,
+                                                             const FindInPages& find) {
   const std::int64_t block = facts().kv.block, count = (tokens + block - 1) / block;
   std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -67,7 +77,7 @@ std::optional<BadPages> ModelRunner::find_bad_pages_of_device(std::span<const st
       device_->copy(here.data() + i * bytes, pages_[layer].data() + blocks[static_cast<std::size_t>(i)] * bytes,
                     static_cast<std::size_t>(bytes));
     device_->synchronize();
-    auto bad = find_bad_pages({&here, 1}, numbers, tokens);
+    auto bad = find(here, numbers);
     if (!bad) continue;
     bad->layer = static_cast<std::int64_t>(layer);
     return bad;
@@ -84,7 +94,11 @@ std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, 
     if (by_op.empty()) by_op = "no op of the step run op by op";
     context_->log.say("nan", Log::Detail::some, fmt::format("the first op with NaN: {}", by_op));
   }
-  const auto bad = is_on_device ? find_bad_pages_of_device(blocks, tokens) : find_bad_pages(pages_, blocks, tokens);
+  const auto find = [&](const Tensor& pages, std::span<const std::int32_t> numbers) {
+    return find_bad_pages({&pages, 1}, numbers, tokens);
+  };
+  const auto bad =
+      is_on_device ? find_in_pages_of_device(blocks, tokens, find) : find_bad_pages(pages_, blocks, tokens);
   if (bad && bad->is_infinite) return overflow_text(*bad, facts().kv.dtype, ", so logits are not numbers");
   const std::int64_t last = facts().config.layer_count - 1;
   Tensor hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);

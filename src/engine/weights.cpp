@@ -131,9 +131,7 @@ Tensor Weights::stored(const std::string& key, WeightRole role) const {
   if (is_mxfp4(key)) return mxfp4_stack(checkpoint_, *facts_.config.quantization, key);
   if (role == WeightRole::transposed) return transposed(stored(key, WeightRole::linear));
   if (is_latent(role)) return latent_part(rows_of_latents(key), role);
-  if (role == WeightRole::linear && is_grouped(key)) return grouped_rows(key);
-  if (role == WeightRole::linear && is_quantized(key))
-    return dequantized_weight(checkpoint_, *facts_.config.quantization, key);
+  if (is_made_of_rows(key, role)) return all_rows(rows_of(key, stored_meta(key, role).dtype));
   Tensor tensor = checkpoint_.tensor(key);
   tensor.meta = stored_meta(key, role);
   return tensor;
@@ -174,12 +172,12 @@ Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) 
 Tensor Weights::joined_vectors(const std::vector<std::string>& keys) const {
   Tensor result = Tensor::empty(meta(keys, WeightRole::vector));
   std::byte* at = result.data();
-  for (const Tensor& stored : parts_of(keys, WeightRole::vector)) {
+  for_each_part(keys, WeightRole::vector, [&](const Tensor& stored) {
     const Tensor part = converted(stored, result.meta.dtype);
     const auto bytes = static_cast<std::size_t>(part.meta.bytes().number());
     std::memcpy(at, part.data(), bytes);
     at += bytes;
-  }
+  });
   return result;
 }
 
@@ -261,12 +259,13 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   return stays_mapped ? stored(keys[0], role) : merge(plain, keys, role);
 }
 
-// Small weights are stored one after another in mappings that are large enough for huge pages. Getting a page of 4 KB
-// costs as much as packing it, and reading weights from such pages needs twenty times as many address look-ups. For a
-// GPU each weight has its own memory, because the weights are forgotten one by one.
+// Weights are stored one after another in mappings of huge pages, of which those that no weight reaches take no memory.
+// Getting a page of 4 KB costs as much as packing it, and reading weights from such pages needs twenty times as many
+// address look-ups; with huge pages of its own each weight would waste half of one. For a GPU each weight has its own
+// memory, because the weights are forgotten one by one.
 std::shared_ptr<Storage> Weights::room(std::int64_t bytes) {
-  constexpr std::int64_t kBlockBytes = 32 << 20, kLine = 64;
-  if (bytes > kBlockBytes / 4 || is_on_gpu()) return Storage::allocate(bytes);
+  constexpr std::int64_t kBlockBytes = 256 << 20, kLine = 64;
+  if (bytes > kBlockBytes || is_on_gpu()) return Storage::allocate(bytes);
   if (block_ == nullptr || bytes > block_->bytes() - block_used_) {
     block_ = Storage::allocate(kBlockBytes);
     block_used_ = 0;
@@ -279,7 +278,7 @@ std::shared_ptr<Storage> Weights::room(std::int64_t bytes) {
 Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role) {
   Tensor merged{.meta = plain, .storage = room(plain.bytes().number())};
   std::byte* at = merged.data();
-  for (const Tensor& part : parts_of(keys, role)) {
+  for_each_part(keys, role, [&](const Tensor& part) {
     const std::int64_t bytes = Meta::tensor(plain.dtype, part.meta.shape).bytes().number();
     if (part.meta.dtype == plain.dtype) {
       std::memcpy(at, part.data(), static_cast<std::size_t>(bytes));
@@ -287,7 +286,7 @@ Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys, W
       convert(part, plain.dtype, at);
     }
     at += bytes;
-  }
+  });
   for (const std::string& key : keys) drop_pages(key);
   return merged;
 }

@@ -7,10 +7,12 @@
 // matrices of one dtype. There all weights of linear layers are converted to the model's dtype, blocks too; codes are
 // kept only where the GPU has a product for them and their scales.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/code_products.h"
@@ -18,6 +20,7 @@
 namespace weft {
 
 struct TracedParam;
+struct WeightRows;
 
 class Weights {
  public:
@@ -39,7 +42,12 @@ class Weights {
   // As in Builder. "" on a GPU and for experts, whose weights are numbers in the order of their input.
   std::string order_key(const std::vector<std::string>& keys) const;
   // A sentence for each reason why quantized weights were not merged. It names the first ones and counts the others.
+  // Without weights, also one about weights that were merged although their groups may have different orders.
   std::vector<std::string> unmerged() const;
+  // In fast mode, a sentence for each dtype of params whose codes have no product, so that they are stored as numbers
+  // of that dtype. It names the first one and the bytes that they take. A GPU has all numbers in the model's dtype, and
+  // costs_of_options() has the sentences.
+  std::vector<std::string> expansions(const std::vector<TracedParam>& params) const;
   // One sentence for each option that leaves the GPU without a kernel for the codes of these params, so that they are
   // stored as numbers. It names the params and the bytes that they take. Empty where the device, and not an option, is
   // the cause.
@@ -60,7 +68,6 @@ class Weights {
   bool is_grouped(const std::string& key) const;
   Tensor order(const std::string& key) const;
   Meta grouped_type(const std::string& key) const;
-  Tensor grouped_rows(const std::string& key) const;
   bool has_same_order(const std::string& key, const std::string& other) const;
   Meta stored_meta(const std::string& key, WeightRole role) const;
   Tensor stored(const std::string& key, WeightRole role) const;
@@ -72,9 +79,15 @@ class Weights {
   Tensor transposed(const Tensor& stored) const;
   std::string stored_name(const std::string& key) const;
   std::int64_t stack_size(const std::string& key) const;
+  DType dtype_of_experts(const std::string& key, std::int64_t count) const;
+  Meta find_stack_meta(const std::string& key, WeightRole role) const;
   Meta stack_meta(const std::string& key, WeightRole role) const;
   Tensor stored_of_expert(const std::string& key, std::int64_t expert, WeightRole role) const;
-  std::vector<Tensor> parts_of(const std::vector<std::string>& keys, WeightRole role) const;
+  using VisitPart = std::function<void(const Tensor& part)>;
+  void for_each_part(const std::vector<std::string>& keys, WeightRole role, const VisitPart& visit) const;
+  bool is_made_of_rows(const std::string& key, WeightRole role) const;
+  WeightRows rows_of(const std::string& key, DType dtype) const;
+  Tensor all_rows(const WeightRows& rows) const;
   void drop_expert_pages(const std::string& key) const;
   void drop_pages(const std::string& key) const;
   bool is_on_gpu() const;
@@ -94,13 +107,15 @@ class Weights {
   Tensor load(const std::vector<std::string>& keys, WeightRole role);
   std::shared_ptr<Storage> room(std::int64_t bytes);
   Tensor pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role);
-  Tensor pack_groups(const Packing& packing, const std::vector<std::string>& keys, const Meta& plain);
+  Tensor pack_of_rows(const Packing& packing, const std::vector<std::string>& keys, const Meta& plain);
   Tensor merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role);
   void convert(const Tensor& part, DType dtype, std::byte* to) const;
 
   const Context& context_;
   Checkpoint checkpoint_;
   const ModelFacts& facts_;
+  std::set<std::string> assumed_orders_;  // of a dummy checkpoint: the first weight of each group
+  mutable std::map<std::pair<std::string, WeightRole>, Meta> stack_metas_;
   std::map<std::string, Tensor> loaded_;
   std::map<std::string, std::set<std::string>> unmerged_;  // by reason: the first weight of each group
   std::shared_ptr<Storage> zeros_;                         // shared by all weights of a dummy checkpoint

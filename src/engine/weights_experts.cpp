@@ -24,7 +24,26 @@ std::int64_t Weights::stack_size(const std::string& key) const {
   return size;
 }
 
+// Layers with experts ask many times, and each answer takes the names and the types of all experts.
 Meta Weights::stack_meta(const std::string& key, WeightRole role) const {
+  const auto known = stack_metas_.find({key, role});
+  if (known != stack_metas_.end()) return known->second;
+  return stack_metas_[{key, role}] = find_stack_meta(key, role);
+}
+
+// A GPU has numbers of the model's dtype, which are made of f32 as those of other weights are.
+DType Weights::dtype_of_experts(const std::string& key, std::int64_t count) const {
+  DType dtype = DType::q8_0;
+  for (std::int64_t expert = 0; expert < count && dtype != DType::f32; ++expert) {
+    const std::string name = name_of_expert(key, expert);
+    const DType own =
+        is_on_gpu() || !is_quantized(name) ? DType::f32 : exact_dtype(checkpoint_, *facts_.config.quantization, name);
+    dtype = expert == 0 || own == dtype ? own : DType::f32;
+  }
+  return dtype;
+}
+
+Meta Weights::find_stack_meta(const std::string& key, WeightRole role) const {
   Meta meta = stored_meta(name_of_expert(key, 0), role);
   const std::int64_t count = stack_size(key);
   for (std::int64_t expert = 1; expert < count; ++expert) {
@@ -33,6 +52,7 @@ Meta Weights::stack_meta(const std::string& key, WeightRole role) const {
     USER_CHECK(other == meta, "[{}] {} must be {} like the experts before it, but is {}", checkpoint_.path(), name,
                meta.text(), other.text());
   }
+  if (is_made_of_rows(key, role) && !is_grouped(name_of_expert(key, 0))) meta.dtype = dtype_of_experts(key, count);
   meta.shape.insert(meta.shape.begin(), count);
   return meta;
 }
@@ -100,6 +120,7 @@ Tensor Weights::latent_part(const Tensor& stored, WeightRole role) const {
 
 // The rows of one expert, from its own tensor or from a stack.
 Tensor Weights::stored_of_expert(const std::string& key, std::int64_t expert, WeightRole role) const {
+  if (is_made_of_rows(key, role)) return all_rows(rows_of(name_of_expert(key, expert), stack_meta(key, role).dtype));
   if (is_name_of_experts(key)) return stored(name_of_expert(key, expert), role);
   Tensor stack = stored(key, role);
   const Shape shape(stack.meta.shape.begin() + 1, stack.meta.shape.end());
@@ -107,17 +128,16 @@ Tensor Weights::stored_of_expert(const std::string& key, std::int64_t expert, We
   return {Meta::tensor(stack.meta.dtype, shape), stack.storage, stack.byte_offset + expert * bytes};
 }
 
-// The tensors whose elements, one after another, are those of the joined weight.
-std::vector<Tensor> Weights::parts_of(const std::vector<std::string>& keys, WeightRole role) const {
+// Calls visit with the tensors whose elements, one after another, are those of the joined weight. Those that are made
+// of codes are in memory one at a time.
+void Weights::for_each_part(const std::vector<std::string>& keys, WeightRole role, const VisitPart& visit) const {
   const Meta first = stored_meta(keys[0], role);
-  std::vector<Tensor> parts;
   if (joined_dim(first, role) == 0 || (keys.size() == 1 && !is_name_of_experts(keys[0]))) {
-    for (const std::string& key : keys) parts.push_back(stored(key, role));
-    return parts;
+    for (const std::string& key : keys) visit(stored(key, role));
+    return;
   }
   for (std::int64_t expert = 0; expert < first.shape[0].number(); ++expert)
-    for (const std::string& key : keys) parts.push_back(stored_of_expert(key, expert, role));
-  return parts;
+    for (const std::string& key : keys) visit(stored_of_expert(key, expert, role));
 }
 
 void Weights::drop_expert_pages(const std::string& key) const {

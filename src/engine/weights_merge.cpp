@@ -47,6 +47,7 @@ std::string Weights::reason_against_merge(const std::vector<std::string>& keys) 
 bool Weights::can_merge(const std::vector<std::string>& keys) {
   const std::string reason = reason_against_merge(keys);
   if (!reason.empty() && facts_.fast && is_quantized(keys[0])) unmerged_[reason].insert(keys[0]);
+  if (reason.empty() && checkpoint_.is_dummy() && !order_key({keys[0]}).empty()) assumed_orders_.insert(keys[0]);
   return reason.empty();
 }
 
@@ -58,6 +59,11 @@ std::vector<std::string> Weights::unmerged() const {
                                     *firsts.begin(),
                                     others == 0 ? "" : fmt::format(", and {} more such groups,", others), reason));
   }
+  if (!assumed_orders_.empty())
+    sentences.push_back(
+        fmt::format("[{}] has no weights, which state the order of their groups: {} and the weights that share its "
+                    "input ({} such groups in all) are merged as if their orders were equal",
+                    checkpoint_.path(), *assumed_orders_.begin(), assumed_orders_.size()));
   return sentences;
 }
 

@@ -4,7 +4,6 @@
 
 #include "engine/weights.h"
 #include "kernels/select.h"
-#include "nn/model_weight.h"
 #include "tensor/block_format.h"
 
 namespace weft {
@@ -39,9 +38,9 @@ const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
 
 Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role) {
   const Meta plain = plain_meta(keys, role);
-  if (role == WeightRole::linear && is_grouped(keys[0]) && !is_name_of_experts(keys[0]))
-    return pack_groups(packing, keys, plain);
-  std::vector<Tensor> parts = parts_of(keys, role);
+  if (is_made_of_rows(keys[0], role)) return pack_of_rows(packing, keys, plain);
+  std::vector<Tensor> parts;
+  for_each_part(keys, role, [&](const Tensor& part) { parts.push_back(part); });
   const auto is_plain = [&](const Tensor& part) { return part.meta.dtype == plain.dtype; };
   if (!std::all_of(parts.begin(), parts.end(), is_plain)) parts = {merge(plain, keys, role)};
   const auto drop_read = [&] {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/sort.h"
+#include "io/expert_config.h"
 #include "io/folder_vocabulary.h"
 #include "io/gguf_split.h"
 #include "io/safetensors.h"
@@ -328,8 +329,10 @@ std::vector<std::string> Checkpoint::text_names() const {
 }
 
 ModelConfig Checkpoint::config(const ArchitectureFacts& facts) const {
-  return is_gguf() ? model_config_from_gguf(*contents_->gguf, facts)
-                   : model_config_from_json(contents_->config_text, contents_->config_path, facts);
+  if (is_gguf()) return model_config_from_gguf(*contents_->gguf, facts);
+  ModelConfig config = model_config_from_json(contents_->config_text, contents_->config_path, facts);
+  read_expert_layout([&](const std::string& name) { return find(name) != nullptr; }, config);
+  return config;
 }
 
 GenerationConfig Checkpoint::generation_config(std::span<const std::string_view> overridden) const {

@@ -138,6 +138,15 @@ void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& fa
       routed[static_cast<std::size_t>(layer)] = false;
 }
 
+void read_expert_layout(const std::function<bool(const std::string&)>& has_tensor, ModelConfig& config) {
+  if (!config.experts || config.experts->is_merged) return;
+  int first = 0;
+  while (first < config.layer_count && !config.routes(first)) ++first;
+  if (!has_tensor(fmt::format(fmt::runtime(kModulesGateUp), first))) return;
+  config.experts->layout = ExpertLayout::modules;
+  config.experts->is_merged = true;
+}
+
 // Newer converters may write one stack for gate and up.
 void read_experts(const GgufFields& fields, const Gguf& gguf, const std::optional<ExpertFacts>& facts,
                   ModelConfig& config) {
@@ -159,7 +168,11 @@ void read_experts(const GgufFields& fields, const Gguf& gguf, const std::optiona
   check_best_of_group(fields, kGgufNames, *experts);
   const std::int64_t first =
       config.has_experts.empty() ? 0 : std::count(config.has_experts.begin(), config.has_experts.end(), false);
-  experts->is_merged = gguf.find_tensor(fmt::format("blk.{}.ffn_gate_up_exps.weight", first)) != nullptr;
+  const auto has = [&](const char* name) {
+    return gguf.find_tensor(fmt::format(fmt::runtime(name), first)) != nullptr;
+  };
+  experts->is_merged = has("blk.{}.ffn_gate_up_exps.weight");
+  if (has("blk.{}.ffn_gate.0.weight")) experts->layout = ExpertLayout::single;
 }
 
 }  // namespace weft

@@ -2,7 +2,9 @@
 
 // Reads the mixture of experts of a model's config, and which layers have it. Part of model_config.cpp.
 
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,9 @@ namespace weft {
 std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& facts);
 // The keys of GGUF files after the architecture.
 std::vector<std::string_view> gguf_expert_keys();
+
+// The layout of experts in a folder follows from its tensors; before this call it is the usual one.
+void read_expert_layout(const std::function<bool(const std::string&)>& has_tensor, ModelConfig& config);
 
 // Sets experts, has_experts and expert_count. UserError for numbers that contradict each other.
 void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& facts, ModelConfig& config);

@@ -42,17 +42,22 @@ void read_latents(const JsonFields& fields, ModelConfig& config) {
   set_heads(latents, config);
 }
 
-// Files of old converters have no widths of split heads, and the weights of keys and values in one tensor.
-void read_latents(const GgufFields& fields, ModelConfig& config) {
+// Files of early converters have the weights of keys and values in one tensor. Their widths of heads are those of keys
+// and values, for which later files have keys of their own.
+void read_latents(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
   LatentConfig latents;
   latents.query_rank = integer_in(fields, "attention.q_lora_rank", {0, kLatentWidths.greatest}).value_or(0);
   latents.rank = needed_integer_in(fields, "attention.kv_lora_rank", kLatentWidths);
   latents.rotary_dim = needed_integer_in(fields, "rope.dimension_count", kLatentWidths);
-  const std::int64_t key = needed_integer_in(fields, "attention.key_length_mla", kLatentWidths);
-  USER_CHECK(key > latents.rotary_dim, "[{}] {} must be above {} {}, but is {}", fields.where(),
-             fields.name("attention.key_length_mla"), fields.name("rope.dimension_count"), latents.rotary_dim, key);
+  const bool is_early = !fields.has("attention.key_length_mla");
+  const std::string_view key_name = is_early ? "attention.key_length" : "attention.key_length_mla";
+  const std::int64_t key = needed_integer_in(fields, key_name, kLatentWidths);
+  USER_CHECK(key > latents.rotary_dim, "[{}] {} must be above {} {}, but is {}", fields.where(), fields.name(key_name),
+             fields.name("rope.dimension_count"), latents.rotary_dim, key);
   latents.plain_dim = key - latents.rotary_dim;
-  latents.value_dim = needed_integer_in(fields, "attention.value_length_mla", kLatentWidths);
+  latents.value_dim =
+      needed_integer_in(fields, is_early ? "attention.value_length" : "attention.value_length_mla", kLatentWidths);
+  latents.is_joined = gguf.find_tensor("blk.0.attn_kv_b.weight") != nullptr;
   check_rotary_part(fields, "rope.dimension_count", latents);
   set_heads(latents, config);
 }

@@ -16,6 +16,6 @@ std::vector<std::string_view> gguf_latent_keys();
 
 // Sets latents, and what follows from them: one key and value head, its width, and the rotary dim.
 void read_latents(const JsonFields& fields, ModelConfig& config);
-void read_latents(const GgufFields& fields, ModelConfig& config);
+void read_latents(const GgufFields& fields, const Gguf& gguf, ModelConfig& config);
 
 }  // namespace weft

@@ -332,7 +332,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
                              : config.head_count;
   check_kv_heads(fields, config, "attention.head_count", "attention.head_count_kv");
   if (facts.has_latents) {
-    read_latents(fields, config);
+    read_latents(fields, gguf, config);
   } else {
     read_head_dim(fields, config);
   }

@@ -63,6 +63,14 @@ struct RopeConfig {
   double query_scale_beta = 0;
 };
 
+// How files store the experts of a layer, if their format has more than one way.
+//   usual    as the model's table of weights says: GGUF files have a stack for each weight
+//   modules  folders have the stacks of transformers' own modules, which are the same for all architectures
+//   single   GGUF files of early converters have a tensor for each expert
+enum class ExpertLayout : std::uint8_t { usual, modules, single };
+// In folders, the stack for gate and up of ExpertLayout::modules, with {} for the layer.
+inline constexpr const char* kModulesGateUp = "model.layers.{}.mlp.experts.gate_up_proj";
+
 // A mixture of experts: the feed-forward of the layers that have it.
 struct ExpertConfig {
   std::int64_t count = 0;
@@ -72,7 +80,8 @@ struct ExpertConfig {
   ExpertScores scores = ExpertScores::softmax;
   bool normalizes = false;  // the weights of a token's experts are divided by their sum
   bool is_merged = false;   // the files have one stack for gate and up
-  double scale = 1;         // a factor of these weights
+  ExpertLayout layout = ExpertLayout::usual;
+  double scale = 1;  // a factor of these weights
   // The experts of a token are chosen from this number of the groups of equal size, those with the best scores: the sum
   // of the kBestOfGroup best experts of sigmoid scores, or the best one.
   std::int64_t groups = 1;
@@ -88,6 +97,7 @@ struct LatentConfig {
   std::int64_t plain_dim = 0;  // elements of a query that are not rotated
   std::int64_t rotary_dim = 0;
   std::int64_t value_dim = 0;
+  bool is_joined = true;  // the files have one tensor with the rows of keys and values; else a stack for each
 };
 
 struct ModelConfig {

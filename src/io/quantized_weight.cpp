@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <vector>
 
 #include "base/error.h"
 #include "io/grouped_weight.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
+#include "tensor/float16.h"
 #include "tensor/quant_key.h"
 
 namespace weft {
@@ -69,19 +73,6 @@ void check_scale(const Checkpoint& checkpoint, const QuantizationConfig& config,
   }
 }
 
-// Writes the scale of each element of a row to `out`, in f32. It is stored at [row / block_rows, column /
-// block_columns] of a matrix of scales, at [row] of a column, or at [0] if there is only one.
-void fill_scales(const Tensor& scales, std::int64_t row, std::int64_t block_rows, std::int64_t block_columns,
-                 std::vector<float>& out) {
-  const std::int64_t count = element_count(scales.meta.shape).number();
-  const auto columns = static_cast<std::int64_t>(out.size());
-  const std::int64_t across = ceil_div(columns, block_columns);
-  for (std::int64_t i = 0; i < columns; ++i) {
-    const std::int64_t at = count == 1 ? 0 : row / block_rows * across + i / block_columns;
-    out[static_cast<std::size_t>(i)] = load_float(scales.meta.dtype, scales.data(), at);
-  }
-}
-
 }  // namespace
 
 Meta meta_of_stored(const Meta& stored) {
@@ -129,48 +120,142 @@ Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& c
 
 namespace {
 
-Tensor dequantized_groups(const GroupedWeight& weight) {
-  constexpr std::int64_t kRows = 32;
-  const std::int64_t rows = weight.meta().shape[0].number(), columns = weight.meta().shape[1].number();
-  const std::int64_t row_bytes = bytes_of(weight.meta().dtype, columns);
-  const std::vector<std::int32_t>& order = weight.order();
-  Tensor result = Tensor::empty(Meta::tensor(DType::f32, weight.meta().shape));
-  std::vector<std::byte> blocks(static_cast<std::size_t>(kRows * row_bytes));
-  std::vector<float> values(static_cast<std::size_t>(columns));
-  for (std::int64_t row = 0; row < rows; ++row) {
-    if (row % kRows == 0) weight.read_rows(row, std::min(kRows, rows - row), blocks.data());
-    dequantize_row(weight.meta().dtype, blocks.data() + row % kRows * row_bytes, values.data(), columns);
-    float* to = result.as<float>() + row * columns;
-    for (std::size_t k = 0; k < values.size(); ++k)
-      to[order.empty() ? k : static_cast<std::size_t>(order[k])] = values[k];
+// Codes with a scale for each block of rows and columns, and for NVFP4 one for all elements.
+class ScaledCodes {
+ public:
+  ScaledCodes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight)
+      : codes_(quantized_codes(checkpoint, config, weight)) {
+    using enum QuantizationScheme;
+    const QuantizedNames names = quantized_names(config, weight);
+    scales_ = checkpoint.tensor(names.scale);
+    has_one_scale_ = element_count(scales_.meta.shape) == Dim(1);
+    if (!names.global_scale.empty()) global_ = 1.0F / number_in(checkpoint, names.global_scale);
+    columns_ = codes_.meta.shape[1].number();
+    block_rows_ = config.scheme == block ? config.block_rows : 1;
+    block_columns_ = config.scheme == block ? config.block_columns : config.scheme == nvfp4 ? kNvfp4Group : columns_;
   }
-  return result;
+
+  const Meta& meta() const { return codes_.meta; }
+
+  void read(std::int64_t first, std::int64_t count, DType dtype, std::byte* rows) const {
+    const std::int64_t row_bytes = bytes_of(dtype, columns_);
+    std::vector<float> values(static_cast<std::size_t>(columns_));
+    for (std::int64_t row = first; row < first + count; ++row, rows += row_bytes) {
+      if (dtype == DType::q8_0) {
+        write_blocks(row, rows);
+        continue;
+      }
+      read_numbers(row, values.data());
+      convert_row(DType::f32, reinterpret_cast<const std::byte*>(values.data()), dtype, rows, columns_);
+    }
+  }
+
+  // Whether `holds` is true of each scale, as it is multiplied by the codes.
+  bool every_scale(bool (*holds)(float scale)) const {
+    const std::int64_t count = element_count(scales_.meta.shape).number();
+    for (std::int64_t i = 0; i < count; ++i)
+      if (!holds(load_float(scales_.meta.dtype, scales_.data(), i) * global_)) return false;
+    return true;
+  }
+
+ private:
+  float scale(std::int64_t row, std::int64_t block) const {
+    const std::int64_t across = ceil_div(columns_, block_columns_);
+    const std::int64_t at = has_one_scale_ ? 0 : row / block_rows_ * across + block;
+    return load_float(scales_.meta.dtype, scales_.data(), at) * global_;
+  }
+
+  void read_numbers(std::int64_t row, float* values) const {
+    convert_row(codes_.meta.dtype, codes_.data() + bytes_of(codes_.meta.dtype, row * columns_), DType::f32,
+                reinterpret_cast<std::byte*>(values), columns_);
+    for (std::int64_t k = 0; k < columns_; k += block_columns_) {
+      const float factor = scale(row, k / block_columns_);
+      const std::int64_t end = std::min(columns_, k + block_columns_);
+      for (std::int64_t i = k; i < end; ++i) values[i] *= factor;
+    }
+  }
+
+  // A block of q8_0 is a scale in f16 and codes.
+  void write_blocks(std::int64_t row, std::byte* to) const {
+    const DTypeInfo& info = dtype_info(DType::q8_0);
+    const std::uint16_t half = f32_to_f16(scale(row, 0));
+    const std::byte* codes = codes_.data() + row * columns_;
+    for (std::int64_t k = 0; k < columns_; k += info.block_elements, to += info.block_bytes) {
+      std::memcpy(to, &half, sizeof half);
+      std::memcpy(to + sizeof half, codes + k, static_cast<std::size_t>(info.block_elements));
+    }
+  }
+
+  Tensor codes_, scales_;
+  bool has_one_scale_ = false;
+  float global_ = 1;
+  std::int64_t columns_ = 0, block_rows_ = 1, block_columns_ = 1;
+};
+
+bool is_in_f16(float scale) { return f16_to_f32(f32_to_f16(scale)) == scale; }
+
+// Within the range in which products with codes are normal numbers.
+bool is_power_of_two(float scale) {
+  constexpr int kMost = 100;
+  int exponent = 0;
+  return std::frexp(scale, &exponent) == 0.5F && std::abs(exponent) < kMost;
+}
+
+// The columns of the numbers have the order of the layer's input.
+void read_groups(const GroupedWeight& weight, std::int64_t first, std::int64_t count, float* numbers) {
+  const DType dtype = weight.meta().dtype;
+  const std::int64_t columns = weight.meta().shape[1].number(), row_bytes = bytes_of(dtype, columns);
+  const std::vector<std::int32_t>& order = weight.order();
+  std::vector<std::byte> blocks(static_cast<std::size_t>(count * row_bytes));
+  std::vector<float> values(static_cast<std::size_t>(columns));
+  weight.read_rows(first, count, blocks.data());
+  for (std::int64_t row = 0; row < count; ++row, numbers += columns) {
+    dequantize_row(dtype, blocks.data() + row * row_bytes, values.data(), columns);
+    for (std::size_t k = 0; k < values.size(); ++k)
+      numbers[order.empty() ? k : static_cast<std::size_t>(order[k])] = values[k];
+  }
 }
 
 }  // namespace
 
-Tensor dequantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
-  if (config.scheme == QuantizationScheme::grouped)
-    return dequantized_groups(GroupedWeight(checkpoint, config, weight));
-  const QuantizedNames names = quantized_names(config, weight);
-  const Tensor codes = quantized_codes(checkpoint, config, weight);
-  const Tensor& scales = checkpoint.tensor(names.scale);
-  const std::int64_t rows = codes.meta.shape[0].number(), columns = codes.meta.shape[1].number();
-  using enum QuantizationScheme;
-  const std::int64_t block_rows = config.scheme == block ? config.block_rows : 1;
-  const std::int64_t block_columns = config.scheme == block   ? config.block_columns
-                                     : config.scheme == nvfp4 ? kNvfp4Group
-                                                              : columns;
-  const float global = names.global_scale.empty() ? 1.0F : 1.0F / number_in(checkpoint, names.global_scale);
-  Tensor result = Tensor::empty(Meta::tensor(DType::f32, codes.meta.shape));
-  std::vector<float> scale(static_cast<std::size_t>(columns));
-  for (std::int64_t row = 0; row < rows; ++row) {
-    float* values = result.as<float>() + row * columns;
-    convert_row(codes.meta.dtype, codes.data() + bytes_of(codes.meta.dtype, row * columns), DType::f32,
-                reinterpret_cast<std::byte*>(values), columns);
-    fill_scales(scales, row, block_rows, block_columns, scale);
-    for (std::int64_t i = 0; i < columns; ++i) values[i] *= scale[static_cast<std::size_t>(i)] * global;
+WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
+                       DType dtype) {
+  if (config.scheme == QuantizationScheme::grouped) {
+    auto groups = std::make_shared<const GroupedWeight>(checkpoint, config, weight);
+    const bool has_blocks = dtype == groups->meta().dtype;
+    CHECK(has_blocks || dtype == DType::f32, "{} is read as {} or f32, not {}", weight, groups->meta().text(),
+          dtype_text(dtype));
+    return {Meta::tensor(dtype, groups->meta().shape),
+            [groups, has_blocks](std::int64_t first, std::int64_t count, std::byte* rows) {
+              if (has_blocks) return groups->read_rows(first, count, rows);
+              read_groups(*groups, first, count, reinterpret_cast<float*>(rows));
+            }};
   }
+  auto codes = std::make_shared<const ScaledCodes>(checkpoint, config, weight);
+  return {Meta::tensor(dtype, codes->meta().shape),
+          [codes, dtype](std::int64_t first, std::int64_t count, std::byte* rows) {
+            codes->read(first, count, dtype, rows);
+          }};
+}
+
+DType exact_dtype(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
+  if (config.scheme == QuantizationScheme::grouped) return DType::f32;
+  const ScaledCodes codes(checkpoint, config, weight);
+  const bool fills_blocks = codes.meta().shape[1].number() % dtype_info(DType::q8_0).block_elements == 0;
+  if (codes.meta().dtype == DType::i8)
+    return config.scheme == QuantizationScheme::scaled && fills_blocks && codes.every_scale(is_in_f16) ? DType::q8_0
+                                                                                                       : DType::f32;
+  return codes.every_scale(is_power_of_two) ? DType::bf16 : DType::f32;
+}
+
+Tensor dequantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
+  constexpr std::int64_t kRows = 32;
+  const WeightRows rows = weight_rows(checkpoint, config, weight);
+  Tensor result = Tensor::empty(rows.meta);
+  const std::int64_t count = rows.meta.shape[0].number(),
+                     row_bytes = rows.meta.bytes().number() / std::max<std::int64_t>(count, 1);
+  for (std::int64_t first = 0; first < count; first += kRows)
+    rows.read(first, std::min(kRows, count - first), result.data() + first * row_bytes);
   return result;
 }
 

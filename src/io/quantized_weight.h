@@ -3,6 +3,9 @@
 // The tensors of a checkpoint that make up one quantized weight [N, K] of a linear layer: codes, scales, and the scale
 // of its input. `weight` is the name that the unquantized weight would have: "model.layers.0.mlp.up_proj.weight".
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +28,22 @@ Meta meta_of_stored(const Meta& stored);
 
 // The codes [N, K]. Not for grouped codes: io/grouped_weight.h.
 Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+
+// Reads rows of a weight [N, K] as they are needed. Several threads may use it at once.
+struct WeightRows {
+  Meta meta;  // contiguous
+  // Writes rows [first, first + count), which are fastest in steps of 32.
+  std::function<void(std::int64_t first, std::int64_t count, std::byte* rows)> read;
+};
+
+// The rows of the weight: dequantized in f32 or in a dtype that exact_dtype() permits, or as the blocks that grouped
+// codes are read as.
+WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
+                       DType dtype = DType::f32);
+
+// The smallest dtype that has all numbers of the dequantized weight: q8_0 for codes of i8 whose scales f16 has, bf16
+// for small codes whose scales are powers of two, else f32.
+DType exact_dtype(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
 
 // The dequantized weight, f32 [N, K]: code * scale, or for NVFP4 code * scale / global scale. Each operation rounds.
 // The columns of grouped codes have the order of the layer's input.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,11 +20,17 @@ class TokenIndex {
 
   std::optional<int> find(std::string_view text, const std::vector<std::string>& tokens) const;
 
+  // Stores the id of each text, or -1. Reads from memory overlap, which makes many look-ups several times as fast.
+  void find_all(std::span<const std::string_view> texts, const std::vector<std::string>& tokens,
+                std::span<int32_t> ids) const;
+
  private:
   struct Slot {
     int32_t id = -1;  // -1: free
     uint32_t hash = 0;
   };
+  int32_t find(std::string_view text, uint32_t hash, const std::vector<std::string>& tokens) const;
+
   std::vector<Slot> slots_;  // a power of two, at most half full
 };
 

@@ -1,6 +1,9 @@
 #include "io/tokenizer_bpe.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <span>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -10,12 +13,11 @@
 namespace weft {
 namespace {
 
-int token_of(std::string_view text, const char* what, size_t rank, const Vocabulary& vocabulary,
-             const TokenIndex& index) {
-  const std::optional<int> id = index.find(text, vocabulary.tokens);
-  USER_CHECK(id.has_value(), "[tokenizer] the {} of merge {} must be a token, but {} is not in the vocabulary", what,
-             rank, quote(text));
-  return *id;
+constexpr size_t kMergesTogether = 64;
+
+void check_token(int32_t id, const char* what, size_t rank, std::string_view text) {
+  USER_CHECK(id >= 0, "[tokenizer] the {} of merge {} must be a token, but {} is not in the vocabulary", what, rank,
+             quote(text));
 }
 
 }  // namespace
@@ -60,19 +62,32 @@ void BytePairMerger::add_merges(const Vocabulary& vocabulary, const TokenIndex& 
   // Training assigns ids in the order of the merges, so a result is usually the token after the last result. Trying
   // that token first saves a third of the look-ups.
   size_t next_merged = 0;
-  for (size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
-    const Merge& merge = vocabulary.merges[rank];
-    const std::string_view text = merge.text;
-    CHECK(merge.left_bytes <= text.size(), "[tokenizer] merge {} is cut at {} of {} bytes", rank, merge.left_bytes,
-          text.size());
-    Slot slot;
-    slot.left = token_of(text.substr(0, merge.left_bytes), "left side", rank, vocabulary, index);
-    slot.right = token_of(text.substr(merge.left_bytes), "right side", rank, vocabulary, index);
-    slot.rank = static_cast<uint32_t>(rank);
-    const bool follows = next_merged < vocabulary.tokens.size() && vocabulary.tokens[next_merged] == text;
-    slot.merged = follows ? static_cast<int>(next_merged) : token_of(text, "result", rank, vocabulary, index);
-    next_merged = static_cast<size_t>(slot.merged) + 1;
-    insert(slot, merge);
+  std::array<std::string_view, 2 * kMergesTogether> sides;
+  std::array<int32_t, 2 * kMergesTogether> ids;
+  for (size_t first = 0; first < vocabulary.merges.size(); first += kMergesTogether) {
+    const size_t count = std::min(kMergesTogether, vocabulary.merges.size() - first);
+    for (size_t i = 0; i < count; ++i) {
+      const Merge& merge = vocabulary.merges[first + i];
+      const std::string_view text = merge.text;
+      CHECK(merge.left_bytes <= text.size(), "[tokenizer] merge {} is cut at {} of {} bytes", first + i,
+            merge.left_bytes, text.size());
+      sides[2 * i] = text.substr(0, merge.left_bytes);
+      sides[2 * i + 1] = text.substr(merge.left_bytes);
+    }
+    index.find_all(std::span(sides.data(), 2 * count), vocabulary.tokens, ids);
+    for (size_t i = 0; i < count; ++i) __builtin_prefetch(&slots_[home_of(ids[2 * i], ids[2 * i + 1])], 1);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t rank = first + i;
+      const Merge& merge = vocabulary.merges[rank];
+      check_token(ids[2 * i], "left side", rank, sides[2 * i]);
+      check_token(ids[2 * i + 1], "right side", rank, sides[2 * i + 1]);
+      const bool follows = next_merged < vocabulary.tokens.size() && vocabulary.tokens[next_merged] == merge.text;
+      const int32_t merged =
+          follows ? static_cast<int32_t>(next_merged) : index.find(merge.text, vocabulary.tokens).value_or(-1);
+      check_token(merged, "result", rank, merge.text);
+      next_merged = static_cast<size_t>(merged) + 1;
+      insert({ids[2 * i], ids[2 * i + 1], static_cast<uint32_t>(rank), merged}, merge);
+    }
   }
 }
 

@@ -29,8 +29,10 @@ void place_token(int id, std::string_view text, TokenKind kind, const std::strin
 
 // {"text": id, ...}
 std::vector<Piece> pieces_by_text(const Member& vocab) {
+  const simdjson::dom::object entries = as<simdjson::dom::object>(vocab, "an object");
   std::vector<Piece> pieces;
-  for (const simdjson::dom::key_value_pair entry : as<simdjson::dom::object>(vocab, "an object")) {
+  pieces.reserve(entries.size());
+  for (const simdjson::dom::key_value_pair entry : entries) {
     int64_t id = -1;
     if (entry.value.get(id) || id < 0 || id >= std::numeric_limits<int32_t>::max()) {
       fail_user("[tokenizer.json] model.vocab must give {} a token id, but gives {}", quote(entry.key),
@@ -43,8 +45,10 @@ std::vector<Piece> pieces_by_text(const Member& vocab) {
 
 // [["text", score], ...], in the order of the ids.
 std::vector<Piece> pieces_with_scores(const Member& vocab) {
+  const simdjson::dom::array entries = as<simdjson::dom::array>(vocab, "a list");
   std::vector<Piece> pieces;
-  for (const Element entry : as<simdjson::dom::array>(vocab, "a list")) {
+  pieces.reserve(entries.size());
+  for (const Element entry : entries) {
     simdjson::dom::array pair;
     std::string_view text;
     double score = 0;
@@ -97,8 +101,8 @@ Merge read_merge(Element json, size_t rank) {
   if (json.get(text) == simdjson::SUCCESS) {
     const size_t space = text.find(' ');
     if (space != std::string_view::npos && space > 0 && space + 1 < text.size()) {
-      std::string joined(text.substr(0, space));
-      joined += text.substr(space + 1);
+      std::string joined(text);
+      joined.erase(space, 1);
       return {std::move(joined), static_cast<uint32_t>(space)};
     }
   }

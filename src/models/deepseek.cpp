@@ -45,8 +45,16 @@ Extents query_rows_of_latents(const ModelConfig& c, int) {
 }
 Extents latent_rows(const ModelConfig& c, int) { return {c.latents->rank + c.latents->rotary_dim, c.hidden_size}; }
 Extents per_latent(const ModelConfig& c, int) { return {c.latents->rank}; }
-Extents key_stack(const ModelConfig& c, int) { return {c.head_count, c.latents->rank, c.latents->plain_dim}; }
-Extents value_stack(const ModelConfig& c, int) { return {c.head_count, c.latents->value_dim, c.latents->rank}; }
+template <bool is_joined>
+Extents key_stack(const ModelConfig& c, int) {
+  const bool has = c.latents->is_joined == is_joined;
+  return has ? Extents{c.head_count, c.latents->rank, c.latents->plain_dim} : Extents();
+}
+template <bool is_joined>
+Extents value_stack(const ModelConfig& c, int) {
+  const bool has = c.latents->is_joined == is_joined;
+  return has ? Extents{c.head_count, c.latents->value_dim, c.latents->rank} : Extents();
+}
 Extents keys_and_values(const ModelConfig& c, int) {
   return {c.head_count * (c.latents->plain_dim + c.latents->value_dim), c.latents->rank};
 }
@@ -65,10 +73,14 @@ nn::WeightTable deepseek_weights() {
   add("attn_q_b", "q_b_proj", query_rows_of_latents);
   add("attn_kv_a_mqa", "kv_a_proj_with_mqa", latent_rows);
   add("attn_kv_a_norm", "kv_a_layernorm", per_latent);
-  add("attn_k_b", "kv_b_proj", key_stack);
-  weights.back().shape_in_folders = keys_and_values;
-  add("attn_v_b", "kv_b_proj", value_stack);
-  weights.back().shape_in_folders = keys_and_values;
+  add("attn_k_b", "kv_b_proj", key_stack<false>);
+  add("attn_v_b", "kv_b_proj", value_stack<false>);
+  const auto add_part = [&](const std::string& name, auto shape) {
+    weights.push_back({name, gguf + "attn_kv_b.weight", folder + "kv_b_proj.weight", shape});
+    weights.back().shape_of_whole = keys_and_values;
+  };
+  add_part("attn_k_b", key_stack<true>);
+  add_part("attn_v_b", value_stack<true>);
   add("attn_output", "o_proj", output_rows);
   nn::add_experts(weights);
   nn::add_expert_bias(weights, "mlp.gate.e_score_correction_bias");

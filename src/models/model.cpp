@@ -22,8 +22,7 @@ bool is_quantized(const ModelConfig& config, const std::string& key, const std::
 std::vector<std::int64_t> stored_shape(const ModelWeight& weight, const ModelConfig& config, int layer,
                                        const std::string& key, CheckpointFormat format,
                                        std::vector<std::int64_t> shape) {
-  if (weight.shape_in_folders != nullptr && format == CheckpointFormat::hugging_face)
-    return weight.shape_in_folders(config, layer);
+  if (weight.shape_of_whole != nullptr) return weight.shape_of_whole(config, layer);
   if (weight.is_transposed_in(format) && !is_mxfp4(config, key)) std::swap(shape[shape.size() - 2], shape.back());
   return shape;
 }
@@ -46,6 +45,14 @@ void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const
              shape.size() > 1 ? " or blocks" : "", meta.text());
 }
 
+// The way to store the weight that this layer of the config has.
+std::vector<ModelWeight>::const_iterator find_weight(const std::vector<ModelWeight>& weights, const std::string& name,
+                                                     const ModelConfig& config, int layer) {
+  return std::find_if(weights.begin(), weights.end(), [&](const ModelWeight& weight) {
+    return weight.name == name && !weight.shape(config, std::max(layer, 0)).empty();
+  });
+}
+
 }  // namespace
 
 const ModelWeight& ModelDefinition::weight(const std::string& name) const {
@@ -56,17 +63,16 @@ const ModelWeight& ModelDefinition::weight(const std::string& name) const {
 }
 
 bool ModelDefinition::has(const std::string& weight_name, const ModelConfig& config, int layer) const {
-  return std::any_of(weights.begin(), weights.end(), [&](const ModelWeight& weight) {
-    return weight.name == weight_name && !weight.shape(config, std::max(layer, 0)).empty();
-  });
+  return find_weight(weights, weight_name, config, layer) != weights.end();
 }
 
-std::string ModelDefinition::key(const std::string& weight_name, CheckpointFormat format, int layer) const {
-  const ModelWeight& found = weight(weight_name);
-  const std::string& key = found.name_in(format);
-  if (!found.is_per_layer()) return key;
-  const std::size_t at = key.find("{}");
-  return at == std::string::npos ? key : std::string(key).replace(at, 2, std::to_string(layer));
+const ModelWeight& ModelDefinition::weight(const std::string& name, const ModelConfig& config, int layer) const {
+  const auto found = find_weight(weights, name, config, layer);
+  return found == weights.end() ? weight(name) : *found;
+}
+
+std::string ModelDefinition::key(const std::string& weight_name, const ModelConfig& config, int layer) const {
+  return weight(weight_name, config, layer).key(config.format, layer);
 }
 
 void ModelDefinition::visit_tensors(const ModelConfig& config, CheckpointFormat format,
@@ -76,10 +82,10 @@ void ModelDefinition::visit_tensors(const ModelConfig& config, CheckpointFormat 
     for (int layer = 0; layer < layers; ++layer) {
       const std::vector<std::int64_t> shape = weight.shape(config, layer);
       if (shape.empty()) continue;
-      const std::string name = key(weight.name, format, layer);
+      const std::string name = weight.key(format, layer);
       // Parts of one tensor are neighbours in the table.
-      const bool is_part = weight.shape_in_folders != nullptr && format == CheckpointFormat::hugging_face;
-      if (is_part && &weight != weights.data() && (&weight - 1)->hugging_face == weight.hugging_face) continue;
+      const bool is_part = weight.shape_of_whole != nullptr && &weight != weights.data();
+      if (is_part && (&weight - 1)->shape_of_whole == weight.shape_of_whole) continue;
       if (!is_name_of_experts(name)) {
         visit({weight, layer, std::nullopt, name, stored_shape(weight, config, layer, name, format, shape)});
         continue;

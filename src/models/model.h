@@ -40,12 +40,14 @@ struct ModelDefinition {
   const std::string& architecture_in_gguf() const {
     return gguf_architecture.empty() ? architectures[0] : gguf_architecture;
   }
-  // The weight of this name; InternalError when it is not in `weights`.
+  // The weight of this name; InternalError when it is not in `weights`. Of several ways to store it, the first, or that
+  // of a config.
   const ModelWeight& weight(const std::string& name) const;
+  const ModelWeight& weight(const std::string& name, const ModelConfig& config, int layer) const;
   // Whether `weights` has the weight, and a layer of this config has it.
   bool has(const std::string& weight_name, const ModelConfig& config, int layer) const;
-  // The weight's name in a checkpoint of this format; for experts as nn/model_weight.h says.
-  std::string key(const std::string& weight_name, CheckpointFormat format, int layer) const;
+  // The weight's name in a checkpoint with this config; for experts as nn/model_weight.h says.
+  std::string key(const std::string& weight_name, const ModelConfig& config, int layer) const;
   // The checkpoint's names of all tensors from which the weights of this config are read.
   std::vector<std::string> tensor_names(const ModelConfig& config) const;
   // For a folder with this config but without weight files: the tensors that check_weights requires, in the config's

@@ -49,6 +49,11 @@ bool is_of_shared_keys(std::string_view name, const ModelConfig& config) {
   return false;
 }
 
+bool is_in_joined_latents(std::string_view name, const ModelConfig& config) {
+  const bool is_part = name.ends_with(".attn_k_b.weight") || name.ends_with(".attn_v_b.weight");
+  return config.latents && config.latents->is_joined && layer_after("blk.", name) && is_part;
+}
+
 bool is_of_images_or_sound(std::string_view name, const ModelConfig&) {
   if (name.starts_with("model.")) name.remove_prefix(std::string_view("model.").size());
   const auto is_in = [&](std::string_view module) { return name.starts_with(module); };
@@ -81,6 +86,7 @@ constexpr Harmless kHarmless[] = {
     {has_name<is_copy_of_embedding>, "the head is the embedding, by tie_word_embeddings"},
     {has_name<predicts_later_token>, "layers that predict a later token take no part in the next one"},
     {has_name<is_of_shared_keys>, "the layer reads keys and values of an earlier layer"},
+    {has_name<is_in_joined_latents>, "attn_kv_b has the keys and values of latents, too"},
     {has_name<is_of_images_or_sound>, "text passes through no part for images or sound"},
     {is_bias_of_zeros, "a bias of zeros changes nothing"},
 };

@@ -59,12 +59,12 @@ QueryKeyValue query_key_value(Builder& builder, const Value& x, int layer) {
   const bool is_merged = builder.has("attn_qkv", layer), has_values = is_merged || builder.has("attn_v", layer);
   std::vector<std::string> weights{"attn_q", "attn_k"};
   if (has_values) weights.emplace_back("attn_v");
-  const Value qkv =
-      is_merged ? linear(builder, x, "attn_qkv", layer) : merged_linear(builder, x, "qkv", weights, layer);
+  const Values products =
+      is_merged ? Values{linear(builder, x, "attn_qkv", layer)} : merged_products(builder, x, "qkv", weights, layer);
   QueryKeyValue heads;
-  heads.query = slice(qkv, -1, 0, query_width);
-  heads.key = slice(qkv, -1, query_width, query_width + kv_width);
-  heads.value = has_values ? slice(qkv, -1, query_width + kv_width, query_width + 2 * kv_width) : heads.key;
+  heads.query = columns_of(products, 0, query_width);
+  heads.key = columns_of(products, query_width, kv_width);
+  heads.value = has_values ? columns_of(products, query_width + kv_width, kv_width) : heads.key;
   return heads;
 }
 

@@ -73,19 +73,31 @@ Extents per_feed_forward_output_row(const ModelConfig& c, int layer) {
 Extents per_sigmoid_of_expert(const ModelConfig& c, int layer) {
   return c.routes(layer) && c.experts->scores == ExpertScores::sigmoid ? Extents{c.experts->count} : Extents();
 }
-Extents router_rows(const ModelConfig& c, int layer) {
-  return c.routes(layer) ? Extents{c.experts->count, c.hidden_size} : Extents();
+bool has_experts_in(ExpertLayout layout, const ModelConfig& c, int layer) {
+  return c.routes(layer) && c.experts->layout == layout;
 }
+Extents router_rows(const ModelConfig& c, int layer) {
+  const bool has = c.routes(layer) && c.experts->layout != ExpertLayout::modules;
+  return has ? Extents{c.experts->count, c.hidden_size} : Extents();
+}
+Extents router_rows_of_modules(const ModelConfig& c, int layer) {
+  const bool has = has_experts_in(ExpertLayout::modules, c, layer);
+  return has ? Extents{c.experts->count, c.hidden_size} : Extents();
+}
+template <ExpertLayout layout>
 Extents expert_rows(const ModelConfig& c, int layer) {
-  const bool has = c.routes(layer) && !c.experts->is_merged;
+  const bool has = has_experts_in(layout, c, layer) && !c.experts->is_merged;
   return has ? Extents{c.experts->count, c.experts->width, c.hidden_size} : Extents();
 }
+template <ExpertLayout layout>
 Extents expert_gate_up_rows(const ModelConfig& c, int layer) {
-  const bool has = c.routes(layer) && c.experts->is_merged;
+  const bool has = has_experts_in(layout, c, layer) && c.experts->is_merged;
   return has ? Extents{c.experts->count, 2 * c.experts->width, c.hidden_size} : Extents();
 }
+template <ExpertLayout layout>
 Extents expert_output_rows(const ModelConfig& c, int layer) {
-  return c.routes(layer) ? Extents{c.experts->count, c.hidden_size, c.experts->width} : Extents();
+  const bool has = has_experts_in(layout, c, layer);
+  return has ? Extents{c.experts->count, c.hidden_size, c.experts->width} : Extents();
 }
 bool has_shared_expert(const ModelConfig& c, int layer) { return c.routes(layer) && c.experts->shared_width > 0; }
 Extents shared_rows(const ModelConfig& c, int layer) {
@@ -192,10 +204,23 @@ void merge_gate_and_up(WeightTable& weights) {
 void add_experts(WeightTable& weights, const ExpertNames& names) {
   const std::string module = "model.layers.{}." + std::string(names.module), experts = module + ".experts.{}.";
   add(weights, "ffn_gate_inp", "blk.{}.ffn_gate_inp", module + ".gate", router_rows);
-  add(weights, "ffn_gate_exps", "blk.{}.ffn_gate_exps", experts + std::string(names.gate), expert_rows);
-  add(weights, "ffn_up_exps", "blk.{}.ffn_up_exps", experts + std::string(names.up), expert_rows);
-  add(weights, "ffn_gate_up_exps", "blk.{}.ffn_gate_up_exps", module + ".experts.gate_up_proj", expert_gate_up_rows);
-  add(weights, "ffn_down_exps", "blk.{}.ffn_down_exps", experts + std::string(names.down), expert_output_rows);
+  const auto add_stacks = [&]<ExpertLayout layout>(const std::string& before, const std::string& after) {
+    add(weights, "ffn_gate_exps", before + "ffn_gate" + after, experts + std::string(names.gate), expert_rows<layout>);
+    add(weights, "ffn_up_exps", before + "ffn_up" + after, experts + std::string(names.up), expert_rows<layout>);
+    add(weights, "ffn_down_exps", before + "ffn_down" + after, experts + std::string(names.down),
+        expert_output_rows<layout>);
+  };
+  using enum ExpertLayout;
+  add_stacks.operator()<usual>("blk.{}.", "_exps");
+  add(weights, "ffn_gate_up_exps", "blk.{}.ffn_gate_up_exps", module + ".experts.gate_up_proj",
+      expert_gate_up_rows<usual>);
+  add_stacks.operator()<single>("blk.{}.", ".{}");
+  const std::string of_modules = "model.layers.{}.mlp.";
+  add(weights, "ffn_gate_inp", "blk.{}.ffn_gate_inp", of_modules + "gate", router_rows_of_modules);
+  weights.push_back(
+      {"ffn_gate_up_exps", "blk.{}.ffn_gate_up_exps.weight", kModulesGateUp, expert_gate_up_rows<modules>});
+  weights.push_back(
+      {"ffn_down_exps", "blk.{}.ffn_down_exps.weight", of_modules + "experts.down_proj", expert_output_rows<modules>});
 }
 
 void add_expert_bias(WeightTable& weights, const std::string& name) {

@@ -25,11 +25,11 @@ Value queries(Builder& builder, const Value& x, int layer) {
   return linear(builder, latent, "attn_q_b", layer);
 }
 
-// Folders have one tensor for the keys and values of all heads, the weight of a linear layer of the latents.
-Value weight_of_heads(Builder& builder, const std::string& name, WeightRole role_in_folders, int layer) {
-  const bool is_split = builder.facts.config.format == CheckpointFormat::gguf;
+// One tensor for the keys and values of all heads is the weight of a linear layer of the latents.
+Value weight_of_heads(Builder& builder, const std::string& name, WeightRole role_of_part, int layer) {
+  const bool is_part = builder.facts.config.latents->is_joined;
   return builder.weight(name + layer_suffix(layer), {builder.key(name, layer)},
-                        is_split ? WeightRole::linear : role_in_folders);
+                        is_part ? role_of_part : WeightRole::linear);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "ops/per_token_group_quant_fp8.h"
 #include "ops/per_token_group_quant_int8.h"
 #include "ops/scaled_fp4_quant.h"
+#include "ops/slice.h"
 #include "ops/static_scaled_fp8_quant.h"
 #include "tensor/block_format.h"
 
@@ -155,12 +156,12 @@ Value linear_over_codes(const Value& x, const std::vector<std::string>& keys, co
   return scaled_linear(x, params, config);
 }
 
-Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
-                    int layer) {
+Values merged_products(Builder& builder, const Value& x, const std::string& name,
+                       const std::vector<std::string>& weights, int layer) {
   std::vector<std::string> keys;
   for (const std::string& weight : weights) keys.push_back(builder.key(weight, layer));
   const std::string full = name + layer_suffix(layer);
-  if (builder.can_merge(keys)) return product(builder, x, full, weights, layer);
+  if (builder.can_merge(keys)) return {product(builder, x, full, weights, layer)};
   Values parts;
   std::size_t first = 0;
   // Files of mixed block types often have one for query and key, and another for value.
@@ -172,7 +173,26 @@ Value merged_linear(Builder& builder, const Value& x, const std::string& name, c
   }
   for (std::size_t i = first; i < weights.size(); ++i)
     parts.push_back(product(builder, x, full + "." + std::to_string(i), {weights[i]}, layer));
-  return concat(parts, -1);
+  return parts;
+}
+
+Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
+                    int layer) {
+  const Values parts = merged_products(builder, x, name, weights, layer);
+  return parts.size() == 1 ? parts[0] : concat(parts, -1);
+}
+
+Value columns_of(const Values& products, std::int64_t first, std::int64_t count) {
+  for (const Value& product : products) {
+    const std::int64_t width = product.dim(-1).number();
+    if (first < width) {
+      CHECK(first + count <= width, "columns {} to {} of a product that has {}", first, first + count, width);
+      return slice(product, -1, first, first + count);
+    }
+    first -= width;
+  }
+  CHECK(false, "column {} is after the last product", first);
+  return {};
 }
 
 Value expert_linear(Builder& builder, const ExpertRows& rows, const std::string& name,

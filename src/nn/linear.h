@@ -30,6 +30,12 @@ Value linear(Builder& builder, const Value& x, const std::string& weight, int la
 Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
                     int layer = -1);
 
+// The products of merged_linear as they are computed, one or several, and `count` columns from `first` on of their
+// concatenation. The columns must be those of one weight or of some that have one product.
+Values merged_products(Builder& builder, const Value& x, const std::string& name,
+                       const std::vector<std::string>& weights, int layer = -1);
+Value columns_of(const Values& products, std::int64_t first, std::int64_t count);
+
 // The rows of experts. Row i is row tokens[i] of x, or row i without tokens, and is computed by expert experts[i].
 struct ExpertRows {
   Value x, tokens, experts;

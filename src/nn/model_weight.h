@@ -22,7 +22,8 @@ inline std::string name_of_expert(std::string key, std::int64_t expert) {
 // config. A shape without dims means that the layer, or models of this config, do not have the weight. The bias of the
 // linear layer or norm X is named "X.bias". A stack of weights [experts, rows, columns] may be stored as a tensor for
 // each expert: then a further `{}` in the name is the expert. The same holds of stacks that have other parts, as the
-// projections of residual streams.
+// projections of residual streams. If files may store a weight in several ways, the table has a row with its name for
+// each, of which one at most has dims in a config.
 struct ModelWeight {
   std::string name;
   std::string gguf;
@@ -35,8 +36,8 @@ struct ModelWeight {
   std::vector<CheckpointFormat> less_one_in = {};
   // For matrices: the formats whose files store them transposed. MXFP4 blocks are never transposed.
   std::vector<CheckpointFormat> transposed_in = {};
-  // The shape in folders, if it is another: the weight is a part of a tensor.
-  std::vector<std::int64_t> (*shape_in_folders)(const ModelConfig& config, int layer) = nullptr;
+  // The shape of the tensor, if the weight is a part of it.
+  std::vector<std::int64_t> (*shape_of_whole)(const ModelConfig& config, int layer) = nullptr;
 
   const std::string& name_in(CheckpointFormat format) const {
     return format == CheckpointFormat::gguf ? gguf : hugging_face;
@@ -48,6 +49,12 @@ struct ModelWeight {
     return std::find(transposed_in.begin(), transposed_in.end(), format) != transposed_in.end();
   }
   bool is_per_layer() const { return gguf.find("{}") != std::string::npos; }
+  // The name in a layer; for experts that have a tensor each, with a {} left.
+  std::string key(CheckpointFormat format, int layer) const {
+    std::string name = name_in(format);
+    const std::size_t at = is_per_layer() ? name.find("{}") : std::string::npos;
+    return at == std::string::npos ? name : name.replace(at, 2, std::to_string(layer));
+  }
 };
 
 }  // namespace weft

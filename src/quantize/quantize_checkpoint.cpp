@@ -55,7 +55,7 @@ std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& 
     const ModelWeight& weight = stored.weight;
     Source source;
     source.key = stored.key;
-    source.name = model.key(weight.name, CheckpointFormat::hugging_face, stored.layer);
+    source.name = weight.key(CheckpointFormat::hugging_face, stored.layer);
     if (stored.expert) source.name = name_of_expert(source.name, *stored.expert);
     source.shape = stored.shape;
     source.is_linear = stored.shape.size() == 2 && QuantizationConfig().quantizes(source.name);
@@ -264,6 +264,9 @@ void check_source(const Checkpoint& checkpoint, const ModelConfig& config) {
   USER_CHECK(is_folder || !config.experts, "[{}] has {} experts: wanted the folder that it was made from",
              checkpoint.path(), config.expert_count);
   USER_CHECK(is_folder || !config.latents, "[{}] has latent attention: wanted the folder that it was made from",
+             checkpoint.path());
+  USER_CHECK(!config.experts || config.experts->layout == ExpertLayout::usual,
+             "[{}] has experts in stacks of gate and up: wanted a folder with a tensor for each expert",
              checkpoint.path());
   USER_CHECK(!config.quantization || config.quantization->scheme != QuantizationScheme::mxfp4,
              "[{}] has experts in MXFP4: wanted the folder with experts in plain numbers", checkpoint.path());

@@ -12,13 +12,14 @@
 #endif
 
 #include "base/error.h"
+#include "tensor/amx.h"
 
 namespace weft {
 namespace {
 
 constexpr int kMaxThreads = 1024;
 
-constexpr std::array<std::string_view, 5> kFeatureNames = {"baseline", "avx2", "avx512", "vnni", "bf16"};
+constexpr std::array<std::string_view, 6> kFeatureNames = {"baseline", "avx2", "avx512", "vnni", "bf16", "amx"};
 
 struct DeviceName {
   std::string_view text;
@@ -37,9 +38,20 @@ CpuFeatures host_features() {
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (!avx512) return CpuFeatures::avx2;
   if (!__builtin_cpu_supports("avx512vnni")) return CpuFeatures::avx512;
-  return __builtin_cpu_supports("avx512bf16") ? CpuFeatures::avx512_bf16 : CpuFeatures::avx512_vnni;
+  if (!__builtin_cpu_supports("avx512bf16")) return CpuFeatures::avx512_vnni;
+  return amx_problem(host_amx()).empty() ? CpuFeatures::amx : CpuFeatures::avx512_bf16;
 #else
   return CpuFeatures::baseline;
+#endif
+}
+
+// vdpbf16ps takes as long as four fused multiply-adds on Intel's processors, and as long as one on AMD's.
+bool has_fast_bf16_dots() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_is("amd");
+#else
+  return false;
 #endif
 }
 
@@ -69,6 +81,11 @@ int available_processors() {
   return std::clamp(CPU_COUNT(&set), 1, kMaxThreads);
 }
 
+std::string why_no_amx() {
+  const std::string problem = amx_problem(host_amx());
+  return problem.empty() ? "the processor lacks AVX-512 or its dots of bf16" : problem;
+}
+
 }  // namespace
 
 std::string device_text(DeviceId id) {
@@ -95,8 +112,8 @@ std::string cpu_features_text(CpuFeatures features) {
 
 CpuFeatures cpu_features_from_text(const std::string& text, const std::string& what) {
   const auto found = std::find(kFeatureNames.begin(), kFeatureNames.end(), text);
-  USER_CHECK(found != kFeatureNames.end(), "[{}] must be one of baseline, avx2, avx512, vnni, bf16, but is '{}'", what,
-             text);
+  USER_CHECK(found != kFeatureNames.end(), "[{}] must be one of baseline, avx2, avx512, vnni, bf16, amx, but is '{}'",
+             what, text);
   return static_cast<CpuFeatures>(found - kFeatureNames.begin());
 }
 
@@ -107,6 +124,8 @@ DeviceDescription describe_cpu(const std::string& ceiling, int threads) {
   description.name = processor_name();
   description.host = host_features();
   description.features = description.host;
+  if (description.host < CpuFeatures::amx) description.amx_problem = why_no_amx();
+  description.fast_bf16_dots = has_fast_bf16_dots();
   if (!ceiling.empty())
     description.features = std::min(description.host, cpu_features_from_text(ceiling, "WEFT_CPU_FEATURES"));
   description.threads = threads == 0 ? available_processors() : threads;

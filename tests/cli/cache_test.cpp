@@ -60,10 +60,10 @@ TEST_F(CacheVerb, APlanOfAGraphAsTextIsFoundListedAndPruned) {
   std::vector<std::string> logs, results;
   for (const char* name : {"first", "second"}) {
     const std::string out = folder_ / name;
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     const ProgramRun run = run_weft({"graph", "run", graph, "--in", in, "--out", out}, "",
                                     {{"WEFT_CACHE_ROOT", folder_.path()}, {"WEFT_LOGS", "cache"}});
-    logs.push_back(testing::internal::GetCapturedStderr());
+    logs.push_back(::testing::internal::GetCapturedStderr());
     ASSERT_EQ(run.status, 0) << run.err;
     results.push_back(file_text(out));
   }

@@ -119,7 +119,7 @@ TEST_F(CompileVerb, ForAGpuItSaysWhichAndRunsOnThatAlone) {
 // Targets also instruction sets that this host does not have or may not use; every host compiles the same.
 TEST_F(CompileVerb, ForAnotherProcessorItIsWhatThatCompiles) {
   const CpuFeatures host = describe_cpu("", 1).host;
-  for (int level = 0; level <= static_cast<int>(CpuFeatures::avx512_bf16); ++level) {
+  for (int level = 0; level <= static_cast<int>(CpuFeatures::amx); ++level) {
     const auto features = static_cast<CpuFeatures>(level);
     const std::string name = cpu_features_text(features);
     const Words target{"--target", "cpu=" + name};

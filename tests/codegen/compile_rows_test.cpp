@@ -304,7 +304,7 @@ TEST_F(RowCompiler, MakesTheSameObjectForEveryLevelWithVectorsAsWide) {
     std::string problem;
     const std::vector<std::byte> object = compile_rows(program, CpuFeatures::avx512, problem);
     EXPECT_FALSE(object.empty()) << problem;
-    for (const CpuFeatures level : {CpuFeatures::avx512_vnni, CpuFeatures::avx512_bf16})
+    for (const CpuFeatures level : {CpuFeatures::avx512_vnni, CpuFeatures::avx512_bf16, CpuFeatures::amx})
       EXPECT_EQ(compile_rows(program, level, problem), object) << cpu_features_text(level) << "\n" << program.text();
   }
 }

@@ -10,7 +10,7 @@
 namespace weft {
 
 // All levels; one above the host's repeats its highest level.
-inline std::vector<std::string> all_ceilings() { return {"baseline", "avx2", "avx512", "vnni", "bf16"}; }
+inline std::vector<std::string> all_ceilings() { return {"baseline", "avx2", "avx512", "vnni", "bf16", "amx"}; }
 
 // The levels that the host has.
 inline std::vector<std::string> host_ceilings() {

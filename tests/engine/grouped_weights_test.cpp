@@ -206,6 +206,20 @@ TEST_F(GroupedWeights, RunOnADevice) {
   }
 }
 
+// A config does not state whether the orders of query, key and value are equal.
+TEST_F(GroupedWeights, WithoutFilesAreMergedWithANote) {
+  const auto has_note = [](const std::string& path, const Settings& settings) {
+    const auto engine = tiny_engine(path, settings);
+    const std::vector<std::string> notes = engine->runner().notes();
+    return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.find("as if their orders were equal") != std::string::npos;
+    });
+  };
+  const std::string path = write_reordered("order", [](const auto&) { return 37; });
+  EXPECT_FALSE(has_note(path, {}));
+  EXPECT_TRUE(has_note(path, {{"load-format", "dummy"}}));
+}
+
 TEST_F(GroupedWeights, OfZerosNeedNoFiles) {
   for (const std::string& path : {write_nf4("nf4"), write_reordered("order", [](const auto&) { return 37; })}) {
     std::filesystem::remove(path + "/model.safetensors");

@@ -130,6 +130,30 @@ TEST_F(NanAmongLogits, OnADeviceNamesTheLayer) {
   }
 }
 
+TEST_F(NanAmongLogits, OnADeviceAnOverflowOfKeysIsFoundAtTheEndOfTheAnswer) {
+  for (const float factor : {1.0F, 1e6F, -1e6F}) {
+    SampleCheckpoint sample(model_, {{"torch_dtype", "bfloat16"}});
+    sample.multiply("model.layers.1.self_attn.k_proj.weight", factor);
+    const std::string path = sample.write_folder(folder_, "overflow" + std::to_string(count_++), DType::bf16);
+    Options options;
+    for (const auto& [name, value] :
+         Settings{{"device", "fake-cuda"}, {"max-num-batched-tokens", "16"}, {"kv-cache-dtype", "f16"}})
+      set_option(options, name, value, "test");
+    const auto context = make_context(options);
+    cuda::FakeSettings fake;
+    fake.hides_memory = true;
+    put_on_fake_cuda(*context, std::move(fake), {});
+    Engine engine(context, Checkpoint::open(path), make_model_registry());
+    SamplingParameters parameters;
+    parameters.max_tokens = 3;
+    for (const std::string& said : {message_of([&] { all_logits(engine, some_ids(5)); }),
+                                    message_of([&] { engine.generate(some_ids(5), parameters); })}) {
+      EXPECT_EQ(said.find(" in layer 1 is beyond what f16 holds") != said.npos, factor != 1.0F) << factor << said;
+    }
+    EXPECT_TRUE(engine.is_idle());
+  }
+}
+
 TEST_F(NanAmongLogits, PagesAreAsWideAsTheModelsType) {
   const SampleCheckpoint sample(model_);
   const auto pages = [&](const std::string& path, const Settings& options) {

@@ -105,6 +105,21 @@ TEST(CpuLinearInt8, GivesTheSameBitsForEveryRowCountAndThreadCount) {
   }
 }
 
+// More k than are unpacked at once, and a number of rows that is no multiple of a tile's.
+TEST(CpuLinearInt8, GivesTheDefinedBitsForDeepRows) {
+  for (const DType dtype : integer_block_types()) {
+    const std::int64_t depth = whole_blocks(dtype, 1100);
+    const Tensor weight = random_weight(dtype, 33, depth, 21);
+    const Activations x = random_activations(17, depth, 22);
+    const std::vector<float> wanted = defined_results(x, weight);
+    for (const std::string& ceiling : cpu_features_to_try()) {
+      SCOPED_TRACE(fmt::format("{} {}", dtype_text(dtype), ceiling));
+      LinearFamily family(ceiling, 1);
+      expect_bits(run(family, x, family.pack(weight)).as<float>(), wanted);
+    }
+  }
+}
+
 TEST(CpuLinearInt8, SharesMoreRowsThanAChunkHolds) {
   const Tensor weight = random_weight(DType::q4_1, 33, 32, 5);
   const Activations x = random_activations(1030, 32, 6);
@@ -253,10 +268,32 @@ TEST(CpuLinearInt8, GivesTheDefinedBitsOnEmulatedVectors) {
     for (const DType dtype : integer_block_types()) {
       const std::int64_t depth = whole_blocks(dtype, 96);
       const Tensor weight = random_weight(dtype, 33, depth, 16);
-      for (std::int64_t rows = 1; rows <= 9; ++rows) {
+      for (const std::int64_t rows : {1, 2, 3, 4, 5, 8, 9, 13, 23}) {
         SCOPED_TRACE(fmt::format("{} rows {}", dtype_text(dtype), rows));
         const Activations x = random_activations(rows, depth, 17);
         expect_bits(run(family, x, family.pack(weight)).as<float>(), defined_results(x, weight));
+      }
+    }
+  }
+}
+
+// Blocks of groups and of rows, and what is left of them; with emulated tiles and with those of the host.
+TEST(CpuLinearInt8, GivesTheDefinedBitsOnTiles) {
+  cpu::LinearInt8Variant variant = cpu::kLinearInt8EmulatedDots;
+  variant.tile_panel = cpu::kInt8TilePanelEmulated;
+  LinearFamily emulated("", 1), host("", 2);
+  emulated.run_with([variant](const KernelCall& call) { cpu::run_linear_int8(variant, call); });
+  for (const DType dtype : integer_block_types()) {
+    for (const std::int64_t wanted_depth : {96, 1120}) {
+      const std::int64_t depth = whole_blocks(dtype, wanted_depth);
+      const Tensor weight = random_weight(dtype, 40, depth, 18);
+      for (const std::int64_t rows : {32, 77, 290}) {
+        if (rows == 290 && wanted_depth > 96) continue;
+        const Activations x = random_activations(rows, depth, 19);
+        const std::vector<float> wanted = defined_results(x, weight);
+        SCOPED_TRACE(fmt::format("{} rows {}", weight.meta.text(), rows));
+        expect_bits(run(host, x, host.pack(weight)).as<float>(), wanted);
+        if (rows <= 77) expect_bits(run(emulated, x, emulated.pack(weight)).as<float>(), wanted);
       }
     }
   }

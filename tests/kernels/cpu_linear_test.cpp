@@ -1,10 +1,13 @@
 // linear on the CPU, exact mode, and embedding and the packings, which share its weights.
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "kernels/cpu/lib/flushed.h"
 #include "kernels/cpu/lib/linear_calls.h"
 #include "tensor/convert.h"
 #include "tests/kernels/cpu_linear_support.h"
@@ -29,20 +32,37 @@ std::vector<float> widened(const Tensor& tensor) {
   return values;
 }
 
-// One chain of multiply-adds in k order, each with one rounding or two, then the bias, then one rounding to the type of
-// x: every instruction set computes this, except bf16 pairs.
-std::vector<float> chained(const Tensor& x, const Tensor& weight, const Tensor* bias, bool fused) {
+// One chain of multiply-adds in k order, each with one rounding or two.
+template <bool fused>
+float chain(const float* a, const float* b, std::size_t depth) {
+  float sum = 0;
+  for (std::size_t k = 0; k < depth; ++k) sum = fused ? std::fma(a[k], b[k], sum) : a[k] * b[k] + sum;
+  return sum;
+}
+
+// The order of AMX tiles: for each 32 k, chains of the even and of the odd k, with subnormal numbers as zeros.
+float tile_order(const float* a, const float* b, std::size_t depth) {
+  float sum = 0;
+  for (std::size_t first = 0; first < depth; first += 32) {
+    float chains[2] = {0, 0};
+    for (std::size_t k = first; k < std::min(depth, first + 32); ++k)
+      chains[k % 2] = cpu::flushed_fma(a[k], b[k], chains[k % 2]);
+    sum = cpu::flushed_sum(sum, cpu::flushed_sum(chains[0], chains[1]));
+  }
+  return sum;
+}
+
+using SumOrder = float (*)(const float*, const float*, std::size_t);
+
+// Sums in this order, then the bias, then one rounding to the type of x.
+std::vector<float> summed(const Tensor& x, const Tensor& weight, const Tensor* bias, SumOrder order) {
   const std::vector<float> rows = widened(x), columns = widened(weight);
   const std::vector<float> offset = bias == nullptr ? std::vector<float>() : widened(*bias);
   const std::size_t depth = static_cast<std::size_t>(weight.meta.shape[1].number());
   std::vector<float> all;
   for (std::size_t r = 0; r < rows.size() / depth; ++r) {
     for (std::size_t c = 0; c < columns.size() / depth; ++c) {
-      float sum = 0;
-      for (std::size_t k = 0; k < depth; ++k) {
-        const float a = rows[r * depth + k], b = columns[c * depth + k];
-        sum = fused ? std::fma(a, b, sum) : a * b + sum;
-      }
+      float sum = order(rows.data() + r * depth, columns.data() + c * depth, depth);
       if (bias != nullptr) sum += offset[c];
       std::byte rounded[4];
       store_float(x.meta.dtype, rounded, 0, sum);
@@ -67,16 +87,21 @@ void expect_bits(const Tensor& result, const std::vector<float>& wanted) {
         << "element " << i << ": " << values[i] << ", wanted " << wanted[i];
 }
 
-// Instruction sets up to here compute `chained`; from bf16 on, pairs of bf16 are multiplied together.
-bool chains(const LinearFamily& family, const Tensor& x, const Tensor& weight) {
-  return family.features() < CpuFeatures::avx512_bf16 || x.meta.dtype != DType::bf16 ||
-         weight.meta.dtype != DType::bf16;
+bool are_bfloats(const Tensor& x, const Tensor& weight) {
+  return x.meta.dtype == DType::bf16 && weight.meta.dtype == DType::bf16;
+}
+
+// The order of the level; null where the processor's own dots of bf16 are used.
+SumOrder order_of(const LinearFamily& family, const Tensor& x, const Tensor& weight) {
+  if (family.features() == CpuFeatures::baseline) return chain<false>;
+  if (!are_bfloats(x, weight) || weight.meta.shape[1].number() % 2 != 0) return chain<true>;
+  const bool has_dots = family.features() == CpuFeatures::avx512_bf16 && describe_cpu("", 1).fast_bf16_dots;
+  return has_dots ? nullptr : tile_order;
 }
 
 TEST(CpuLinear, SumsInOrderOfDepthForEveryTypeAndInstructionSet) {
   for (const std::string& ceiling : cpu_features_to_try()) {
     LinearFamily family(ceiling, 1);
-    const bool fused = family.features() > CpuFeatures::baseline;
     for (const DType dtype : weight_types()) {
       for (const std::int64_t columns : {1, 32, 45}) {
         for (const std::int64_t wanted_depth : {32, 288}) {
@@ -84,9 +109,10 @@ TEST(CpuLinear, SumsInOrderOfDepthForEveryTypeAndInstructionSet) {
           const Tensor weight = random_weight(dtype, columns, depth, 1);
           for (const DType rows : kFloatTypes) {
             const Tensor x = random_floats(rows, {7, depth}, 2);
-            if (!chains(family, x, weight)) continue;
+            const SumOrder order = order_of(family, x, weight);
+            if (order == nullptr) continue;
             SCOPED_TRACE(x.meta.text() + " " + weight.meta.text() + " " + ceiling);
-            expect_bits(run(family, x, family.pack(weight)), chained(x, weight, nullptr, fused));
+            expect_bits(run(family, x, family.pack(weight)), summed(x, weight, nullptr, order));
           }
         }
       }
@@ -146,8 +172,7 @@ TEST(CpuLinear, TakesAnyDepthOfFloatWeights) {
       const Tensor weight = random_weight(dtype, 33, depth, 7), x = random_floats(DType::f32, {2, depth}, 8);
       LinearFamily family("", 1);
       SCOPED_TRACE(weight.meta.text());
-      expect_bits(run(family, x, family.pack(weight)),
-                  chained(x, weight, nullptr, family.features() > CpuFeatures::baseline));
+      expect_bits(run(family, x, family.pack(weight)), summed(x, weight, nullptr, order_of(family, x, weight)));
     }
   }
 }
@@ -159,8 +184,7 @@ TEST(CpuLinear, AddsTheBiasBeforeItRounds) {
     for (const std::string& ceiling : cpu_features_to_try()) {
       LinearFamily family(ceiling, 2);
       SCOPED_TRACE(x.meta.text() + " " + ceiling);
-      expect_bits(run(family, x, family.pack(weight), &bias),
-                  chained(x, weight, &bias, family.features() > CpuFeatures::baseline));
+      expect_bits(run(family, x, family.pack(weight), &bias), summed(x, weight, &bias, order_of(family, x, weight)));
     }
   }
 }
@@ -193,18 +217,81 @@ TEST(CpuLinear, TakesRowsThatLieApartAndAnyRank) {
   expect_bits(run(family, vector, packed), {wanted.begin(), wanted.begin() + 33});
 }
 
+// Rows of bf16 whose products with themselves are about the smallest normal number, some of them subnormal.
+Tensor tiny_bfloats(Shape shape, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  Tensor tensor = Tensor::empty(Meta::tensor(DType::bf16, std::move(shape)));
+  const std::int64_t count = element_count(tensor.meta.shape).number();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t bits = random();
+    const std::uint32_t exponent = bits % 8 == 0 ? bits & 0x80 : 0x1e00 + (bits & 0x380);
+    tensor.as<std::uint16_t>()[i] = static_cast<std::uint16_t>((bits >> 16 & 0x807f) | exponent);
+  }
+  return tensor;
+}
+
+cpu::LinearVariant with_emulated_tiles() {
+  cpu::LinearVariant variant = cpu::kLinearEmulatedPairs;
+  variant.bfloats = cpu::kBfloatEmulatedTiles;
+  return variant;
+}
+
+// Blocks of rows and of depth, and what is left of them.
+TEST(CpuLinear, SumsBfloatsInTheOrderOfTiles) {
+  for (const std::int64_t depth : {2, 30, 34, 576, 1024, 1086, 2112}) {
+    for (const std::int64_t rows : {1, 15, 16, 17, 50, 290}) {
+      if (rows > 50 && depth > 34) continue;
+      for (const bool tiny : {false, true}) {
+        const auto draw = tiny ? tiny_bfloats : [](Shape shape, std::uint32_t seed) {
+          return random_floats(DType::bf16, std::move(shape), seed);
+        };
+        const Tensor weight = draw({33, depth}, 21), x = draw({rows, depth}, 22);
+        const std::vector<float> wanted = summed(x, weight, nullptr, tile_order);
+        for (const std::string& ceiling : cpu_features_to_try()) {
+          LinearFamily family(ceiling, 1);
+          if (order_of(family, x, weight) != tile_order) continue;
+          SCOPED_TRACE(x.meta.text() + " " + ceiling);
+          expect_bits(run(family, x, family.pack(weight)), wanted);
+        }
+        LinearFamily family("baseline", 1);
+        family.run_with([variant = with_emulated_tiles()](const KernelCall& call) { cpu::run_linear(variant, call); });
+        SCOPED_TRACE(x.meta.text() + " emulated tiles");
+        expect_bits(run(family, x, family.pack(weight)), wanted);
+      }
+    }
+  }
+}
+
+// On hosts that use other products of bf16, too.
+TEST(CpuLinear, DotsOfBfloatsAreNearTheTrueSum) {
+  if (describe_cpu("", 1).host < CpuFeatures::avx512_bf16) GTEST_SKIP() << "this host has no dots of bf16";
+  cpu::LinearVariant variant = cpu::kLinearAvx512;
+  variant.bfloats = cpu::kBfloatAvx512Bf16;
+  LinearFamily family("baseline", 1);
+  family.run_with([variant](const KernelCall& call) { cpu::run_linear(variant, call); });
+  const Tensor weight = random_weight(DType::bf16, 45, 640, 23), x = random_floats(DType::bf16, {9, 640}, 24);
+  const std::vector<float> came = widened(run(family, x, family.pack(weight)));
+  const std::vector<float> wanted = summed(x, weight, nullptr, chain<true>);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    ASSERT_NEAR(came[i], wanted[i], 1e-4 + 0x1p-7 * std::abs(wanted[i])) << "element " << i;
+}
+
 TEST(CpuLinear, RunsOnEmulatedVectors) {
-  for (const cpu::LinearVariant* variant : {&cpu::kLinearEmulatedPairs, &cpu::kLinearEmulatedDots}) {
+  for (const auto& [variant, bfloat_order] :
+       {std::pair(cpu::kLinearEmulatedPairs, SumOrder(tile_order)),
+        // The emulated dot of two rounds as two multiply-adds do, so it is the same chain.
+        std::pair(cpu::kLinearEmulatedDots, SumOrder(chain<true>)),
+        std::pair(with_emulated_tiles(), SumOrder(tile_order))}) {
     LinearFamily family("baseline", 1);
-    family.run_with([variant](const KernelCall& call) { cpu::run_linear(*variant, call); });
+    family.run_with([variant = variant](const KernelCall& call) { cpu::run_linear(variant, call); });
     for (const DType dtype : weight_types()) {
       for (const DType rows : kFloatTypes) {
         for (std::int64_t count = 1; count <= 17; count += 4) {
-          // The emulated product of pairs rounds as two multiply-adds do, so it is the same chain.
           const std::int64_t depth = whole_blocks(dtype, 160);
           const Tensor weight = random_weight(dtype, 33, depth, 16), x = random_floats(rows, {count, depth}, 17);
           SCOPED_TRACE(x.meta.text() + " " + weight.meta.text());
-          expect_bits(run(family, x, family.pack(weight)), chained(x, weight, nullptr, true));
+          expect_bits(run(family, x, family.pack(weight)),
+                      summed(x, weight, nullptr, are_bfloats(x, weight) ? bfloat_order : chain<true>));
         }
       }
     }

@@ -46,7 +46,8 @@ TEST(CpuMultiplyAddChains, CountWholeRegistersOfLanesEnoughToHideTheLatency) {
 TEST(CpuMultiplyAddChains, AreChosenByWhatTheProcessorHas) {
   EXPECT_EQ(&multiply_add_chains(CpuFeatures::baseline), &multiply_add_chains_baseline);
   EXPECT_EQ(&multiply_add_chains(CpuFeatures::avx2), &multiply_add_chains_avx2);
-  for (const CpuFeatures level : {CpuFeatures::avx512, CpuFeatures::avx512_vnni, CpuFeatures::avx512_bf16})
+  for (const CpuFeatures level :
+       {CpuFeatures::avx512, CpuFeatures::avx512_vnni, CpuFeatures::avx512_bf16, CpuFeatures::amx})
     EXPECT_EQ(&multiply_add_chains(level), &multiply_add_chains_avx512);
 }
 

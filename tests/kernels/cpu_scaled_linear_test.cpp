@@ -10,9 +10,11 @@
 #include "compiler/run/sample_call.h"
 #include "kernels/cpu/lib/scaled_linear_kernels.h"
 #include "ops/linear_fp8_block.h"
+#include "tensor/bfloat16.h"
 #include "tensor/float4.h"
 #include "tensor/float8.h"
 #include "tests/kernels/cpu_rows_support.h"
+#include "tests/kernels/emulated_linear.h"
 #include "tests/kernels/emulated_rows.h"
 #include "tests/test_context.h"
 
@@ -250,6 +252,65 @@ TEST(CpuScaledLinear, RoundedOperandsOfNvfp4GiveTheBitsOfTheMeaning) {
       EXPECT_EQ(difference(result(interpreter), result(eager), {}, true), "");
     }
   }
+}
+
+// Values of the test of tiles: small integers, exact in every type and sum.
+int weight_value(std::int64_t i) { return static_cast<int>(i * 31 % 17 - 8); }
+int row_value(std::int64_t i) { return static_cast<int>(i * 57 % 13 - 6); }
+
+template <class Element, class ToElement>
+void expect_exact_tiles(const ScaledTileKernels& kernels, TileCode code, std::int64_t rows, int columns,
+                        std::int64_t steps, bool scaled, ToElement to_element) {
+  const std::int64_t depth = steps * kScaledStepBytes / static_cast<std::int64_t>(sizeof(Element));
+  const std::int64_t blocks = (rows + kScaledTileRows - 1) / kScaledTileRows;
+  constexpr std::int64_t per_word = 4 / sizeof(Element);
+  std::vector<Element> weight(static_cast<std::size_t>(columns * depth)),
+      x(static_cast<std::size_t>(blocks * 16 * depth));
+  for (std::int64_t i = 0; i < columns * depth; ++i) weight[static_cast<std::size_t>(i)] = to_element(weight_value(i));
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t k = 0; k < depth; ++k)
+      x[static_cast<std::size_t>(((r / 16 * depth + k / per_word * per_word) * 16) + r % 16 * per_word +
+                                 k % per_word)] = to_element(row_value(r * depth + k));
+  std::vector<float> sums(static_cast<std::size_t>(blocks * 16 * kScaledColumns), 3.0f), row_scale, column_scale;
+  for (std::int64_t r = 0; r < rows; ++r) row_scale.push_back(static_cast<float>(1 << r % 3));
+  for (int c = 0; c < kScaledColumns; ++c) column_scale.push_back(static_cast<float>(1 + c % 4));
+  kernels.multiply({.code = code,
+                    .weight = reinterpret_cast<const std::byte*>(weight.data()),
+                    .weight_stride = depth * static_cast<std::int64_t>(sizeof(Element)),
+                    .columns = columns,
+                    .x = reinterpret_cast<const std::byte*>(x.data()),
+                    .x_steps = steps,
+                    .steps = steps,
+                    .rows = rows,
+                    .column_scale = scaled ? column_scale.data() : nullptr,
+                    .row_scale = scaled ? row_scale.data() : nullptr,
+                    .row_scale_stride = 1,
+                    .sums = sums.data()});
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (int c = 0; c < columns; ++c) {
+      std::int64_t sum = 0;
+      for (std::int64_t k = 0; k < depth; ++k) sum += weight_value(c * depth + k) * row_value(r * depth + k);
+      const float factor =
+          scaled ? row_scale[static_cast<std::size_t>(r)] * column_scale[static_cast<std::size_t>(c)] : 1;
+      ASSERT_EQ(sums[static_cast<std::size_t>(r * kScaledColumns + c)], 3.0f + static_cast<float>(sum) * factor)
+          << r << ", " << c;
+    }
+}
+
+TEST(CpuScaledLinear, TilesMultiplyExactlyForAnyRowsAndColumns) {
+  std::vector<std::pair<const char*, const ScaledTileKernels*>> all = {{"emulated", &kScaledTilesEmulated}};
+  if (describe_cpu("", 1).host >= CpuFeatures::amx) all.push_back({"amx", &scaled_tile_kernels_amx});
+  for (const auto& [name, kernels] : all)
+    for (const std::int64_t rows : {1, 15, 16, 33, 50, 70})
+      for (const int columns : {1, 7, 16})
+        for (const std::int64_t steps : {1, 3})
+          for (const bool scaled : {false, true}) {
+            SCOPED_TRACE(testing::Message() << name << ", " << rows << " rows, " << columns << " columns");
+            expect_exact_tiles<std::int8_t>(*kernels, TileCode::i8, rows, columns, steps, scaled,
+                                            [](int value) { return static_cast<std::int8_t>(value); });
+            expect_exact_tiles<std::uint16_t>(*kernels, TileCode::bf16, rows, columns, steps, scaled,
+                                              [](int value) { return f32_to_bf16(static_cast<float>(value)); });
+          }
 }
 
 }  // namespace weft::cpu::cpu_scaled_linear_test

@@ -51,8 +51,7 @@ class EveryArchitecture : public ::testing::TestWithParam<std::string> {
     for (const ModelWeight& weight : model_.weights)
       if (weight.shape(a, 0) != weight.shape(b, 0))
         return fmt::format("tensor {} must have the shape {} that the config gives it, but is bf16{}",
-                           model_.key(weight.name, CheckpointFormat::hugging_face, 0), shape_of(weight, b),
-                           shape_of(weight, a));
+                           weight.key(CheckpointFormat::hugging_face, 0), shape_of(weight, b), shape_of(weight, a));
     return "no difference";
   }
   static std::string shape_of(const ModelWeight& weight, const ModelConfig& config) {

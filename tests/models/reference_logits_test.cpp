@@ -14,6 +14,7 @@
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "engine/engine.h"
+#include "tests/sample_checkpoint.h"
 
 namespace weft::reference_logits_test {
 
@@ -85,6 +86,30 @@ TEST(ReferenceLogits, AreThoseOfTransformersForEveryArchitecture) {
   }
   const std::vector<std::string> all = make_model_registry().architectures();
   EXPECT_EQ(tried, std::set<std::string>(all.begin(), all.end())) << "an architecture without a reference";
+}
+
+// The same weights in GGUF files of two ages. Left out are positions that such a file states in another way than the
+// sample's writer does.
+TEST(ReferenceLogits, AreThoseOfTransformersFromGgufFiles) {
+  const std::set<std::string> left_out{"hunyuan_v1_dense", "phi3"};
+  const ModelRegistry models = make_model_registry();
+  const TemporaryFolder temporary;
+  for (const std::string& folder : folders()) {
+    SCOPED_TRACE(folder);
+    if (left_out.contains(filesystem::path(folder).filename().string())) continue;
+    const auto recorded = nlohmann::json::parse(read_file(folder + "/logits.json", 1 << 20));
+    const Checkpoint checkpoint = Checkpoint::open(folder);
+    ModelDefinition model = models.find(checkpoint.architecture(), folder);
+    model.sample_config = read_file(folder + "/config.json", 1 << 20);
+    SampleCheckpoint sample(model);
+    sample.take_weights(checkpoint);
+    for (const GgufAge age : {GgufAge::current, GgufAge::early}) {
+      if (age == GgufAge::early && !sample.config().experts) continue;
+      const Rows rows = logits_of(sample.write_gguf(temporary, "m.gguf", DType::f32, age), recorded.at("ids"),
+                                  recorded.at("positions"), kExact);
+      EXPECT_LT(largest_difference(rows, recorded.at("logits").get<Rows>()), kMost);
+    }
+  }
 }
 
 }  // namespace weft::reference_logits_test

@@ -23,7 +23,7 @@ TEST(Device, CeilingLowersWhatTheHostHasAndNeverRaisesIt) {
   EXPECT_FALSE(host.name.empty());
   EXPECT_GE(host.threads, 1);
   CpuFeatures previous = CpuFeatures::baseline;
-  for (const char* ceiling : {"baseline", "avx2", "avx512", "vnni", "bf16"}) {
+  for (const char* ceiling : {"baseline", "avx2", "avx512", "vnni", "bf16", "amx"}) {
     const DeviceDescription described = describe_cpu(ceiling, 3);
     EXPECT_EQ(described.threads, 3);
     EXPECT_EQ(described.host, host.host);

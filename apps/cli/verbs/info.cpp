@@ -115,6 +115,7 @@ int print_info(bool as_json, VerbCall& call) {
             {"features", {{"host", cpu_features_text(device.host)}, {"in_use", cpu_features_text(device.features)}}},
             {"threads", device.threads},
             {"cuda", cuda_facts()}};
+  if (!device.amx_problem.empty()) info["features"]["amx_problem"] = device.amx_problem;
   for (const std::string& provider : all_providers(context->kernels))
     info["providers"].push_back(provider_facts(context->kernels, provider));
   const std::string device_compiler = context->generated->device_compiler_text();
@@ -134,8 +135,9 @@ int print_info(bool as_json, VerbCall& call) {
     call.out << fmt::format("{:<16}{}\n", name, version.get<std::string>());
   call.out << fmt::format("{:<16}{}: {}\n", "device", device_text(device.id), device.name)
            << fmt::format("{:<16}{} in use, host has {}\n", "features", cpu_features_text(device.features),
-                          cpu_features_text(device.host))
-           << fmt::format("{:<16}{}\n", "threads", device.threads);
+                          cpu_features_text(device.host));
+  if (!device.amx_problem.empty()) call.out << fmt::format("{:<16}not usable: {}\n", "amx", device.amx_problem);
+  call.out << fmt::format("{:<16}{}\n", "threads", device.threads);
   call.out << fmt::format("{:<16}{}\n", "cuda code", info["cuda"]["code"].get<std::string>());
   for (const char* library : {"nvrtc", "cublaslt"})
     call.out << fmt::format("{:<16}{}\n", library, info["cuda"][library].get<std::string>());

@@ -32,10 +32,11 @@ std::string priorities_text(const PriorityLists& priorities) {
 }
 
 // The binding names every field, so that a new field cannot be forgotten. Some are left out because they change no
-// Plan: the name of the processor, the other features of the host, and the number of multiprocessors, which a launch
-// queries. An option records which GPU is used.
+// Plan: the name of the processor, the other features of the host, which of two equally shaped kernels is faster, and
+// the number of multiprocessors, which a launch queries. An option records which GPU is used.
 std::string device_text(const DeviceDescription& device) {
-  const auto& [id, name, host, features, threads, fp8, compute_capability, multiprocessors, cublaslt] = device;
+  const auto& [id, name, host, features, amx_problem, fast_bf16_dots, threads, fp8, compute_capability, multiprocessors,
+               cublaslt] = device;
   std::string text = fmt::format("{} {} threads {}", cpu_features_text(features), threads, dtype_text(fp8));
   if (id.type != DeviceType::cpu) text += fmt::format(" sm_{} cublaslt {}", compute_capability, cublaslt);
   return text;

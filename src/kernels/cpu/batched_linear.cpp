@@ -28,10 +28,10 @@ std::int64_t own_panel_bytes(DType weight, std::int64_t depth, bool is_packed) {
   return is_packed ? 0 : panel_bytes(*panel_kind(weight), depth);
 }
 
-Dim head_scratch_bytes(int threads, const KernelRequest& request) {
+Dim head_scratch_bytes(const LinearVariant& variant, int threads, const KernelRequest& request) {
   const Meta &x = *request.operands[0], &weight = *request.operands[1];
   const std::int64_t depth = weight.shape[2].number();
-  return x.shape[0] * x.shape[1] * Dim(wide_row_bytes(x.dtype, depth)) +
+  return x.shape[0] * x.shape[1] * Dim(wide_row_bytes(variant, x.dtype, weight.dtype, depth)) +
          Dim(threads * own_panel_bytes(weight.dtype, depth, !weight.packed.empty()));
 }
 
@@ -49,26 +49,23 @@ PanelOutput head_output(const TensorView& result, std::int64_t row, std::int64_t
 void run_batched_linear(const LinearVariant& variant, const KernelCall& call) {
   const TensorView &x = call.operands[0], &weight = call.operands[1], &result = call.results[0];
   const std::int64_t rows = x.size[0], heads = x.size[1], depth = x.size[2];
-  const std::int64_t panels = panel_count(weight.size[1]), blocks = (rows + kFloatRowLimit - 1) / kFloatRowLimit;
-  const std::int64_t row_bytes = wide_row_bytes(x.dtype, depth);
+  const std::int64_t panels = panel_count(weight.size[1]);
   std::byte* free = call.scratch.data();
-  const auto* values = x.as<const float>();
-  std::int64_t stride = heads == 1 ? x.stride[0] : x.stride[1];
-  if (row_bytes > 0) {
-    widen_rows(variant, x, rows * heads, stride, free, row_bytes, call.threads);
-    values = reinterpret_cast<const float*>(free);
-    stride = row_bytes / static_cast<std::int64_t>(sizeof(float));
-    free += rows * heads * row_bytes;
-  }
+  const LinearRows all =
+      linear_rows(variant, x, weight.dtype, rows * heads, heads == 1 ? x.stride[0] : x.stride[1], free, call.threads);
+  free += rows * heads * wide_row_bytes(variant, x.dtype, weight.dtype, depth);
+  const std::int64_t blocks = (rows + all.limit - 1) / all.limit;
   call.threads.run(blocks * heads * panels, [&](std::int64_t chunk, int thread) {
     const std::int64_t index = chunk % panels, head = chunk / panels % heads;
-    const std::int64_t row = chunk / panels / heads * kFloatRowLimit;
+    const std::int64_t row = chunk / panels / heads * all.limit;
     const PanelWeight own = panel_weight(weight, head);
     const std::int64_t bytes = panel_bytes(own.kind, depth);
     const std::byte* panel = own.packed ? own.data + index * bytes : packed_panel(own, index, free + thread * bytes);
-    variant.panel(own.kind, panel,
-                  {values + (row * heads + head) * stride, heads * stride, depth, std::min(kFloatRowLimit, rows - row)},
-                  head_output(result, row, head, index));
+    LinearRows of_head = all;
+    of_head.values += head * all.stride * (all.is_bfloat ? 2 : 4);
+    of_head.stride *= heads;
+    multiply_panel(variant, own.kind, panel, of_head, row, std::min(all.limit, rows - row),
+                   head_output(result, row, head, index));
   });
 }
 
@@ -81,10 +78,10 @@ KERNELS(cpu, batched_linear) {
   kernel.supported = cpu::runs_on_cpu;
   kernel.supports = cpu::supports_heads;
   kernel.prepare = [](Kernel& prepared, const DeviceDescription& device) {
-    const cpu::LinearVariant& variant = cpu::linear_variant(device.features);
-    prepared.run = [&variant](const KernelCall& call) { cpu::run_batched_linear(variant, call); };
-    prepared.scratch_bytes = [threads = device.threads](const KernelRequest& request) {
-      return cpu::head_scratch_bytes(threads, request);
+    const cpu::LinearVariant variant = cpu::linear_variant(device);
+    prepared.run = [variant](const KernelCall& call) { cpu::run_batched_linear(variant, call); };
+    prepared.scratch_bytes = [variant, threads = device.threads](const KernelRequest& request) {
+      return cpu::head_scratch_bytes(variant, threads, request);
     };
   };
   kernel.note = "heads times panels of 32 columns over the threads, f32 sums in k order";

@@ -1,5 +1,5 @@
-// topk_softmax and moe_unpermute on the CPU, with the bits of their meanings: each pass over a row of router logits or
-// over the rows of a token's experts computes the whole op. Rows are shared among the threads.
+// The ops of routers on the CPU, with the bits of their meanings and of the reference: topk, topk_softmax,
+// take_along_dim and moe_unpermute, whose rows are shared among the threads, and moe_sort.
 
 #include <algorithm>
 #include <cmath>
@@ -27,15 +27,15 @@ void for_each_row(std::int64_t rows, std::int64_t row_bytes, ThreadPool& threads
   });
 }
 
-// ---- topk_softmax ----
-
-Verdict supports_topk_softmax(const KernelRequest& request) {
+Verdict supports_rows(const KernelRequest& request) {
   const Meta& x = *request.operands[0];
   if (!float_kind(x.dtype)) return Verdict::no(fmt::format("no rows of {}", dtype_text(x.dtype)));
   if (x.rank() != 2 || !x.shape[1].is_number()) return Verdict::no("wants a matrix with rows of a known width");
   if (!has_contiguous_rows(x)) return Verdict::no("the elements of a row are not contiguous");
   return Verdict::yes();
 }
+
+// ---- topk_softmax ----
 
 std::int64_t row_scratch(std::int64_t width) {
   return whole_cache_lines(width * static_cast<std::int64_t>(sizeof(float)));
@@ -82,6 +82,142 @@ void run_topk_softmax(const KernelCall& call) {
     const float sum = house_row_sum(chosen, k);
     for (std::int64_t i = 0; i < k; ++i) chosen[i] /= sum;
   });
+}
+
+// ---- topk ----
+
+// Arrays of one thread, each as long as the row.
+struct TopkScratch {
+  float *row, *values, *scores;
+  std::int32_t* indices;
+
+  TopkScratch(std::byte* bytes, std::int64_t width)
+      : row(reinterpret_cast<float*>(bytes)),
+        values(row + width),
+        scores(values + width),
+        indices(reinterpret_cast<std::int32_t*>(scores + width)) {}
+  static std::int64_t bytes(std::int64_t width) { return 4 * row_scratch(width); }
+};
+
+struct TopkGroups {
+  std::int64_t count, used, top;
+};
+
+// Moves the elements of the used groups to the front of the row. Returns their number; `indices` begins with the
+// groups.
+std::int64_t keep_used_groups(const TopkScratch& scratch, std::int64_t width, const TopkGroups& groups) {
+  const std::int64_t size = width / groups.count;
+  for (std::int64_t group = 0; group < groups.count; ++group) {
+    choose(scratch.row + group * size, size, groups.top, scratch.values, scratch.indices);
+    scratch.scores[group] = 0;
+    for (std::int64_t i = 0; i < groups.top; ++i) scratch.scores[group] += scratch.values[i];
+  }
+  choose(scratch.scores, groups.count, groups.used, scratch.values, scratch.indices);
+  std::sort(scratch.indices, scratch.indices + groups.used);
+  for (std::int64_t i = 0; i < groups.used; ++i)
+    if (scratch.indices[i] != i) std::copy_n(scratch.row + scratch.indices[i] * size, size, scratch.row + i * size);
+  return groups.used * size;
+}
+
+template <class Element>
+void run_topk_of(const KernelCall& call) {
+  const TensorView &x = call.operands[0], &values = call.results[0], &indices = call.results[1];
+  const std::int64_t width = x.size[1], k = values.size[1], bytes = TopkScratch::bytes(width);
+  const TopkGroups groups{call.attributes.at("groups").integer(), call.attributes.at("used_groups").integer(),
+                          call.attributes.at("group_top").integer()};
+  const std::int64_t size = width / groups.count;
+  for_each_row(x.size[0], row_scratch(width), call.threads, [&](std::int64_t row, int thread) {
+    const TopkScratch scratch(call.scratch.data() + thread * bytes, width);
+    const Element* from = x.as<const Element>() + row * x.stride[0];
+    convert_row(x.dtype, reinterpret_cast<const std::byte*>(from), DType::f32,
+                reinterpret_cast<std::byte*>(scratch.row), width);
+    std::int32_t* const chosen = indices.as<std::int32_t>() + row * k;
+    const bool has_all = groups.used == groups.count;
+    const std::int64_t candidates = has_all ? width : keep_used_groups(scratch, width, groups);
+    choose(scratch.row, candidates, k, scratch.values, chosen);
+    for (std::int64_t i = 0; i < k; ++i) {
+      if (!has_all) chosen[i] = static_cast<std::int32_t>(scratch.indices[chosen[i] / size] * size + chosen[i] % size);
+      values.as<Element>()[row * k + i] = from[chosen[i]];
+    }
+  });
+}
+
+void run_topk(const KernelCall& call) {
+  call.operands[0].dtype == DType::f32 ? run_topk_of<std::uint32_t>(call) : run_topk_of<std::uint16_t>(call);
+}
+
+// ---- take_along_dim ----
+
+Verdict supports_take_along_dim(const KernelRequest& request) {
+  const Meta &x = *request.operands[0], &indices = *request.operands[1];
+  const std::int64_t dim = request.attributes.at("dim").integer();
+  if (dim != -1 && dim != static_cast<std::int64_t>(x.rank()) - 1)
+    return Verdict::no(fmt::format("takes elements of rows, not of dim {}", dim));
+  if (!float_kind(x.dtype)) return Verdict::no(fmt::format("no rows of {}", dtype_text(x.dtype)));
+  if (!x.is_contiguous() || !indices.is_contiguous()) return Verdict::no("an operand is not contiguous");
+  return Verdict::yes();
+}
+
+template <class Element>
+void run_take_along_dim_of(const KernelCall& call) {
+  const TensorView &x = call.operands[0], &indices = call.operands[1], &y = call.results[0];
+  const std::int64_t width = x.size[x.rank - 1], count = y.size[y.rank - 1];
+  if (y.elements() == 0) return;
+  for_each_row(y.elements() / count, 3 * count * bytes_of(DType::i32, 1), call.threads, [&](std::int64_t row, int) {
+    for (std::int64_t i = row * count; i < (row + 1) * count; ++i) {
+      const std::int64_t index = index_at(indices, i);
+      USER_CHECK(index >= 0 && index < width, "[take_along_dim] index {} is outside [0, {})", index, width);
+      y.as<Element>()[i] = x.as<const Element>()[row * width + index];
+    }
+  });
+}
+
+void run_take_along_dim(const KernelCall& call) {
+  call.operands[0].dtype == DType::f32 ? run_take_along_dim_of<std::uint32_t>(call)
+                                       : run_take_along_dim_of<std::uint16_t>(call);
+}
+
+// ---- moe_sort ----
+
+Verdict supports_moe_sort(const KernelRequest& request) {
+  const Meta& indices = *request.operands[0];
+  if (indices.dtype != DType::i32) return Verdict::no(fmt::format("no experts of {}", dtype_text(indices.dtype)));
+  if (!indices.is_contiguous()) return Verdict::no("an operand is not contiguous");
+  return Verdict::yes();
+}
+
+// Sorts by the bytes of the experts' numbers, the lowest first; a byte that all numbers share is passed over. Tokens
+// and experts have the orders in between, until their own values replace them.
+void run_moe_sort(const KernelCall& call) {
+  constexpr int kDigits = 256, kBits = 8;
+  const TensorView &indices = call.operands[0], &positions = call.results[2];
+  const std::int64_t k = indices.size[1], rows = indices.size[0] * k;
+  auto* const tokens = call.results[0].as<std::int32_t>();
+  auto* const experts = call.results[1].as<std::int32_t>();
+  const auto* const chosen = indices.as<const std::int32_t>();
+  const std::int32_t* order = nullptr;  // that of the pairs
+  for (int shift = 0; shift < 32; shift += kBits) {
+    const auto digit = [&](std::int64_t pair) {
+      constexpr std::uint32_t kSign = 0x80000000U;  // negative numbers come first
+      return (static_cast<std::uint32_t>(chosen[pair]) ^ kSign) >> shift & (kDigits - 1);
+    };
+    std::int64_t starts[kDigits + 1] = {};
+    for (std::int64_t pair = 0; pair < rows; ++pair) ++starts[digit(pair) + 1];
+    if (std::find(starts, starts + kDigits + 1, rows) != starts + kDigits + 1) continue;
+    for (int i = 1; i < kDigits; ++i) starts[i] += starts[i - 1];
+    std::int32_t* const sorted = order == tokens ? experts : tokens;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const std::int32_t pair = order == nullptr ? static_cast<std::int32_t>(i) : order[i];
+      sorted[starts[digit(pair)]++] = pair;
+    }
+    order = sorted;
+  }
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int32_t pair = order == nullptr ? static_cast<std::int32_t>(row) : order[row];
+    positions.as<std::int32_t>()[pair] = static_cast<std::int32_t>(row);
+    tokens[row] = static_cast<std::int32_t>(pair / k);
+    experts[row] = chosen[pair];
+  }
 }
 
 // ---- moe_unpermute ----
@@ -133,19 +269,35 @@ void run_moe_unpermute(const KernelCall& call) {
 }  // namespace weft::cpu
 
 KERNELS(cpu, experts) {
-  Kernel topk;
-  topk.op = "topk_softmax";
-  topk.provider = "cpu";
-  topk.supported = cpu::runs_on_cpu;
-  topk.supports = cpu::supports_topk_softmax;
-  topk.prepare = [](Kernel& prepared, const DeviceDescription& device) {
-    prepared.scratch_bytes = [threads = device.threads](const KernelRequest& request) {
-      return Dim(threads * cpu::row_scratch(request.operands[0]->shape[1].number()));
+  const auto add_of_rows = [&](const char* op, void (*run)(const KernelCall&), std::int64_t (*scratch)(std::int64_t)) {
+    Kernel kernel;
+    kernel.op = op;
+    kernel.provider = "cpu";
+    kernel.supported = cpu::runs_on_cpu;
+    kernel.supports = cpu::supports_rows;
+    kernel.prepare = [scratch](Kernel& prepared, const DeviceDescription& device) {
+      prepared.scratch_bytes = [scratch, threads = device.threads](const KernelRequest& request) {
+        return Dim(threads * scratch(request.operands[0]->shape[1].number()));
+      };
     };
+    kernel.run = run;
+    kernel.note = "rows over the threads";
+    registry.add(std::move(kernel));
   };
-  topk.run = cpu::run_topk_softmax;
-  topk.note = "rows over the threads";
-  registry.add(std::move(topk));
+  add_of_rows("topk_softmax", cpu::run_topk_softmax, cpu::row_scratch);
+  add_of_rows("topk", cpu::run_topk, cpu::TopkScratch::bytes);
+  registry.add({.op = "take_along_dim",
+                .provider = "cpu",
+                .supported = cpu::runs_on_cpu,
+                .supports = cpu::supports_take_along_dim,
+                .run = cpu::run_take_along_dim,
+                .note = "rows over the threads"});
+  registry.add({.op = "moe_sort",
+                .provider = "cpu",
+                .supported = cpu::runs_on_cpu,
+                .supports = cpu::supports_moe_sort,
+                .run = cpu::run_moe_sort,
+                .note = "by one byte of the experts' numbers after another"});
   registry.add({.op = "moe_unpermute",
                 .provider = "cpu",
                 .supported = cpu::runs_on_cpu,

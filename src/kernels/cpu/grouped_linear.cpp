@@ -29,10 +29,11 @@ Verdict supports_floats(const KernelRequest& request) {
   return result_verdict(request.results[0]);
 }
 
-Dim scratch_of_floats(int threads, const KernelRequest& request) {
+Dim scratch_of_floats(const LinearVariant& variant, int threads, const KernelRequest& request) {
   const Meta &x = *request.operands[0], &weight = *request.operands[1];
   return align(x.shape[0] * Dim(kExpertRowBytes), 64) +
-         x.shape[0] * Dim(wide_row_bytes(x.dtype, weight.shape[2].number())) + Dim(slot_bytes(weight, threads));
+         x.shape[0] * Dim(wide_row_bytes(variant, x.dtype, weight.dtype, weight.shape[2].number())) +
+         Dim(slot_bytes(weight, threads));
 }
 
 // ---- grouped_linear_int8 ----
@@ -61,20 +62,14 @@ void run_grouped_linear(const LinearVariant& variant, const KernelCall& call) {
   const PanelKind kind = panel_weight(weight, 0).kind;
   std::byte* const parts = call.scratch.data();
   std::byte* const widened = parts + whole_cache_lines(rows * kExpertRowBytes);
-  const std::int64_t row_bytes = wide_row_bytes(x.dtype, depth);
-  const auto* values = x.as<const float>();
-  std::int64_t stride = x.stride[0];
-  if (row_bytes > 0) {
-    widen_rows(variant, x, rows, stride, widened, row_bytes, call.threads);
-    values = reinterpret_cast<const float*>(widened);
-    stride = row_bytes / static_cast<std::int64_t>(sizeof(float));
-  }
-  for_each_expert_panel(
-      {"grouped_linear", weight, call.operands[2], call.operands[3], kFloatRowLimit, parts, widened + rows * row_bytes},
-      call.threads, [&](const std::byte* panel, std::int64_t index, RowBlock block, const float* bias) {
-        variant.panel(kind, panel, {values + block.first * stride, stride, depth, block.count},
-                      panel_output(result, block.first, index, bias));
-      });
+  std::byte* const slots = widened + rows * wide_row_bytes(variant, x.dtype, weight.dtype, depth);
+  const LinearRows all = linear_rows(variant, x, weight.dtype, rows, x.stride[0], widened, call.threads);
+  for_each_expert_panel({"grouped_linear", weight, call.operands[2], call.operands[3], all.limit, parts, slots},
+                        call.threads,
+                        [&](const std::byte* panel, std::int64_t index, RowBlock block, const float* bias) {
+                          multiply_panel(variant, kind, panel, all, block.first, block.count,
+                                         panel_output(result, block.first, index, bias));
+                        });
 }
 
 void run_grouped_linear_int8(const LinearInt8Variant& variant, const KernelCall& call) {
@@ -102,10 +97,10 @@ KERNELS(cpu, grouped_linear) {
   floats.supported = cpu::runs_on_cpu;
   floats.supports = cpu::supports_floats;
   floats.prepare = [](Kernel& prepared, const DeviceDescription& device) {
-    const cpu::LinearVariant& variant = cpu::linear_variant(device.features);
-    prepared.run = [&variant](const KernelCall& call) { cpu::run_grouped_linear(variant, call); };
-    prepared.scratch_bytes = [threads = device.threads](const KernelRequest& request) {
-      return cpu::scratch_of_floats(threads, request);
+    const cpu::LinearVariant variant = cpu::linear_variant(device);
+    prepared.run = [variant](const KernelCall& call) { cpu::run_grouped_linear(variant, call); };
+    prepared.scratch_bytes = [variant, threads = device.threads](const KernelRequest& request) {
+      return cpu::scratch_of_floats(variant, threads, request);
     };
   };
   floats.note = "blocks of rows of one expert times panels of 32 columns over the threads, f32 sums in k order";
@@ -117,8 +112,8 @@ KERNELS(cpu, grouped_linear) {
   codes.supported = cpu::runs_on_cpu;
   codes.supports = cpu::supports_codes;
   codes.prepare = [](Kernel& prepared, const DeviceDescription& device) {
-    const cpu::LinearInt8Variant& variant = cpu::linear_int8_variant(device.features);
-    prepared.run = [&variant](const KernelCall& call) { cpu::run_grouped_linear_int8(variant, call); };
+    const cpu::LinearInt8Variant variant = cpu::linear_int8_variant(device.features);
+    prepared.run = [variant](const KernelCall& call) { cpu::run_grouped_linear_int8(variant, call); };
     prepared.scratch_bytes = [threads = device.threads](const KernelRequest& request) {
       return cpu::scratch_of_codes(threads, request);
     };

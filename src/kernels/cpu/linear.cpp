@@ -1,8 +1,8 @@
 // linear on the CPU, exact: f32 sums in k order over f32, 16-bit or block weights, which are widened panel by panel.
 //
 // Rows that are not f32 are widened first. Panels times blocks of up to 128 rows are shared among the threads. One row
-// is bound by reading the weights. If rows and weights are bf16 and the processor multiplies pairs of bf16, they are
-// not widened.
+// is bound by reading the weights. Rows and weights of bf16 are multiplied as they are, where there is a function for
+// it.
 
 #include <cstring>
 
@@ -31,18 +31,14 @@ Verdict supports(const KernelRequest& request) {
 
 // How a call's scratch is divided; each part starts on a cache line.
 struct Scratch {
-  bool pairs;         // bf16 rows are multiplied as they are
-  bool widened;       // rows are widened to f32 [rows, depth]
   std::int64_t bias;  // bytes
-  std::int64_t row;   // bytes a row takes when widened
+  std::int64_t row;   // bytes a row takes when widened; 0 if it is not
 };
 
 Scratch scratch_of(const LinearVariant& variant, DType x, DType weight, bool has_bias, std::int64_t columns,
                    std::int64_t depth) {
-  const bool pairs = variant.bfloat_panel != nullptr && x == DType::bf16 && weight == DType::bf16 && depth % 2 == 0;
-  return {pairs, x != DType::f32 && !pairs,
-          has_bias ? panel_count(columns) * kPanelColumns * static_cast<std::int64_t>(sizeof(float)) : 0,
-          whole_cache_lines(depth * static_cast<std::int64_t>(sizeof(float)))};
+  return {has_bias ? panel_count(columns) * kPanelColumns * static_cast<std::int64_t>(sizeof(float)) : 0,
+          wide_row_bytes(variant, x, weight, depth)};
 }
 
 Dim scratch_bytes(const LinearVariant& variant, int threads, const KernelRequest& request) {
@@ -52,8 +48,7 @@ Dim scratch_bytes(const LinearVariant& variant, int threads, const KernelRequest
                                      weight.shape[0].number(), weight.shape[1].number());
   Dim rows = 1;
   for (std::size_t i = 0; i + 1 < x.rank(); ++i) rows = rows * x.shape[i];
-  return (scratch.widened ? rows * Dim(scratch.row) : Dim(0)) + Dim(scratch.bias) +
-         panel_scratch_bytes(weight, threads);
+  return rows * Dim(scratch.row) + Dim(scratch.bias) + panel_scratch_bytes(weight, threads);
 }
 
 // bias, padded to whole panels, as f32.
@@ -66,26 +61,54 @@ const float* widen_bias(const LinearVariant& variant, const TensorView& bias, st
 
 }  // namespace
 
-const LinearVariant& linear_variant(CpuFeatures features) {
-  if (features >= CpuFeatures::avx512_bf16) return kLinearAvx512Bf16;
-  if (features >= CpuFeatures::avx512) return kLinearAvx512;
-  return features >= CpuFeatures::avx2 ? kLinearAvx2 : kLinearBaseline;
+LinearVariant linear_variant(const DeviceDescription& device) {
+  const CpuFeatures features = device.features;
+  if (features < CpuFeatures::avx512) return features == CpuFeatures::avx2 ? kLinearAvx2 : kLinearBaseline;
+  LinearVariant variant = kLinearAvx512;
+  if (features >= CpuFeatures::avx512_bf16 && device.fast_bf16_dots) variant.bfloats = kBfloatAvx512Bf16;
+  if (features >= CpuFeatures::amx) {
+    // One or two rows are bound by reading the weights, which multiply-adds do 5 to 15 % faster than tiles (measured on
+    // Sapphire Rapids).
+    variant.few_bfloats = {kLinearAvx512.bfloats.panel, 2};
+    variant.bfloats = kBfloatAmx;
+  }
+  return variant;
 }
 
-std::int64_t wide_row_bytes(DType x, std::int64_t depth) {
-  return x == DType::f32 ? 0 : whole_cache_lines(depth * static_cast<std::int64_t>(sizeof(float)));
+bool multiplies_bfloats(const LinearVariant& variant, DType x, DType weight, std::int64_t depth) {
+  return variant.bfloats.panel != nullptr && x == DType::bf16 && weight == DType::bf16 && depth % 2 == 0;
 }
 
-void widen_rows(const LinearVariant& variant, const TensorView& x, std::int64_t rows, std::int64_t stride,
-                std::byte* to, std::int64_t row_bytes, ThreadPool& threads) {
+std::int64_t wide_row_bytes(const LinearVariant& variant, DType x, DType weight, std::int64_t depth) {
+  const bool stays = x == DType::f32 || multiplies_bfloats(variant, x, weight, depth);
+  return stays ? 0 : whole_cache_lines(depth * static_cast<std::int64_t>(sizeof(float)));
+}
+
+LinearRows linear_rows(const LinearVariant& variant, const TensorView& x, DType weight, std::int64_t rows,
+                       std::int64_t stride, std::byte* to, ThreadPool& threads) {
   constexpr std::int64_t kRowsOfChunk = 16;
+  const std::int64_t depth = x.size[x.rank - 1], row_bytes = wide_row_bytes(variant, x.dtype, weight, depth);
+  const bool is_bfloat = multiplies_bfloats(variant, x.dtype, weight, depth);
+  if (row_bytes == 0) return {x.data, stride, depth, is_bfloat, is_bfloat ? variant.bfloats.row_limit : kFloatRowLimit};
   const FloatKind kind = *float_kind(x.dtype);
-  const std::int64_t depth = x.size[x.rank - 1];
   threads.run((rows + kRowsOfChunk - 1) / kRowsOfChunk, [&](std::int64_t chunk, int) {
     for (std::int64_t row = chunk * kRowsOfChunk; row < std::min(rows, (chunk + 1) * kRowsOfChunk); ++row)
       variant.widen(kind, x.data + row * stride * float_bytes(kind), reinterpret_cast<float*>(to + row * row_bytes),
                     depth);
   });
+  return {to, row_bytes / static_cast<std::int64_t>(sizeof(float)), depth, false, kFloatRowLimit};
+}
+
+void multiply_panel(const LinearVariant& variant, PanelKind kind, const std::byte* panel, const LinearRows& rows,
+                    std::int64_t first, std::int64_t count, const PanelOutput& output) {
+  if (rows.is_bfloat) {
+    const auto* values = reinterpret_cast<const std::uint16_t*>(rows.values) + first * rows.stride;
+    const bool are_few = count <= variant.few_bfloats.row_limit;
+    return (are_few ? variant.few_bfloats : variant.bfloats)
+        .panel(panel, {values, rows.stride, rows.depth, count}, output);
+  }
+  const auto* values = reinterpret_cast<const float*>(rows.values) + first * rows.stride;
+  variant.panel(kind, panel, {values, rows.stride, rows.depth, count}, output);
 }
 
 void run_linear(const LinearVariant& variant, const KernelCall& call) {
@@ -97,31 +120,20 @@ void run_linear(const LinearVariant& variant, const KernelCall& call) {
       scratch_of(variant, x.dtype, call.operands[1].dtype, bias.present(), weight.columns, weight.depth);
   std::int64_t rows = 1;
   for (int i = 0; i + 1 < x.rank; ++i) rows *= x.size[i];
-  std::int64_t stride = x.rank == 2 ? x.stride[0] : weight.depth;
 
   std::byte* free = call.scratch.data();
   const float* wide_bias = widen_bias(variant, bias, free, scratch.bias);
   free += scratch.bias;
-  const std::byte* values = x.data;
-  if (scratch.widened) {
-    widen_rows(variant, x, rows, stride, free, scratch.row, call.threads);
-    values = free;
-    stride = scratch.row / static_cast<std::int64_t>(sizeof(float));
-    free += rows * scratch.row;
-  }
+  const LinearRows wide = linear_rows(variant, x, call.operands[1].dtype, rows,
+                                      x.rank == 2 ? x.stride[0] : weight.depth, free, call.threads);
+  free += rows * scratch.row;
 
   const std::span<std::byte> panels(free, call.scratch.data() + call.scratch.size());
-  for_each_panel(weight, rows, kFloatRowLimit, panels, call.threads,
+  for_each_panel(weight, rows, wide.limit, panels, call.threads,
                  [&](const std::byte* panel, std::int64_t index, RowBlock block) {
                    const float* panel_bias = wide_bias == nullptr ? nullptr : wide_bias + index * kPanelColumns;
-                   const PanelOutput output = panel_output(result, block.first, index, panel_bias);
-                   if (scratch.pairs) {
-                     const auto* first = reinterpret_cast<const std::uint16_t*>(values) + block.first * stride;
-                     variant.bfloat_panel(panel, {first, stride, weight.depth, block.count}, output);
-                   } else {
-                     const auto* first = reinterpret_cast<const float*>(values) + block.first * stride;
-                     variant.panel(weight.kind, panel, {first, stride, weight.depth, block.count}, output);
-                   }
+                   multiply_panel(variant, weight.kind, panel, wide, block.first, block.count,
+                                  panel_output(result, block.first, index, panel_bias));
                  });
 }
 
@@ -134,12 +146,14 @@ KERNELS(cpu, linear) {
   kernel.supported = cpu::runs_on_cpu;
   kernel.supports = cpu::supports;
   kernel.prepare = [](Kernel& prepared, const DeviceDescription& device) {
-    const cpu::LinearVariant& variant = cpu::linear_variant(device.features);
-    prepared.run = [&variant](const KernelCall& call) { cpu::run_linear(variant, call); };
-    prepared.scratch_bytes = [&variant, threads = device.threads](const KernelRequest& request) {
+    const cpu::LinearVariant variant = cpu::linear_variant(device);
+    prepared.run = [variant](const KernelCall& call) { cpu::run_linear(variant, call); };
+    prepared.scratch_bytes = [variant, threads = device.threads](const KernelRequest& request) {
       return cpu::scratch_bytes(variant, threads, request);
     };
   };
-  kernel.note = "panels of 32 columns over the threads, f32 sums in k order; baseline avx2 avx512 bf16";
+  kernel.note =
+      "panels of 32 columns over the threads, f32 sums in k order; bf16 in the order of AMX; baseline avx2 avx512 bf16 "
+      "amx";
   registry.add(std::move(kernel));
 }

@@ -1,9 +1,9 @@
 #define WEFT_VECTORS "kernels/cpu/lib/vector_avx512.h"
 
-#include "kernels/cpu/lib/linear_skeleton.h"
+#include "kernels/cpu/lib/bfloat_dots_skeleton.h"
 
 namespace weft::cpu {
 
-const LinearVariant kLinearAvx512Bf16 = kLinearVariant;
+const BfloatVariant kBfloatAvx512Bf16 = kBfloatDots;
 
 }  // namespace weft::cpu

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kStepBytes = kPanelColumns * 4;
 constexpr int kVectorBytes = kLanes * 4;
+constexpr int kPanelVectors = kPanelColumns / kLanes;
 
 // All kinds with records: the functions of a skeleton are instantiated for each. Kinds with real codes are apart.
 template <PanelKind... kinds>

@@ -12,7 +12,7 @@ namespace weft::cpu {
 // Rows of one chunk. Blocks of 32 to 512 rows are equally fast (Zen 3); the largest reads each panel least often.
 constexpr std::int64_t kInt8RowLimit = 512;
 
-const LinearInt8Variant& linear_int8_variant(CpuFeatures features);
+LinearInt8Variant linear_int8_variant(CpuFeatures features);
 
 // Whether the kernels read codes and scales of these types, and multiply codes of a weight of this type.
 Verdict int8_rows_verdict(const Meta& codes, const Meta& scale, DType weight);
@@ -24,7 +24,18 @@ std::int64_t row_term_bytes(PanelKind kind, std::int64_t depth);
 Int8Rows rows_with_terms(const LinearInt8Variant& variant, const TensorView& codes, const TensorView& scale,
                          PanelKind kind, std::byte* terms, ThreadPool& threads);
 
-// `count` of the rows, from `first` on.
+// Whether this many rows are multiplied by tiles. Fewer are faster without.
+bool multiplies_tiles(const LinearInt8Variant& variant, PanelKind kind, std::int64_t rows);
+
+// Bytes of the terms of `rows` rows, or of their scales and terms for tiles, whichever is more. Whole cache lines.
+Dim term_scratch_bytes(PanelKind kind, std::int64_t depth, const Dim& rows);
+
+// Writes the scales of rows for tiles, and the terms for kinds with minimums.
+Int8TileRows rows_for_tiles(const TensorView& codes, const TensorView& scale, PanelKind kind, std::byte* to,
+                            ThreadPool& threads);
+
+// `count` of the rows, from `first` on; for tiles, `first` is a multiple of 16.
+Int8TileRows part_of(Int8TileRows all, std::int64_t first, std::int64_t count);
 Int8Rows part_of(Int8Rows all, PanelKind kind, std::int64_t first, std::int64_t count);
 
 }  // namespace weft::cpu

@@ -2,16 +2,15 @@
 
 // linear_int8 on one panel, with the operations of WEFT_VECTORS.
 //
-// A tile of rows x vectors keeps its f32 sums for the whole depth and its integer sums for a group. Tiles are as large
-// as the registers allow: 4 rows x 2 vectors, or one or two rows x 4 vectors. With 16 registers the f32 sums of the
-// former are on the stack and are read and written once per group. Each row's result is the same sequence of operations
-// in every tile. Codes of any number of bits are unpacked to bytes in registers, once for all rows of the tile. The
-// first tile of a panel finds it not yet in the caches, and prefetches ahead.
+// Many rows are multiplied block by block (linear_int8_blocks.h), few straight from the panel: a tile of rows x vectors
+// keeps its f32 sums for the whole depth and its integer sums for a group. Tiles are as large as the registers allow: 4
+// rows x 2 vectors, or one or two rows x 4 vectors. With 16 registers the f32 sums of the former are on the stack and
+// are read and written once per group. Codes of any number of bits are unpacked to bytes in registers, once for all
+// rows of the tile. The first tile of a panel finds it not yet in the caches, and prefetches ahead.
 
 #include WEFT_VECTORS
 
-#include "kernels/cpu/lib/block_codes.h"
-#include "kernels/cpu/lib/linear_variant.h"
+#include "kernels/cpu/lib/linear_int8_blocks.h"
 #include "kernels/cpu/lib/panel_output.h"
 
 namespace weft::cpu {
@@ -20,56 +19,6 @@ namespace {
 // Prefetching 4 to 8 KB ahead reads memory up to 20 % faster than no prefetching (measured on Zen 5).
 constexpr int kPrefetchBytes = 4096;
 constexpr int kInt8TileRows = 4;
-
-// The integer sums of one row and vector over a group. Without wide dots a weight of more than 4 bits is split into two
-// nibbles, so that the sums of a whole group fit 16 bits for any codes: 8 steps of at most 2 * 15 * 128.
-template <PanelKind kind>
-struct GroupSum {
-  static constexpr bool split = value_bits(block_panel(kind)) > 4 && !kWideDot;
-  Codes low;
-  Codes high;
-
-  WEFT_VECTOR GroupSum start(const std::byte* term) {
-    const Codes zero_point = has_minimums(kind) ? zero_codes() : spread_four(term);
-    return split ? GroupSum{zero_codes(), zero_point} : GroupSum{zero_point, zero_point};
-  }
-  WEFT_VECTOR Floats total(const GroupSum& sum) {
-    if constexpr (split) return to_floats(whole_dot(sum.low, sum.high));
-    return to_floats(whole_dot(sum.low));
-  }
-};
-
-// Adds the codes of steps [first_step, first_step + steps) of 32 k.
-template <PanelKind kind, int steps, int rows, int vectors>
-WEFT_VECTOR void add_steps(GroupSum<kind> (&sum)[rows][vectors], const std::byte* weight, int first_step,
-                           Codes codebook, const std::int8_t* codes, std::int64_t code_stride) {
-  WEFT_UNROLL for (int i = 0; i < steps; ++i) {
-    const int step = first_step + i;
-    Codes low[vectors], high[vectors];
-    WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
-      low[n] = codes_of_step<kind>(weight, step, n, codebook);
-      if constexpr (GroupSum<kind>::split) {
-        high[n] = high_nibbles(low[n]);
-        low[n] = low_nibbles(low[n]);
-      }
-    }
-    WEFT_UNROLL for (int r = 0; r < rows; ++r) {
-      const Codes x = spread_four(codes + r * code_stride + step * 4);
-      WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
-        sum[r][n].low = dot(sum[r][n].low, low[n], x);
-        if constexpr (GroupSum<kind>::split) sum[r][n].high = dot(sum[r][n].high, high[n], x);
-      }
-    }
-  }
-}
-
-// The rows of a tile at the k that is next.
-struct TileRows {
-  const std::int8_t* codes;
-  const float* scale;
-  const std::byte* term;
-  std::int64_t code_stride, scale_stride, term_stride;
-};
 
 // Whether the scales of a record are loaded once for many groups. In a record of one group they are loaded after its
 // codes are multiplied, so that they take no registers before.
@@ -83,29 +32,19 @@ template <PanelKind kind, int rows, int vectors>
 WEFT_VECTOR void add_groups(Floats (&f)[rows][vectors], const std::byte* record, const Scales (&whole)[vectors],
                             const std::byte* weight, std::int64_t group, int first_vector, const TileRows& x) {
   constexpr BlockPanel block = block_panel(kind);
-  constexpr int groups = kGroupDepth / block.group, steps = block.group / 4;
   const Codes codebook = load_codebook<kind>();
-  WEFT_UNROLL for (int g = 0; g < groups; ++g) {
-    const std::byte* term = x.term + g * 4;
-    GroupSum<kind> sum[rows][vectors];
-    WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) sum[r][n] =
-        GroupSum<kind>::start(term + r * x.term_stride);
-    add_steps<kind, steps, rows, vectors>(sum, weight, g * steps, codebook, x.codes, x.code_stride);
-
-    Scales scales[vectors];
-    WEFT_UNROLL for (int n = 0; n < vectors; ++n) scales[n] = scales_of_group<kind>(
-        record, group + g, first_vector + n,
-        loads_scales_first(block) ? whole[n]
-                                  : record_scales<kind>(record, g * block.group / block.scale_depth, first_vector + n));
-    WEFT_UNROLL for (int r = 0; r < rows; ++r) {
-      const Floats s = spread(x.scale[r * x.scale_stride]);
-      WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
-        f[r][n] = fused_multiply_add(GroupSum<kind>::total(sum[r][n]), multiply(scales[n].scale, s), f[r][n]);
-        if constexpr (block.minimums)
-          f[r][n] = fused_multiply_add(
-              scales[n].minimum, spread(*reinterpret_cast<const FourBytesFloat*>(term + r * x.term_stride)), f[r][n]);
-      }
-    }
+  const auto codes = [&](int step, int n) __attribute__((always_inline)) {
+    return codes_of_step<kind>(weight, step, n, codebook);
+  };
+  WEFT_UNROLL for (int g = 0; g < kGroupDepth / block.group; ++g) {
+    const auto scales = [&](int n) __attribute__((always_inline)) {
+      const int vector = first_vector + n;
+      const Scales own = loads_scales_first(block)
+                             ? whole[n]
+                             : record_scales<kind>(record, g * block.group / block.scale_depth, vector);
+      return scales_of_group<kind>(record, group + g, vector, own);
+    };
+    add_group<kCodeForm<kind>>(f, g, x, codes, scales);
   }
 }
 
@@ -115,12 +54,7 @@ __attribute__((noinline)) void tile(const std::byte* panel, int first_vector, co
   constexpr BlockPanel block = block_panel(kind);
   constexpr int groups = kGroupDepth / block.group;
   constexpr int scale_lines = (code_offset(block) + 63) / 64, code_lines = group_code_bytes(block) / 64;
-  TileRows x{all.codes + first_row * all.code_stride,
-             all.scale + first_row * all.scale_stride,
-             all.term + first_row * all.groups * groups * 4,
-             all.code_stride,
-             all.scale_stride,
-             all.groups * groups * 4};
+  TileRows x = rows_from<kCodeForm<kind>>(all, first_row);
   Floats f[rows][vectors];
   WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) f[r][n] = zero_floats();
 
@@ -135,7 +69,7 @@ __attribute__((noinline)) void tile(const std::byte* panel, int first_vector, co
       if constexpr (cold)
         WEFT_UNROLL for (int i = 0; i < code_lines; ++i) __builtin_prefetch(weight + kPrefetchBytes + i * 64);
       add_groups<kind, rows, vectors>(f, panel, whole, weight, group, first_vector, x);
-      x.codes += kGroupDepth, ++x.scale, x.term += groups * 4;
+      next_group_depth<kCodeForm<kind>>(x);
     }
   }
   WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n)
@@ -152,10 +86,9 @@ void tiles_of_rows(int row_count, bool cold, const std::byte* panel, const Int8R
       return;
     }
   }
-  constexpr int panel_vectors = kPanelColumns / kLanes;
   constexpr int wanted = rows <= 2 ? 4 : 2;
-  constexpr int vectors = wanted < panel_vectors ? wanted : panel_vectors;
-  for (int first = 0; first < panel_vectors; first += vectors) {
+  constexpr int vectors = wanted < kPanelVectors ? wanted : kPanelVectors;
+  for (int first = 0; first < kPanelVectors; first += vectors) {
     if (cold && first == 0)
       tile<kind, rows, vectors, true>(panel, first, x, first_row, sums, sums_stride);
     else
@@ -165,6 +98,8 @@ void tiles_of_rows(int row_count, bool cold, const std::byte* panel, const Int8R
 
 template <PanelKind kind>
 void panel_of_kind(const std::byte* panel, const Int8Rows& x, const PanelOutput& output) {
+  if constexpr (kGainsFromBlocks<kind>)
+    if (x.rows >= kLeastRowsOfBlocks) return panel_by_blocks<kind>(panel, x, output);
   const bool direct = is_plain(output);
   float block[kInt8TileRows * kPanelColumns];
   for (std::int64_t row = 0; row < x.rows; row += kInt8TileRows) {
@@ -188,7 +123,8 @@ void linear_int8_panel(PanelKind kind, const std::byte* panel, const Int8Rows& x
   panel_among(BlockKinds(), kind, panel, x, output);
 }
 
-constexpr LinearInt8Variant kLinearInt8Variant = {kWideDot ? TermForm::whole : TermForm::pairs, linear_int8_panel};
+constexpr LinearInt8Variant kLinearInt8Variant = {kWideDot ? TermForm::whole : TermForm::pairs, linear_int8_panel,
+                                                  nullptr};
 
 }  // namespace
 }  // namespace weft::cpu

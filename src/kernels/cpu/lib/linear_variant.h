@@ -25,7 +25,8 @@ struct PanelOutput {
 // How a zero point enters the integer sum of a group.
 enum class TermForm : std::uint8_t {
   whole,  // i32 start value of a 32-bit sum: -zero_code times the sum of the group's codes
-  pairs,  // two i16 start values of the 16-bit sums over k % 4 in {0, 1} and {2, 3}: -zero_code_of_pairs times theirs
+  pairs,  // two i16 start values of the 16-bit sums over k % 4 in {0, 1} and {2, 3}: -zero_code_of_pairs times theirs;
+          // where sums of pairs are widened, as `whole`
 };
 
 // Rows of quantized activations.
@@ -40,12 +41,26 @@ struct Int8Rows {
   std::int64_t rows;
 };
 
+// Rows for tiles: scales and terms of 16 rows are next to each other, and the last 16 are filled up with zeros.
+struct Int8TileRows {
+  const std::int8_t* codes;  // [rows, 32 * groups]
+  std::int64_t code_stride;  // elements
+  const float* scale;        // [rows / 16, groups, 16]
+  const float* term;         // the same, of scale * sum of codes; read for kinds with minimums only
+  std::int64_t groups;       // of 32 k
+  std::int64_t rows;         // at most kInt8TileRowLimit
+};
+constexpr std::int64_t kInt8TileRowLimit = 256;
+
 // For each group g of the weight, in order: c = exact dot of weight codes and x codes, f = fma(float(c), d * s, f), and
 // with minimums then f = fma(m, s * sum of x codes, f). The bits are the same on every instruction set.
 struct LinearInt8Variant {
   TermForm term_form;
   void (*panel)(PanelKind kind, const std::byte* panel, const Int8Rows& x, const PanelOutput& output);
+  // For many rows and kinds with groups of 32 k; null for none.
+  void (*tile_panel)(PanelKind kind, const std::byte* panel, const Int8TileRows& x, const PanelOutput& output);
 };
+using Int8TilePanel = decltype(LinearInt8Variant::tile_panel);
 
 struct FloatRows {
   const float* values;  // [rows, depth]
@@ -61,26 +76,37 @@ struct BfloatRows {
   const std::uint16_t* values;  // [rows, depth]
   std::int64_t stride;          // elements
   std::int64_t depth;           // even
-  std::int64_t rows;            // at most kFloatRowLimit
+  std::int64_t rows;            // at most row_limit of the variant
 };
 
-// f32 products summed in k order, weights dequantized to f32.
+// bf16 rows times a bf16 panel, without rows widened in memory.
+struct BfloatVariant {
+  void (*panel)(const std::byte* panel, const BfloatRows& x, const PanelOutput& output);  // null for none
+  std::int64_t row_limit;
+};
+
+// f32 products summed in k order, weights dequantized to f32; products of bf16 in the order of AMX tiles (amx_tiles.h)
+// or of the processor's dots of bf16.
 struct LinearVariant {
   void (*panel)(PanelKind kind, const std::byte* panel, const FloatRows& x, const PanelOutput& output);
-  // bf16 rows times a bf16 panel with the processor's instruction for pairs; null if it has none.
-  void (*bfloat_panel)(const std::byte* panel, const BfloatRows& x, const PanelOutput& output);
   // Widens `count` values exactly.
   void (*widen)(FloatKind kind, const std::byte* from, float* to, std::int64_t count);
+  BfloatVariant bfloats;
+  // For calls of at most its row_limit rows: the same bits sooner.
+  BfloatVariant few_bfloats;
 };
 
 extern const LinearInt8Variant kLinearInt8Baseline;
 extern const LinearInt8Variant kLinearInt8Avx2;
 extern const LinearInt8Variant kLinearInt8Avx512;
 extern const LinearInt8Variant kLinearInt8Avx512Vnni;
+extern const Int8TilePanel kInt8TilePanelAmx;
 
 extern const LinearVariant kLinearBaseline;
 extern const LinearVariant kLinearAvx2;
 extern const LinearVariant kLinearAvx512;
-extern const LinearVariant kLinearAvx512Bf16;
+// These replace the one of kLinearAvx512.
+extern const BfloatVariant kBfloatAvx512Bf16;
+extern const BfloatVariant kBfloatAmx;
 
 }  // namespace weft::cpu

@@ -142,7 +142,11 @@ static constexpr bool has_real_codes(const BlockPanel& block) { return block.cod
 static constexpr int value_bits(const BlockPanel& block) {
   return block.codebook == Codebook::non_linear ? 8 : block.codebook == Codebook::doubled_e2m1 ? 5 : block.code_bits;
 }
-// Where sums have 16 bits, codes of more than 4 bits are two nibbles, and the zero point is that of the high one.
+// Where sums have 16 bits, those of codes of 5 or 6 bits are added to sums of 32 bits, which start with a whole term.
+// Wider codes are two nibbles, and the zero point is that of the high one.
+static constexpr bool sums_of_pairs_are_widened(const BlockPanel& block) {
+  return value_bits(block) > 4 && value_bits(block) <= 6;
+}
 static constexpr int zero_code_of_pairs(const BlockPanel& block) {
   return value_bits(block) > 4 ? block.zero_code / 16 : block.zero_code;
 }

@@ -140,6 +140,122 @@ void finish(const ScaledLinearKernels& kernels, const ScaledLinear& linear, cons
        .output_stride = columns});
 }
 
+// ---- tiles ----
+
+// Rows of a piece: weights are widened once for all of them.
+constexpr std::int64_t kTileRowBlock = 256;
+constexpr std::int64_t kTileChunk = 512;
+constexpr std::int64_t kBfloatsOfStep = kScaledStepBytes / 2;
+
+bool has_float_scales(const ScaledLinear& linear) {
+  return linear.x_scale.data != nullptr || linear.weight_scale.data != nullptr;
+}
+
+bool runs_on_tiles(const ScaledLinearKernels& kernels, const ScaledLinear& linear) {
+  if (kernels.tiles == nullptr) return false;
+  if (linear.x.dtype == DType::i8) return linear.x.size[1] % kScaledStepBytes == 0;
+  if (!has_float_scales(linear)) return true;
+  const ScaleGrid &x = linear.x_scale, &weight = linear.weight_scale;
+  return x.data != nullptr && weight.data != nullptr && x.group_rows == 1 && x.group_columns == weight.group_columns &&
+         x.group_columns % kBfloatsOfStep == 0;
+}
+
+// Codes [first, first + count) of a row as bf16, with scales of fp8, and zeros up to whole steps.
+void widen_to_bf16(const ScaledLinearKernels& kernels, const TensorView& codes, const ScaleGrid& scales,
+                   std::int64_t row, std::int64_t first, std::int64_t count, std::uint16_t* to) {
+  alignas(64) float wide[kTileChunk];
+  widen_row(kernels, codes, scales.small == nullptr ? ScaleGrid{} : scales, row, first, count, wide);
+  std::fill(wide + count, wide + padded(count, kBfloatsOfStep), 0.0f);
+  kernels.tiles->narrow(wide, padded(count, kBfloatsOfStep), to);
+}
+
+// Packs the rows for ScaledTiles::x.
+void pack_tile_rows(const ScaledLinearKernels& kernels, const ScaledLinear& linear, std::int64_t steps, std::byte* to,
+                    ThreadPool& threads) {
+  const std::int64_t rows = linear.x.size[0], depth = linear.x.size[1];
+  const bool is_integer = linear.x.dtype == DType::i8;
+  threads.run(padded(rows, kScaledTileRows) / kScaledTileRows, [&](std::int64_t tile, int) {
+    auto* const words = reinterpret_cast<std::uint32_t*>(to + tile * steps * kScaledTileBytes);
+    for (std::int64_t r = 0; r < kScaledTileRows; ++r) {
+      const std::int64_t row = tile * kScaledTileRows + r;
+      const std::int64_t chunk = is_integer ? kTileChunk * 2 : kTileChunk;
+      for (std::int64_t k = 0; k < depth; k += chunk) {
+        alignas(64) std::uint16_t values[kTileChunk] = {};
+        const std::int64_t count = std::min(chunk, depth - k);
+        if (row < rows && is_integer)
+          std::memcpy(values, linear.x.data + row * linear.x.stride[0] + k, static_cast<std::size_t>(count));
+        else if (row < rows)
+          widen_to_bf16(kernels, linear.x, linear.x_scale, row, k, count, values);
+        const std::int64_t first = is_integer ? k / 4 : k / 2;
+        const std::int64_t words_of_chunk = is_integer ? count / 4 : padded(count, kBfloatsOfStep) / 2;
+        for (std::int64_t i = 0; i < words_of_chunk; ++i)
+          std::memcpy(words + (first + i) * kScaledTileRows + r, values + 2 * i, sizeof(std::uint32_t));
+      }
+    }
+  });
+}
+
+// Adds the products of bf16, chunk by chunk; a chunk is in one group of f32 scales.
+void add_bf16_tiles(const ScaledLinearKernels& kernels, const ScaledLinear& linear, const Piece& piece,
+                    ScaledTiles tiles) {
+  constexpr std::int64_t stride = kTileChunk + kBfloatsOfStep;  // not a power of two, for the sets of the cache
+  alignas(64) std::uint16_t weight[kScaledColumns * stride];
+  const bool is_scaled = has_float_scales(linear);
+  const std::int64_t depth = linear.x.size[1], group = is_scaled ? linear.weight_scale.group_columns : depth;
+  const std::byte* const x = tiles.x;
+  for (std::int64_t k = 0, end; k < depth; k = end) {
+    end = std::min({depth, k + kTileChunk, (k / group + 1) * group});
+    float column_scale[kScaledColumns] = {};
+    for (int c = 0; c < piece.columns; ++c) {
+      const std::int64_t column = piece.first_column + c;
+      widen_to_bf16(kernels, linear.weight, linear.weight_scale, column, k, end - k, weight + c * stride);
+      if (is_scaled) column_scale[c] = linear.weight_scale.at(column / linear.weight_scale.group_rows, k / group);
+    }
+    tiles.weight = reinterpret_cast<const std::byte*>(weight);
+    tiles.weight_stride = stride * 2;
+    tiles.x = x + k / kBfloatsOfStep * kScaledTileBytes;
+    tiles.steps = padded(end - k, kBfloatsOfStep) / kBfloatsOfStep;
+    if (is_scaled) {
+      const ScaleGrid& scale = linear.x_scale;
+      tiles.column_scale = column_scale;
+      tiles.row_scale = scale.data + piece.first_row * scale.row_stride + k / group * scale.column_stride;
+      tiles.row_scale_stride = scale.row_stride;
+    }
+    kernels.tiles->multiply(tiles);
+  }
+}
+
+void run_on_tiles(const ScaledLinearKernels& kernels, const ScaledLinear& linear, const KernelCall& call) {
+  const std::int64_t rows = linear.x.size[0], depth = linear.x.size[1], columns = linear.weight.size[0];
+  const bool is_integer = linear.x.dtype == DType::i8;
+  const std::int64_t steps = is_integer ? depth / kScaledStepBytes : padded(depth, kBfloatsOfStep) / kBfloatsOfStep;
+  pack_tile_rows(kernels, linear, steps, call.scratch.data(), call.threads);
+  const std::int64_t row_blocks = (rows + kTileRowBlock - 1) / kTileRowBlock;
+  const std::int64_t column_blocks = (columns + kScaledColumns - 1) / kScaledColumns;
+  call.threads.run(row_blocks * column_blocks, [&](std::int64_t index, int) {
+    const std::int64_t first_row = index / column_blocks * kTileRowBlock;
+    const std::int64_t first_column = index % column_blocks * kScaledColumns;
+    const Piece piece{first_row, std::min(kTileRowBlock, rows - first_row), first_column,
+                      static_cast<int>(std::min<std::int64_t>(kScaledColumns, columns - first_column))};
+    alignas(64) float sums[kTileRowBlock * kScaledColumns];
+    std::fill_n(sums, padded(piece.rows, kScaledTileRows) * kScaledColumns, 0.0f);
+    const ScaledTiles tiles{.code = is_integer ? TileCode::i8 : TileCode::bf16,
+                            .weight = linear.weight.data + first_column * depth,
+                            .weight_stride = depth,
+                            .columns = piece.columns,
+                            .x = call.scratch.data() + first_row / kScaledTileRows * steps * kScaledTileBytes,
+                            .x_steps = steps,
+                            .steps = steps,
+                            .rows = piece.rows,
+                            .sums = sums};
+    if (is_integer)
+      kernels.tiles->multiply(tiles);
+    else
+      add_bf16_tiles(kernels, linear, piece, tiles);
+    finish(kernels, linear, piece, sums);
+  });
+}
+
 }  // namespace
 
 Verdict supports_scaled_linear(const KernelRequest& request, std::initializer_list<DType> codes,
@@ -159,13 +275,15 @@ Verdict supports_scaled_linear(const KernelRequest& request, std::initializer_li
   return result_verdict(request.results[0]);
 }
 
-// Enough for rows of floats, which need more than integers.
+// Enough for rows of floats, which need more than integers, and for 16 rows of bf16.
 Dim scaled_linear_scratch(const KernelRequest& request) {
   const Meta& x = *request.operands[0];
-  return x.shape[0] * Dim(padded(x.shape[1].number()) * static_cast<std::int64_t>(sizeof(float)));
+  const std::int64_t depth = padded(x.shape[1].number(), kBfloatsOfStep);
+  return (x.shape[0] + Dim(kScaledTileRows - 1)) * Dim(depth * static_cast<std::int64_t>(sizeof(float)));
 }
 
 void run_scaled_linear(const ScaledLinearKernels& kernels, const ScaledLinear& linear, const KernelCall& call) {
+  if (runs_on_tiles(kernels, linear)) return run_on_tiles(kernels, linear, call);
   auto* const x = reinterpret_cast<float*>(call.scratch.data());
   auto* const integers = reinterpret_cast<std::int16_t*>(call.scratch.data());
   const std::int64_t rows = linear.x.size[0], columns = linear.weight.size[0];

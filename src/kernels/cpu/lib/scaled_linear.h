@@ -3,7 +3,8 @@
 // Linear layers over small codes with scales, for the kernels of linear_scaled, linear_fp8_block and linear_nvfp4. Rows
 // and weights stay plain, as in the checkpoint. Rows are widened once; weights are widened where they are used. fp8 and
 // fp4 are widened to f32, tile by tile, each tile for up to 64 rows. i8 is widened to 16 bits in registers; its sums
-// are exact, so it has no scales of groups.
+// are exact, so it has no scales of groups. With tiles, i8 is multiplied as it is, and fp8 and fp4 with scales of fp8
+// are exact as bf16; f32 scales of groups are factors of the sums of their groups.
 
 #include "kernels/cpu/lib/result_kind.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
@@ -52,9 +53,10 @@ void run_scaled_linear(const ScaledLinearKernels& kernels, const ScaledLinear& l
 // Selects the code for the device's instruction set.
 template <void (*run)(const ScaledLinearKernels&, const KernelCall&)>
 void prepare_scaled_linear(Kernel& kernel, const DeviceDescription& device) {
-  const ScaledLinearKernels* kernels =
-      table_for(device, scaled_linear_kernels_baseline, scaled_linear_kernels_avx2, scaled_linear_kernels_avx512);
-  kernel.run = [kernels](const KernelCall& call) { run(*kernels, call); };
+  ScaledLinearKernels kernels =
+      *table_for(device, scaled_linear_kernels_baseline, scaled_linear_kernels_avx2, scaled_linear_kernels_avx512);
+  if (device.features >= CpuFeatures::amx) kernels.tiles = &scaled_tile_kernels_amx;
+  kernel.run = [kernels](const KernelCall& call) { run(kernels, call); };
 }
 
 template <void (*run)(const ScaledLinearKernels&, const KernelCall&)>
@@ -67,7 +69,7 @@ Kernel scaled_linear_kernel(const char* op, Verdict (*supports)(const KernelRequ
           .scratch_bytes = scaled_linear_scratch,
           .note =
               "16 columns and up to 64 rows at a time over the threads, f32 sums of lanes along k, 32-bit ones of i8; "
-              "baseline avx2 avx512"};
+              "baseline avx2 avx512 amx"};
 }
 
 }  // namespace weft::cpu

@@ -3,6 +3,7 @@
 // The functions of scaled_linear_skeleton.h for scaled_linear.cpp: one table per instruction set. Plain types only:
 // these objects must instantiate nothing of std.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/cpu/lib/element.h"
@@ -55,6 +56,36 @@ struct ScaledFinish {
   std::int64_t output_stride = 0;  // elements
 };
 
+enum class TileCode : std::uint8_t { i8, bf16 };
+inline constexpr std::int64_t kScaledStepBytes = 64;  // of the depth of one row
+inline constexpr std::int64_t kScaledTileBytes = 1024;
+inline constexpr std::int64_t kScaledTileRows = 16;
+
+// Products of rows and columns in tiles (amx_tiles.h), added to sums.
+struct ScaledTiles {
+  TileCode code = TileCode::i8;
+  const std::byte* weight = nullptr;  // [columns, kScaledStepBytes * steps]
+  std::int64_t weight_stride = 0;     // bytes
+  int columns = 0;                    // 1 to kScaledColumns
+  // [rows / 16, 16 * x_steps, 16 rows, 4 bytes] from the first step on; the last 16 rows are filled up with zeros.
+  const std::byte* x = nullptr;
+  std::int64_t x_steps = 0;
+  std::int64_t steps = 0;
+  std::int64_t rows = 0;
+  // Factors of the products; null for none.
+  const float* column_scale = nullptr;  // [kScaledColumns]
+  const float* row_scale = nullptr;
+  std::int64_t row_scale_stride = 0;
+  float* sums = nullptr;  // [rows, kScaledColumns], with rows up to a multiple of 16
+};
+
+struct ScaledTileKernels {
+  void (*multiply)(const ScaledTiles&);
+  // Values that are exact as bf16.
+  void (*narrow)(const float* from, std::int64_t count, std::uint16_t* to);
+};
+extern const ScaledTileKernels scaled_tile_kernels_amx;
+
 struct ScaledLinearKernels {
   // to[i] = the value of code i times scale. Two codes of f4e2m1 are in a byte, the even one in the low bits; their
   // count is a multiple of 16.
@@ -63,6 +94,7 @@ struct ScaledLinearKernels {
   void (*multiply)(const ScaledTile&);
   void (*multiply_integers)(const IntegerTile&);
   void (*finish[kElements])(const ScaledFinish&);
+  const ScaledTileKernels* tiles = nullptr;  // null for none
 };
 extern const ScaledLinearKernels scaled_linear_kernels_baseline;
 extern const ScaledLinearKernels scaled_linear_kernels_avx2;

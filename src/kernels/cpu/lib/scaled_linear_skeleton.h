@@ -98,7 +98,8 @@ constexpr ScaledLinearKernels make_scaled_linear_kernels() {
   return {{widen_bytes<fp8_values>, widen_bytes<fnuz_values>, widen_fours},
           multiply_tile,
           multiply_integer_tile,
-          {finish_rows<float>, finish_rows<Half>, finish_rows<Brain>}};
+          {finish_rows<float>, finish_rows<Half>, finish_rows<Brain>},
+          nullptr};
 }
 
 }  // namespace

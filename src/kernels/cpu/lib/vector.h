@@ -5,18 +5,21 @@
 //
 //   kLanes                        32-bit lanes of a vector; a panel's 32 columns are 32 / kLanes vectors
 //   kWideDot                      whether dot() sums in 32 bits; otherwise in pairs of 16 bits
-//   kBfloatDot                    whether bfloat_dot() exists
+//   WEFT_FUSED_MULTIPLY_ADD       defined if fused_multiply_add is one instruction; then SubnormalsAsZeros exists
 //   kFloatTileRows                rows of the f32 register tile
 //   Floats, Codes                 kLanes f32; 4 * kLanes bytes (or kLanes i32)
 //
 //   spread(x)                     x in all lanes
 //   multiply_add(a, b, c)         a * b + c, one rounding or two, whichever is faster
 //   fused_multiply_add(a, b, c)   a * b + c with one rounding
+//   SubnormalsAsZeros             a scope in which subnormal operands and results of f32 operations are zeros
 //   load_/store_halves, _bfloats  kLanes 16-bit floats; rounded to nearest even
+//   store_normal_bfloats          the same of numbers that are not subnormal; exists with bfloat_dot
 //
 //   spread_four(p)                the 4 bytes at p in all lanes
 //   low_nibbles, high_nibbles     of each byte
 //   move_bits(x, from, to, n)     bits [from, from + n) of each byte, at [to, to + n); the others are 0
+//   store_codes, subtract_bytes   exist with 16 lanes only; bytes wrap
 //   either(a, b)                  bits that are set in one of both
 //   load_table(p), look_up(t, x)  16 bytes; the byte of the table for each byte of x, which is below 16
 //   load_signed, load_unsigned    kLanes bytes as i32 lanes
@@ -25,11 +28,12 @@
 //                                 bits sums wrap, so only the last must fit; weights are below 16 there
 //   whole_dot(sum)                the 32-bit sum of a lane
 //   whole_dot(low, high)          of low + 16 * high
+//   add(a, b)                     of i32 lanes, too
 //   nibble<i>, byte<i>            nibble or byte i of each lane, counted from the lowest bits
 //   shift_left<n>, lane_bits      each lane shifted; the bits of a lane that are set in the second argument
 //   as_floats                     the lanes as bit patterns of f32
 //   even_bfloats, odd_bfloats     of lanes that hold two bf16
-//   bfloat_dot(sum, a, b)         sum += products of the two bf16 of a lane
+//   bfloat_dot(sum, a, b)         sum += products of the two bf16 of a lane; not on every instruction set
 //
 // Everything has internal linkage and is inlined: a weak symbol in an object built for a newer instruction set could be
 // picked by the linker for all.

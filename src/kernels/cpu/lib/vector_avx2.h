@@ -4,14 +4,16 @@
 
 #include <immintrin.h>
 
+#include "kernels/cpu/lib/subnormals_as_zeros.h"
 #include "kernels/cpu/lib/vector.h"
+
+#define WEFT_FUSED_MULTIPLY_ADD
 
 namespace weft::cpu {
 namespace {
 
 constexpr int kLanes = 8;
 constexpr bool kWideDot = false;
-constexpr bool kBfloatDot = false;
 constexpr int kFloatTileRows = 6;
 using Floats = __m256;
 using Codes = __m256i;
@@ -48,6 +50,7 @@ WEFT_VECTOR void store_bfloats(void* to, Floats x) {
 
 WEFT_VECTOR Codes zero_codes() { return _mm256_setzero_si256(); }
 WEFT_VECTOR Codes load_codes(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+WEFT_VECTOR void store_codes(void* to, Codes x) { _mm256_storeu_si256(static_cast<__m256i*>(to), x); }
 WEFT_VECTOR Codes spread_four(const void* from) { return _mm256_set1_epi32(*static_cast<const FourBytes*>(from)); }
 WEFT_VECTOR Codes low_nibbles(Codes x) { return _mm256_and_si256(x, _mm256_set1_epi8(15)); }
 WEFT_VECTOR Codes high_nibbles(Codes x) { return _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15)); }
@@ -95,6 +98,7 @@ WEFT_VECTOR Codes shift_left(Codes x) {
 }
 WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm256_and_si256(x, _mm256_set1_epi32(bits)); }
 WEFT_VECTOR Floats as_floats(Codes x) { return _mm256_castsi256_ps(x); }
+WEFT_VECTOR Codes add(Codes a, Codes b) { return _mm256_add_epi32(a, b); }
 WEFT_VECTOR Codes subtract(Codes x, int y) { return _mm256_sub_epi32(x, _mm256_set1_epi32(y)); }
 WEFT_VECTOR Floats to_floats(Codes x) { return _mm256_cvtepi32_ps(x); }
 WEFT_VECTOR Floats even_bfloats(Codes x) { return _mm256_castsi256_ps(_mm256_slli_epi32(x, 16)); }

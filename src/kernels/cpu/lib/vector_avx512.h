@@ -9,7 +9,10 @@
 
 #include <immintrin.h>
 
+#include "kernels/cpu/lib/subnormals_as_zeros.h"
 #include "kernels/cpu/lib/vector.h"
+
+#define WEFT_FUSED_MULTIPLY_ADD
 
 namespace weft::cpu {
 namespace {
@@ -50,6 +53,8 @@ WEFT_VECTOR void store_bfloats(void* to, Floats x) {
 
 WEFT_VECTOR Codes zero_codes() { return _mm512_setzero_si512(); }
 WEFT_VECTOR Codes load_codes(const void* from) { return _mm512_loadu_si512(from); }
+WEFT_VECTOR void store_codes(void* to, Codes x) { _mm512_storeu_si512(to, x); }
+WEFT_VECTOR Codes subtract_bytes(Codes x, int y) { return _mm512_sub_epi8(x, _mm512_set1_epi8(static_cast<char>(y))); }
 WEFT_VECTOR Codes spread_four(const void* from) { return _mm512_set1_epi32(*static_cast<const FourBytes*>(from)); }
 WEFT_VECTOR Codes low_nibbles(Codes x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
 WEFT_VECTOR Codes high_nibbles(Codes x) { return _mm512_and_si512(_mm512_srli_epi16(x, 4), _mm512_set1_epi8(15)); }
@@ -104,6 +109,7 @@ WEFT_VECTOR Codes shift_left(Codes x) {
 }
 WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm512_and_si512(x, _mm512_set1_epi32(bits)); }
 WEFT_VECTOR Floats as_floats(Codes x) { return _mm512_castsi512_ps(x); }
+WEFT_VECTOR Codes add(Codes a, Codes b) { return _mm512_add_epi32(a, b); }
 WEFT_VECTOR Codes subtract(Codes x, int y) { return _mm512_sub_epi32(x, _mm512_set1_epi32(y)); }
 WEFT_VECTOR Floats to_floats(Codes x) { return _mm512_cvtepi32_ps(x); }
 WEFT_VECTOR Floats even_bfloats(Codes x) { return _mm512_castsi512_ps(_mm512_slli_epi32(x, 16)); }
@@ -112,12 +118,12 @@ WEFT_VECTOR Floats odd_bfloats(Codes x) {
 }
 
 #ifdef __AVX512BF16__
-constexpr bool kBfloatDot = true;
 WEFT_VECTOR Floats bfloat_dot(Floats sum, Codes a, Codes b) {
   return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
 }
-#else
-constexpr bool kBfloatDot = false;
+WEFT_VECTOR void store_normal_bfloats(void* to, Floats x) {
+  _mm256_storeu_si256(static_cast<__m256i*>(to), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
+}
 #endif
 
 }  // namespace

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int kLanes = 4;
 constexpr bool kWideDot = false;
-constexpr bool kBfloatDot = false;
 constexpr int kFloatTileRows = 4;
 using Floats = __m128;
 using Codes = __m128i;
@@ -93,6 +92,7 @@ WEFT_VECTOR void store_bfloats(void* to, Floats x) {
 
 WEFT_VECTOR Codes zero_codes() { return _mm_setzero_si128(); }
 WEFT_VECTOR Codes load_codes(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
+WEFT_VECTOR void store_codes(void* to, Codes x) { _mm_storeu_si128(static_cast<__m128i*>(to), x); }
 WEFT_VECTOR Codes spread_four(const void* from) { return _mm_set1_epi32(*static_cast<const FourBytes*>(from)); }
 WEFT_VECTOR Codes low_nibbles(Codes x) { return _mm_and_si128(x, _mm_set1_epi8(15)); }
 WEFT_VECTOR Codes high_nibbles(Codes x) { return _mm_and_si128(_mm_srli_epi16(x, 4), _mm_set1_epi8(15)); }
@@ -138,6 +138,7 @@ WEFT_VECTOR Codes shift_left(Codes x) {
 }
 WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm_and_si128(x, _mm_set1_epi32(bits)); }
 WEFT_VECTOR Floats as_floats(Codes x) { return _mm_castsi128_ps(x); }
+WEFT_VECTOR Codes add(Codes a, Codes b) { return _mm_add_epi32(a, b); }
 WEFT_VECTOR Codes subtract(Codes x, int y) { return _mm_sub_epi32(x, _mm_set1_epi32(y)); }
 WEFT_VECTOR Floats to_floats(Codes x) { return _mm_cvtepi32_ps(x); }
 WEFT_VECTOR Floats even_bfloats(Codes x) { return _mm_castsi128_ps(_mm_slli_epi32(x, 16)); }

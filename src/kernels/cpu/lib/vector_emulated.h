@@ -6,9 +6,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/cpu/lib/flushed.h"
 #include "kernels/cpu/lib/vector.h"
 #include "tensor/bfloat16.h"
 #include "tensor/float16.h"
+
+#define WEFT_FUSED_MULTIPLY_ADD
 
 namespace weft::cpu {
 namespace {
@@ -65,14 +68,25 @@ inline Floats load_floats(const void* from) {
   return x;
 }
 inline void store_floats(void* to, Floats x) { std::memcpy(to, &x, sizeof(x)); }
+// Whether the calling thread is in a scope of SubnormalsAsZeros.
+inline thread_local bool subnormals_are_zeros = false;
+class SubnormalsAsZeros {
+ public:
+  SubnormalsAsZeros() { subnormals_are_zeros = true; }
+  ~SubnormalsAsZeros() { subnormals_are_zeros = false; }
+};
 inline Floats add(Floats a, Floats b) {
-  return floats_of([&](int i) { return a.lane[i] + b.lane[i]; });
+  return floats_of(
+      [&](int i) { return subnormals_are_zeros ? flushed_sum(a.lane[i], b.lane[i]) : a.lane[i] + b.lane[i]; });
 }
 inline Floats multiply(Floats a, Floats b) {
   return floats_of([&](int i) { return a.lane[i] * b.lane[i]; });
 }
 inline Floats fused_multiply_add(Floats a, Floats b, Floats c) {
-  return floats_of([&](int i) { return std::fma(a.lane[i], b.lane[i], c.lane[i]); });
+  return floats_of([&](int i) {
+    return subnormals_are_zeros ? flushed_fma(a.lane[i], b.lane[i], c.lane[i])
+                                : std::fma(a.lane[i], b.lane[i], c.lane[i]);
+  });
 }
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return fused_multiply_add(a, b, c); }
 
@@ -95,6 +109,8 @@ inline void store_bfloats(void* to, Floats x) {
   }
 }
 
+inline void store_normal_bfloats(void* to, Floats x) { store_bfloats(to, x); }
+
 inline Codes zero_codes() {
   return words_of([](int) { return 0; });
 }
@@ -102,6 +118,10 @@ inline Codes load_codes(const void* from) {
   Codes x;
   std::memcpy(&x, from, sizeof(x));
   return x;
+}
+inline void store_codes(void* to, Codes x) { std::memcpy(to, &x, sizeof(x)); }
+inline Codes subtract_bytes(Codes x, int y) {
+  return bytes_of_codes([&](int i) { return x.byte[i] - y; });
 }
 inline Codes spread_four(const void* from) {
   std::uint32_t word;
@@ -167,6 +187,9 @@ inline Codes lane_bits(Codes x, int bits) {
 inline Floats as_floats(Codes x) {
   return floats_of([&](int i) { return word_at<float>(x, i); });
 }
+inline Codes add(Codes a, Codes b) {
+  return words_of([&](int i) { return word_at<std::uint32_t>(a, i) + word_at<std::uint32_t>(b, i); });
+}
 inline Codes subtract(Codes x, int y) {
   return words_of([&](int i) { return word_at<std::int32_t>(x, i) - y; });
 }
@@ -182,7 +205,6 @@ inline Floats odd_bfloats(Codes x) {
 
 #ifdef WEFT_EMULATED_DOTS
 constexpr bool kWideDot = true;
-constexpr bool kBfloatDot = true;
 inline Codes dot(Codes sum, Codes weight, Codes x) {
   return words_of([&](int i) {
     int total = word_at<std::int32_t>(sum, i);
@@ -196,7 +218,6 @@ inline Floats bfloat_dot(Floats sum, Codes a, Codes b) {
 }
 #else
 constexpr bool kWideDot = false;
-constexpr bool kBfloatDot = false;
 // Pairs of products saturate at 16 bits, as the processor's do; sums wrap.
 inline Codes dot(Codes sum, Codes weight, Codes x) {
   Codes result;

@@ -1,0 +1,106 @@
+// Experts in folders with codes are read in the smallest dtype that has all their numbers: the logits are those of a
+// folder of these numbers, and a note names what is stored as numbers.
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "builtin/models.h"
+#include "io/quantized_weight.h"
+#include "io/safetensors_writer.h"
+#include "quantize/quantize_checkpoint.h"
+#include "tensor/float16.h"
+#include "tests/engine/tiny_model.h"
+#include "tests/sample_checkpoint.h"
+
+namespace weft::expert_codes_test {
+
+using nlohmann::json;
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+float unchanged(float scale) { return scale; }
+float in_f16(float scale) { return f16_to_f32(f32_to_f16(scale)); }
+float power_of_two(float scale) { return std::exp2(std::ceil(std::log2(scale))); }
+
+struct Case {
+  NumberFormat format;
+  float (*scale)(float);
+  std::string stored_as;  // "": codes stay codes
+};
+
+class ExpertCodes : public ::testing::Test {
+ protected:
+  ExpertCodes() { sample_.write_folder(folder_, "plain", DType::bf16); }
+
+  // The sample in the format, with changed scales.
+  std::string write_codes(const Case& one) const {
+    const std::string path = folder_ / "codes";
+    std::filesystem::remove_all(path);
+    ThreadPool threads(2);
+    const QuantizeRecipe recipe{.format = one.format, .block = {32, 32}, .inputs = {}};
+    quantize_checkpoint(Checkpoint::open(folder_ / "plain"), model_, recipe, path, threads);
+    std::vector<NamedTensor> tensors;
+    const Checkpoint checkpoint = Checkpoint::open(path);
+    for (const TensorEntry& entry : checkpoint.tensors()) {
+      const std::int64_t count = element_count(entry.tensor.meta.shape).number();
+      Tensor copy = Tensor::from_bytes(entry.tensor.meta, entry.tensor.data());
+      if (entry.name.find("_scale") != std::string::npos)
+        std::transform(copy.as<float>(), copy.as<float>() + count, copy.as<float>(), one.scale);
+      tensors.push_back({entry.name, copy});
+    }
+    write_safetensors(path + "/model.safetensors", tensors);
+    return path;
+  }
+
+  // The numbers of a folder with codes.
+  std::string write_numbers(const std::string& codes) const {
+    const std::string path = folder_ / "numbers";
+    std::filesystem::remove_all(path);
+    std::filesystem::copy(folder_ / "plain", path, std::filesystem::copy_options::recursive);
+    const Checkpoint checkpoint = Checkpoint::open(codes);
+    const QuantizationConfig config = checkpoint.config(model_.facts).quantization.value();
+    std::vector<NamedTensor> tensors;
+    for (const auto& [name, weight] : sample_.weights())
+      tensors.push_back({name, config.quantizes(name) && weight.meta.rank() == 2
+                                   ? dequantized_weight(checkpoint, config, name)
+                                   : checkpoint.tensor(name)});
+    write_safetensors(path + "/model.safetensors", tensors);
+    return path;
+  }
+
+  static std::vector<std::vector<float>> exact_logits(const std::string& path, Settings settings = {}) {
+    settings.insert(settings.end(), {{"activation-precision", "exact"}, {"dtype", "f32"}, {"kv-cache-dtype", "f32"}});
+    return all_logits(*tiny_engine(path, settings), some_ids(5));
+  }
+
+  const ModelDefinition model_ = make_model_registry().find("qwen3_moe", "test");
+  const TemporaryFolder folder_;
+  const SampleCheckpoint sample_{model_};
+};
+
+TEST_F(ExpertCodes, AreTheirNumbersAndTheDtypeIsNamed) {
+  using enum NumberFormat;
+  for (const Case& one : {Case{fp8_per_token, unchanged, "f32"}, Case{fp8_per_token, power_of_two, "bf16"},
+                          Case{fp8_block, unchanged, "f32"}, Case{fp8_block, power_of_two, "bf16"},
+                          Case{int8, unchanged, "f32"}, Case{int8, in_f16, ""}}) {
+    SCOPED_TRACE(fmt::format("{} as {}", number_format_text(one.format), one.stored_as));
+    const std::string path = write_codes(one);
+    const auto wanted = exact_logits(write_numbers(path));
+    EXPECT_EQ(exact_logits(path), wanted);
+    EXPECT_EQ(exact_logits(path, {{"ir-op-priority.grouped_linear", "reference"}}),
+              exact_logits(folder_ / "numbers", {{"ir-op-priority.grouped_linear", "reference"}}));
+    std::string notes;
+    const auto engine = tiny_engine(path, {{"max-num-batched-tokens", "16"}});
+    for (const std::string& note : engine->runner().notes()) notes += note + "\n";
+    EXPECT_EQ(engine->generate(some_ids(6), {.max_tokens = 2, .ignore_end = true}).tokens.size(), 2u);
+    if (one.stored_as.empty()) {
+      EXPECT_EQ(notes.find("stored as"), std::string::npos) << notes;
+    } else {
+      EXPECT_NE(notes.find("stored as " + one.stored_as + ", model.layers.0.mlp.experts"), std::string::npos) << notes;
+    }
+  }
+}
+
+}  // namespace weft::expert_codes_test
