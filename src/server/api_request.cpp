@@ -76,6 +76,20 @@ const FieldRow* find_row(std::string_view name, Endpoint endpoint) {
   return nullptr;
 }
 
+// The field without which an endpoint has nothing to do; "" if there is a choice.
+std::string_view required_field(Endpoint endpoint) {
+  switch (endpoint) {
+    case completions:
+      return "prompt";
+    case chat:
+      return "messages";
+    case detokenize:
+      return "tokens";
+    default:
+      return "";
+  }
+}
+
 void require(bool holds, const std::string& field, const std::string& message) {
   if (!holds) throw wrong_value(fmt::format("[{}] {}", field, message), field);
 }
@@ -111,6 +125,8 @@ ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint) {
   std::vector<std::string> wrong;
   std::string first;
   const FieldRow* refused = nullptr;
+  const std::string required(required_field(endpoint));
+  bool has_required = required.empty();
   for (const auto [key, value] : object) {
     const FieldRow* row = find_row(key, endpoint);
     if (row == nullptr) {
@@ -118,6 +134,7 @@ ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint) {
       continue;
     }
     if (value.is_null()) continue;
+    has_required |= key == required;
     if (const auto* refusal = std::get_if<RefusedField>(&row->target)) {
       if (!refusal->asks_nothing(value) && refused == nullptr) refused = row;
       continue;
@@ -128,6 +145,8 @@ ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint) {
     if (wrong.size() < kMostWrongFields)
       wrong.push_back(fmt::format("[{}] must be {}, but is {}", key, wanted, shown(value)));
   }
+  if (!has_required) wrong.push_back(fmt::format("[{}] is missing", required));
+  if (first.empty()) first = required;
   if (!wrong.empty()) throw wrong_type(fmt::format("{}", fmt::join(wrong, "; ")), first);
   if (refused != nullptr) {
     const auto& refusal = std::get<RefusedField>(refused->target);

@@ -28,7 +28,7 @@ Refusal refusal_of(const std::string& json, Endpoint endpoint = completions) {
 }
 
 std::string with(const std::string& field, const std::string& value) {
-  return R"({"prompt":"a",")" + field + "\":" + value + "}";
+  return R"({"prompt":"a","messages":[{"role":"user"}],")" + field + "\":" + value + "}";
 }
 
 TEST(ApiRequest, TakesEachNumberWithinItsRangeAlone) {
@@ -90,6 +90,14 @@ TEST(ApiRequest, NamesFieldsOfAWrongType) {
     EXPECT_EQ(refusal.type, "Bad Request") << field << value;
     EXPECT_EQ(refusal.parameter, std::string("body.") + field) << value;
   }
+  const std::pair<Endpoint, const char*> needed[] = {
+      {completions, "body.prompt"}, {chat, "body.messages"}, {detokenize, "body.tokens"}};
+  for (const auto& [endpoint, field] : needed) {
+    const Refusal missing = refusal_of(R"({"model":"a","prompt":null})", endpoint);
+    EXPECT_EQ(missing.type, "Bad Request");
+    EXPECT_EQ(missing.parameter, field);
+  }
+  EXPECT_EQ(refusal_of("{}", tokenize).status, 200);
   const Refusal several = refusal_of(R"({"prompt":1,"n":"a","temperature":9,"stop":3})");
   EXPECT_EQ(several.parameter, "body.prompt");
   EXPECT_NE(several.message.find("[stop]"), std::string::npos) << several.message;
@@ -126,27 +134,30 @@ TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
     EXPECT_EQ(refusal.status, status) << field;
     EXPECT_EQ(refusal.parameter, field);
   }
-  for (const char* nothing :
-       {R"({"logprobs":null,"logit_bias":{},"min_tokens":0,"bad_words":[],"use_beam_search":false,"suffix":null,)"
-        R"("skip_special_tokens":true,"stream_interval":1,"response_format":{"type":"text"},"guided_json":null})"})
+  for (
+      const char* nothing :
+      {R"({"prompt":"a","logprobs":null,"logit_bias":{},"min_tokens":0,"bad_words":[],"use_beam_search":false,"suffix":null,)"
+       R"("skip_special_tokens":true,"stream_interval":1,"response_format":{"type":"text"},"guided_json":null})"})
     EXPECT_EQ(refusal_of(nothing).status, 200);
-  EXPECT_EQ(refusal_of(R"({"logprobs":false,"top_logprobs":0,"tools":[],"tool_choice":"none"})", chat).status, 200);
+  EXPECT_EQ(
+      refusal_of(R"({"messages":[],"logprobs":false,"top_logprobs":0,"tools":[],"tool_choice":"none"})", chat).status,
+      200);
 }
 
 TEST(ApiRequest, ChecksCombinations) {
-  EXPECT_EQ(refusal_of(R"({"stream_options":{}})").parameter, "stream_options");
-  EXPECT_EQ(refusal_of(R"({"stream":true,"stream_options":{"include_usage":true}})").status, 200);
-  EXPECT_EQ(refusal_of(R"({"add_generation_prompt":true,"continue_final_message":true})", chat).parameter,
+  EXPECT_EQ(refusal_of(R"({"prompt":"a","stream_options":{}})").parameter, "stream_options");
+  EXPECT_EQ(refusal_of(R"({"prompt":"a","stream":true,"stream_options":{"include_usage":true}})").status, 200);
+  EXPECT_EQ(refusal_of(R"({"messages":[],"add_generation_prompt":true,"continue_final_message":true})", chat).parameter,
             "continue_final_message");
-  EXPECT_EQ(refusal_of(R"({"max_tokens":0,"echo":true})").status, 200);
-  EXPECT_EQ(refusal_of(R"({"max_tokens":0,"echo":true})", chat).parameter, "max_tokens");
+  EXPECT_EQ(refusal_of(R"({"prompt":"a","max_tokens":0,"echo":true})").status, 200);
+  EXPECT_EQ(refusal_of(R"({"messages":[],"max_tokens":0,"echo":true})", chat).parameter, "max_tokens");
   EXPECT_EQ(refusal_of(R"({"prompt":["a","b"],"n":10000})").parameter, "n");
 }
 
 TEST(ApiRequest, ReadsJsonStrictly) {
   const auto nested = [](int levels) {
     // The object is the first level.
-    return R"({"x":)" + std::string(static_cast<std::size_t>(levels - 1), '[') + "1" +
+    return R"({"prompt":"a","x":)" + std::string(static_cast<std::size_t>(levels - 1), '[') + "1" +
            std::string(static_cast<std::size_t>(levels - 1), ']') + "}";
   };
   EXPECT_EQ(refusal_of(nested(128)).status, 200);
