@@ -19,6 +19,9 @@ function(weft_layer name depth)
     if(name MATCHES "^(builtin|capi|plugin|quantize|report)$")
       weft_runs_once(${target})
     endif()
+    if(name STREQUAL "server")
+      weft_asynchronous(${target})
+    endif()
     set(visibility PUBLIC)
   else()
     add_library(${target} INTERFACE)
@@ -30,6 +33,15 @@ function(weft_layer name depth)
   if("include/weft" IN_LIST ARGN)
     target_include_directories(${target} ${visibility} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
   endif()
+endfunction()
+
+# Beast takes 20 s to compile: the sources that include it are in no group, so that a change to another source does not
+# compile them again.
+function(weft_asynchronous target)
+  target_include_directories(${target} SYSTEM PRIVATE ${WEFT_BOOST_HEADERS})
+  set_source_files_properties(
+    ${CMAKE_SOURCE_DIR}/src/server/http_connection.cpp ${CMAKE_SOURCE_DIR}/src/server/http_server.cpp
+    PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 function(weft_layers)

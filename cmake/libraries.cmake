@@ -11,6 +11,8 @@ find_library(WEFT_PCRE2 pcre2-8 REQUIRED)
 find_library(WEFT_UTF8PROC utf8proc REQUIRED)
 find_library(WEFT_XXHASH xxhash REQUIRED)
 find_library(WEFT_ZIP zip REQUIRED)
+# Headers alone; only the server's connections include them.
+find_path(WEFT_BOOST_HEADERS boost/beast/http/parser.hpp REQUIRED)
 
 add_library(weft_libraries INTERFACE)
 target_link_libraries(

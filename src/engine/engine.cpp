@@ -36,9 +36,7 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
   const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;
   const std::int64_t sequences = context_->stream_device == nullptr ? kSequencesWithFullContext : kSequencesOnDevice;
-  const std::int64_t pages = per_sequence * std::min(context_->options.max_num_seqs, sequences);
-  runner_->allocate_pages(pages);
-  pool_ = KvPagePool(pages);
+  limit_pages(per_sequence * std::min(context_->options.max_num_seqs, sequences));
   const StepLimits most = runner_->step_limits();
   const auto sequences_of_step = static_cast<std::size_t>(most.sequences);
   chunks_.reserve(sequences_of_step);
@@ -60,6 +58,7 @@ const Tokenizer& Engine::tokenizer() const {
 void Engine::limit_pages(std::int64_t pages) {
   CHECK(is_idle(), "KV pages are made anew only while no request runs");
   runner_->allocate_pages(pages);
+  page_count_ = pages;
   pool_ = KvPagePool(pages);
 }
 
@@ -70,6 +69,9 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
              "[prompt] must be shorter than the context of {} tokens, but has {}", max_model_len(), prompt.size());
   for (int id : prompt)
     USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[prompt] a token must be in [0, {}), but is {}",
+               runner_->vocabulary_size(), id);
+  for (int id : parameters.stop_ids)
+    USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[stop_ids] a token must be in [0, {}), but is {}",
                runner_->vocabulary_size(), id);
   auto request = std::make_unique<Request>();
   request->id = next_request_++;
@@ -174,10 +176,18 @@ RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
     return event;
   }
   StopTexts& stops = request.stops;
+  const std::vector<int>& ids = request.parameters.stop_ids;
+  if (std::find(ids.begin(), ids.end(), event.token) != ids.end()) {
+    event.finished = FinishReason::stop;
+    event.stop_id = event.token;
+    event.text = stops.finish() + request.last_text();
+    return event;
+  }
   event.text = is_special(event.token) ? stops.push_special(tokenizer_->token_bytes(event.token))
                                        : stops.push(request.text_of(event.token));
   if (stops.has_stopped()) {
     event.finished = FinishReason::stop;
+    event.stop_text = stops.stopped_by();
   } else if (static_cast<std::int64_t>(request.output.size()) >= request.parameters.max_tokens ||
              request.token_count() >= max_model_len()) {
     event.finished = FinishReason::length;

@@ -30,6 +30,8 @@ struct RequestEvent {
   int token = -1;    // the new token
   std::string text;  // text completed by it: whole characters, no part of a stop text
   FinishReason finished = FinishReason::none;
+  int stop_text = -1;         // with `stop`: the index of the stop text that ended the answer, or
+  int stop_id = -1;           // the token of SamplingParameters::stop_ids that did; neither for an end token
   std::string error = {};     // set with `failed`; there is no token then
   bool is_of_device = false;  // whether the device, and not the model, caused the error
 };
@@ -51,6 +53,9 @@ class Engine {
   const Context& context() const { return *context_; }
   std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
 
+  // KV pages, which all sequences share, and the tokens in each.
+  std::int64_t page_count() const { return page_count_; }
+  std::int64_t page_tokens() const { return runner_->facts().kv.block; }
   // Limits all sequences together to `pages` KV pages, which must suffice for one sequence of full length. Only while
   // idle.
   void limit_pages(std::int64_t pages);
@@ -121,6 +126,7 @@ class Engine {
   std::shared_ptr<Context> context_;
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<Tokenizer> tokenizer_;  // null for a dummy checkpoint without one
+  std::int64_t page_count_ = 0;
   KvPagePool pool_;
   std::deque<std::unique_ptr<Request>> requests_;  // oldest first
   int next_request_ = 0;

@@ -57,8 +57,8 @@ void SamplingParameters::check() const {
   for (const std::string& text : stop) USER_CHECK(!text.empty(), "[stop] a stop text must not be empty");
 }
 
-SamplingParameters sampling_of(const GenerationConfig& config) {
-  SamplingParameters parameters;
+SamplingParameters sampling_of(const GenerationConfig& config, const SamplingParameters& defaults) {
+  SamplingParameters parameters = defaults;
   if (config.do_sample && !*config.do_sample) return parameters;
   const auto take = [](auto& field, const auto& configured) {
     if (configured) field = *configured;

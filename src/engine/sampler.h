@@ -25,13 +25,15 @@ struct SamplingParameters {
   std::int64_t max_tokens = 128;
   bool ignore_end = false;        // end-of-text tokens do not end the answer
   std::vector<std::string> stop;  // texts that end the answer and are no part of it
+  std::vector<int> stop_ids;      // tokens that end the answer; their text is no part of it
 
   // UserError that names the parameter, its allowed values and its value.
   void check() const;
 };
 
-// The parameters that the model's files recommend, unless they recommend greedy sampling; else the defaults above.
-SamplingParameters sampling_of(const GenerationConfig& config);
+// The parameters that the model's files recommend; `defaults` for those that they do not give, and for all of them
+// where they recommend greedy sampling.
+SamplingParameters sampling_of(const GenerationConfig& config, const SamplingParameters& defaults = {});
 
 // The candidates for the next token: ids in ascending order, and probabilities that sum to 1.
 struct Distribution {

@@ -10,7 +10,7 @@ SamplingParameters sampling_parameters(const SamplingRequest& request, const Che
     // A key that the request overrides is not looked at: whatever is wrong with it, the model runs.
     const GenerationConfig config = checkpoint.generation_config(request.given);
     log_unknown_keys(log, checkpoint.path() + "/generation_config.json", config.unknown_keys);
-    const SamplingParameters configured = sampling_of(config);
+    const SamplingParameters configured = sampling_of(config, request.parameters);
     const auto take = [&](std::string_view key, auto SamplingParameters::*field) {
       if (std::find(request.given.begin(), request.given.end(), key) == request.given.end())
         parameters.*field = configured.*field;

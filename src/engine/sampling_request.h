@@ -1,6 +1,7 @@
 #pragma once
 
-// The sampling parameters of a request, as far as its sender states them. The others are the model's.
+// The sampling parameters of a request, as far as its sender states them. The others are the model's, and if it has
+// none the defaults of the interface.
 
 #include <string_view>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace weft {
 
 struct SamplingRequest {
-  SamplingParameters parameters;
+  SamplingParameters parameters;  // as its sender states them; the others are the interface's defaults
   // The keys of generation_config.json (temperature, top_k, top_p, min_p, repetition_penalty) for which `parameters`
   // has the sender's value.
   std::vector<std::string_view> given;

@@ -54,13 +54,15 @@ std::string StopTexts::advance() {
   std::size_t first = std::string::npos;
   // A stop text must not match only a part of a special token's text.
   const auto is_cut = [&](std::size_t at) { return at < kinds_.size() && kinds_[at] == special_rest; };
-  for (const std::string& stop : stops_) {
+  for (std::size_t i = 0; i < stops_.size(); ++i) {
+    const std::string& stop = stops_[i];
+    const std::size_t before = first;
     if (const std::size_t at = visible.find(stop); at != std::string::npos) first = std::min(first, places[at]);
     for (std::size_t at = held_.find(stop); at < first; at = held_.find(stop, at + 1))
       if (!is_cut(at) && !is_cut(at + stop.size())) first = at;
+    if (first != before) stopped_by_ = static_cast<int>(i);
   }
-  has_stopped_ = first != std::string::npos;
-  if (has_stopped_) {
+  if (has_stopped()) {
     std::string text = take_shown(first);
     held_.clear();
     kinds_.clear();

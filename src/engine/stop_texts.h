@@ -19,7 +19,9 @@ class StopTexts {
   // Once a stop text is complete, everything from its beginning on is dropped.
   std::string push(std::string_view text);
   std::string push_special(std::string_view text);
-  bool has_stopped() const { return has_stopped_; }
+  bool has_stopped() const { return stopped_by_ >= 0; }
+  // The index of the stop text that was found; -1 before that.
+  int stopped_by() const { return stopped_by_; }
   // Returns the text that is still held back, when no more text follows.
   std::string finish();
 
@@ -32,7 +34,7 @@ class StopTexts {
   std::vector<std::string> stops_;
   std::string held_;   // with special tokens written out
   std::string kinds_;  // a Kind for each byte of held_
-  bool has_stopped_ = false;
+  int stopped_by_ = -1;
 };
 
 }  // namespace weft

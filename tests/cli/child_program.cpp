@@ -84,6 +84,17 @@ bool ChildProgram::is_running() const {
   return ::waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0;
 }
 
+std::string ChildProgram::errors() const {
+  std::string text;
+  char buffer[4096];
+  // The program has the same offset in the file.
+  for (ssize_t count = 0; (count = ::pread(errors_, buffer, sizeof buffer, static_cast<off_t>(text.size()))) > 0;)
+    text.append(buffer, static_cast<std::size_t>(count));
+  return text;
+}
+
+void ChildProgram::send_signal(int signal) { ::kill(process_, signal); }
+
 ProgramRun ChildProgram::wait() {
   ::close(input_);
   input_ = -1;

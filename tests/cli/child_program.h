@@ -27,6 +27,9 @@ class ChildProgram {
   // The files that it has mapped now, from /proc.
   std::string maps() const;
   bool is_running() const;
+  // What it has written to its standard error so far.
+  std::string errors() const;
+  void send_signal(int signal);
   // Closes the input and waits for the end. The status is -1 if a signal ended it.
   ProgramRun wait();
 

@@ -174,6 +174,43 @@ TEST_F(EngineTest, StopTextEndsTheAnswerAndIsNotPartOfIt) {
   EXPECT_EQ(stopped.finished, FinishReason::stop);
   EXPECT_EQ(stopped.text, whole.text.substr(0, whole.text.find(parameters.stop[0])));
   EXPECT_EQ(streamed, stopped.text);
+
+  // The last event says which of several stop texts it was.
+  parameters.stop.insert(parameters.stop.begin(), "\x01 no answer has this");
+  engine->add(some_ids(8), parameters);
+  RequestEvent last;
+  while (!engine->is_idle())
+    for (const RequestEvent& event : engine->step()) last = event;
+  EXPECT_EQ(last.stop_text, 1);
+  EXPECT_EQ(last.stop_id, -1);
+}
+
+TEST_F(EngineTest, EndsAtAStopTokenWhoseTextIsNotShown) {
+  const auto engine = tiny_engine(path_);
+  const Engine::Generation whole = engine->generate(some_ids(8), greedy(20));
+  // A token that is not among those before it.
+  std::size_t at = 5;
+  while (std::find(whole.tokens.begin(), whole.tokens.begin() + static_cast<std::ptrdiff_t>(at), whole.tokens[at]) !=
+         whole.tokens.begin() + static_cast<std::ptrdiff_t>(at))
+    ASSERT_LT(++at, whole.tokens.size());
+  SamplingParameters parameters = greedy(20);
+  parameters.stop_ids = {whole.tokens[at]};
+  engine->add(some_ids(8), parameters);
+  std::vector<int> tokens;
+  RequestEvent last;
+  std::string text;
+  while (!engine->is_idle())
+    for (const RequestEvent& event : engine->step()) {
+      tokens.push_back(event.token);
+      text += event.text;
+      last = event;
+    }
+  EXPECT_EQ(tokens, std::vector<int>(whole.tokens.begin(), whole.tokens.begin() + static_cast<std::ptrdiff_t>(at) + 1));
+  EXPECT_EQ(last.finished, FinishReason::stop);
+  EXPECT_EQ(last.stop_id, whole.tokens[at]);
+  EXPECT_EQ(text, engine->generate(some_ids(8), greedy(static_cast<std::int64_t>(at))).text);
+  parameters.stop_ids = {100000};
+  EXPECT_THROW(engine->add(some_ids(8), parameters), UserError);
 }
 
 TEST_F(EngineTest, RefusesPromptsThatCannotRun) {

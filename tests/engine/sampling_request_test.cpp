@@ -39,6 +39,14 @@ TEST_F(SamplingOfRequest, TakesWhatItDoesNotGiveFromTheModel) {
   EXPECT_EQ(some.temperature, 0.5) << "zero is the default, and not given";
 }
 
+TEST_F(SamplingOfRequest, HasTheDefaultsOfItsInterfaceWhereTheModelSaysNothing) {
+  const SamplingRequest request{.parameters = {.temperature = 1, .top_k = 9}};
+  const SamplingParameters some = resolve(request, R"({"top_k": 7})");
+  EXPECT_EQ(some.temperature, 1);
+  EXPECT_EQ(some.top_k, 7);
+  EXPECT_EQ(resolve(request, R"({"do_sample": false, "top_k": 7})").temperature, 1);
+}
+
 TEST_F(SamplingOfRequest, DoesNotReadKeysThatItGives) {
   const char* wrong = R"({"top_k": "many"})";
   EXPECT_EQ(resolve({.parameters = {.top_k = 3}, .given = {"top_k"}}, wrong).top_k, 3);

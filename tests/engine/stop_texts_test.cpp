@@ -50,7 +50,9 @@ TEST(StopTexts, AreFoundInTheShownTextAcrossSpecialTokens) {
 
 TEST(StopTexts, TheFirstOfSeveralCounts) {
   StopTexts stops({"c", "b"});
+  EXPECT_EQ(stops.stopped_by(), -1);
   EXPECT_EQ(stops.push("abc"), "a");
+  EXPECT_EQ(stops.stopped_by(), 1);
   StopTexts none;
   EXPECT_EQ(none.push("abc") + none.push_special("<s>") + none.finish(), "abc");
 }

@@ -1,0 +1,123 @@
+#include "server/answer_json.h"
+
+#include "base/content_hash.h"
+
+namespace weft {
+namespace {
+
+Json event_head(const AnswerHead& head) {
+  return {{"id", head.id},
+          {"object", head.endpoint == chat ? "chat.completion.chunk" : "text_completion"},
+          {"created", head.created},
+          {"model", head.model}};
+}
+
+}  // namespace
+
+Json usage_json(const AnswerUsage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+          {"completion_tokens", usage.completion_tokens}};
+}
+
+Json whole_choice(Endpoint endpoint, std::size_t index, const AnswerChoice& choice, bool has_ids,
+                  const Json& prompt_ids) {
+  Json json{{"index", index}};
+  if (endpoint == chat) {
+    json["message"] = {{"role", "assistant"},    {"content", choice.text}, {"refusal", nullptr},
+                       {"annotations", nullptr}, {"audio", nullptr},       {"function_call", nullptr},
+                       {"reasoning", nullptr}};
+  } else {
+    json["text"] = choice.text;
+  }
+  json["logprobs"] = nullptr;
+  json["finish_reason"] = choice.end.reason;
+  json["stop_reason"] = choice.end.stop_reason;
+  json["token_ids"] = has_ids ? Json(choice.tokens) : Json(nullptr);
+  if (endpoint == chat) return json;
+  json["prompt_logprobs"] = nullptr;
+  json["prompt_token_ids"] = prompt_ids;
+  return json;
+}
+
+Json whole_answer(const AnswerHead& head, std::vector<Json> choices, const AnswerUsage& usage, const Json& prompt_ids,
+                  const Json& prompt_text) {
+  Json json{{"id", head.id},
+            {"object", head.endpoint == chat ? "chat.completion" : "text_completion"},
+            {"created", head.created},
+            {"model", head.model},
+            {"choices", std::move(choices)},
+            {"service_tier", nullptr},
+            {"system_fingerprint", head.fingerprint},
+            {"usage", usage_json(usage)}};
+  json["usage"]["prompt_tokens_details"] = nullptr;
+  json["usage"]["completion_tokens_details"] = nullptr;
+  if (head.endpoint != chat) return json;
+  json["prompt_logprobs"] = nullptr;
+  json["prompt_token_ids"] = prompt_ids;
+  json["prompt_text"] = prompt_text;
+  return json;
+}
+
+Json role_event(const AnswerHead& head, std::size_t index, const Json& prompt_ids, const Json& prompt_text) {
+  Json json = event_head(head);
+  json["choices"] = Json::array({{{"index", index},
+                                  {"delta", {{"role", "assistant"}, {"content", ""}}},
+                                  {"logprobs", nullptr},
+                                  {"finish_reason", nullptr}}});
+  json["prompt_token_ids"] = prompt_ids;
+  json["prompt_text"] = prompt_text;
+  return json;
+}
+
+Json text_event(const AnswerHead& head, std::size_t index, const std::string& text, const Json& ids,
+                const std::optional<AnswerEnd>& end, const Json& prompt_ids) {
+  Json choice{{"index", index}};
+  if (head.endpoint == chat) {
+    choice["delta"] = {{"content", text}};
+  } else {
+    choice["text"] = text;
+  }
+  choice["logprobs"] = nullptr;
+  choice["finish_reason"] = end ? Json(end->reason) : Json(nullptr);
+  if (end || head.endpoint != chat) choice["stop_reason"] = end ? end->stop_reason : Json(nullptr);
+  if (head.endpoint != chat) choice["prompt_token_ids"] = prompt_ids;
+  choice["token_ids"] = ids;
+  Json json = event_head(head);
+  json["choices"] = Json::array({std::move(choice)});
+  return json;
+}
+
+Json usage_event(const AnswerHead& head, const AnswerUsage& usage) {
+  Json json = event_head(head);
+  json["choices"] = Json::array();
+  json["usage"] = usage_json(usage);
+  return json;
+}
+
+std::string event_text(const Json& json) { return "data: " + json_text(json) + "\n\n"; }
+
+Json model_card(const ServedModel& model, const std::string& name) {
+  const Json permission{{"id", "modelperm-" + hash_bytes(name).hex().substr(0, 16)},
+                        {"object", "model_permission"},
+                        {"created", model.created},
+                        {"allow_create_engine", false},
+                        {"allow_sampling", true},
+                        {"allow_logprobs", true},
+                        {"allow_search_indices", false},
+                        {"allow_view", true},
+                        {"allow_fine_tuning", false},
+                        {"organization", "*"},
+                        {"group", nullptr},
+                        {"is_blocking", false}};
+  return {{"id", name},
+          {"object", "model"},
+          {"created", model.created},
+          {"owned_by", "weft"},
+          {"root", model.root},
+          {"parent", nullptr},
+          {"max_model_len", model.max_model_len},
+          {"permission", Json::array({permission})}};
+}
+
+}  // namespace weft

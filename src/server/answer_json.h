@@ -1,0 +1,65 @@
+#pragma once
+
+// The JSON of answers and of events in streams, with the keys of OpenAI's and vLLM's in vLLM's order.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "server/api_request.h"
+#include "server/served_model.h"
+
+namespace weft {
+
+// The same in all events of an answer.
+struct AnswerHead {
+  Endpoint endpoint = completions;
+  std::string id;  // with cmpl- or chatcmpl-
+  std::int64_t created = 0;
+  std::string model;
+  std::string fingerprint;
+};
+
+// What an answer says at its end.
+struct AnswerEnd {
+  const char* reason = "stop";
+  Json stop_reason;  // the stop text or the stop token; null for an end token
+};
+
+// One of the answers to a request.
+struct AnswerChoice {
+  std::string text;
+  std::vector<int> tokens;
+  AnswerEnd end;
+};
+
+struct AnswerUsage {
+  std::int64_t prompt_tokens = 0;
+  std::int64_t completion_tokens = 0;
+};
+
+// Null lists of ids are not asked for.
+Json whole_answer(const AnswerHead& head, std::vector<Json> choices, const AnswerUsage& usage, const Json& prompt_ids,
+                  const Json& prompt_text);
+Json whole_choice(Endpoint endpoint, std::size_t index, const AnswerChoice& choice, bool has_ids,
+                  const Json& prompt_ids);
+
+// The first event of a choice of a chat.
+Json role_event(const AnswerHead& head, std::size_t index, const Json& prompt_ids, const Json& prompt_text);
+// New text; `end` in the last one of the choice.
+Json text_event(const AnswerHead& head, std::size_t index, const std::string& text, const Json& ids,
+                const std::optional<AnswerEnd>& end, const Json& prompt_ids);
+Json usage_event(const AnswerHead& head, const AnswerUsage& usage);
+
+// Without the fields that are null in an answer in one piece.
+Json usage_json(const AnswerUsage& usage);
+
+// An event of a stream: "data: {..}" and an empty line.
+std::string event_text(const Json& json);
+inline constexpr const char* kLastEvent = "data: [DONE]\n\n";
+
+Json model_card(const ServedModel& model, const std::string& name);
+
+}  // namespace weft

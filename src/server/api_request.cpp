@@ -1,0 +1,184 @@
+#include "server/api_request.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "server/api_error.h"
+#include "server/json_body.h"
+#include "server/request_fields.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMostWrongFields = 10;
+constexpr std::int64_t kMostSequences = 16384;
+constexpr std::size_t kLongestSalt = 128;
+
+// A whole number may be written as 3.0.
+bool read_integer(Element value, std::int64_t& number) {
+  if (value.get(number) == simdjson::SUCCESS) return true;
+  double real = 0;
+  if (value.get(real) != simdjson::SUCCESS || std::trunc(real) != real || std::abs(real) > 9e15) return false;
+  number = static_cast<std::int64_t>(real);
+  return true;
+}
+
+// Reads a value that is not null into the row's target. Returns "", or what the field must be.
+std::string read_value(const FieldRow& row, Element value, ApiRequest& request) {
+  return std::visit(
+      [&](const auto& target) -> std::string {
+        using Target = std::decay_t<decltype(target)>;
+        if constexpr (std::is_same_v<Target, ReadField>) {
+          return target(value, request);
+        } else if constexpr (std::is_same_v<Target, std::optional<bool> ApiRequest::*>) {
+          bool flag = false;
+          if (value.get(flag) != simdjson::SUCCESS) return "true or false";
+          request.*target = flag;
+        } else if constexpr (std::is_same_v<Target, std::optional<std::int64_t> ApiRequest::*>) {
+          std::int64_t number = 0;
+          if (!read_integer(value, number)) return "an integer";
+          request.*target = number;
+        } else if constexpr (std::is_same_v<Target, std::optional<double> ApiRequest::*>) {
+          double number = 0;
+          if (value.get(number) != simdjson::SUCCESS) return "a number";
+          request.*target = number;
+        } else if constexpr (std::is_same_v<Target, std::optional<std::string> ApiRequest::*>) {
+          std::string_view text;
+          if (value.get(text) != simdjson::SUCCESS) return "a text";
+          request.*target = std::string(text);
+        }
+        return "";
+      },
+      row.target);
+}
+
+// The number that the request has for the row, if the row is of a number.
+std::optional<double> number_of(const FieldRow& row, const ApiRequest& request) {
+  return std::visit(
+      [&](const auto& target) -> std::optional<double> {
+        using Target = std::decay_t<decltype(target)>;
+        if constexpr (std::is_same_v<Target, std::optional<std::int64_t> ApiRequest::*> ||
+                      std::is_same_v<Target, std::optional<double> ApiRequest::*>) {
+          if (request.*target) return static_cast<double>(*(request.*target));
+        }
+        return std::nullopt;
+      },
+      row.target);
+}
+
+const FieldRow* find_row(std::string_view name, Endpoint endpoint) {
+  for (const FieldRow& row : field_table())
+    if ((row.endpoints & endpoint) != 0 && row.name == name) return &row;
+  return nullptr;
+}
+
+// The field without which an endpoint has nothing to do; "" if there is a choice.
+std::string_view required_field(Endpoint endpoint) {
+  switch (endpoint) {
+    case completions:
+      return "prompt";
+    case chat:
+      return "messages";
+    case detokenize:
+      return "tokens";
+    default:
+      return "";
+  }
+}
+
+void require(bool holds, const std::string& field, const std::string& message) {
+  if (!holds) throw wrong_value(fmt::format("[{}] {}", field, message), field);
+}
+
+void check_combinations(const ApiRequest& request) {
+  require(request.stream.value_or(false) || !request.has_stream_options, "stream_options", "is only for stream: true");
+  const bool continues = request.continue_final_message.value_or(false);
+  require(!continues || !request.add_generation_prompt.value_or(false), "continue_final_message",
+          "excludes add_generation_prompt");
+  require(!request.best_of || *request.best_of == request.n.value_or(1), "best_of", "must be equal to n");
+  for (const std::string& text : request.stop) require(!text.empty(), "stop", "a text must not be empty");
+  require(!request.truncation_side || *request.truncation_side == "left" || *request.truncation_side == "right",
+          "truncation_side", "must be left or right");
+  if (request.cache_salt)
+    require(!request.cache_salt->empty() && request.cache_salt->size() <= kLongestSalt &&
+                request.cache_salt->find_first_of(std::string_view("@/\\\0", 4)) == std::string::npos,
+            "cache_salt", "must be 1 to 128 characters without @, / and \\");
+}
+
+void check_counts(const ApiRequest& request) {
+  const std::int64_t least = request.endpoint == completions && request.echo.value_or(false) ? 0 : 1;
+  if (request.max_tokens)
+    require(*request.max_tokens >= least, "max_tokens",
+            fmt::format("must be at least {}, but is {}", least, *request.max_tokens));
+  require(static_cast<std::int64_t>(request.prompts.size()) * request.n.value_or(1) <= kMostSequences, "n",
+          fmt::format("times the number of prompts must be at most {}", kMostSequences));
+}
+
+}  // namespace
+
+ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint) {
+  ApiRequest request{.endpoint = endpoint};
+  std::vector<std::string> wrong;
+  std::string first;
+  const FieldRow* refused = nullptr;
+  const std::string required(required_field(endpoint));
+  bool has_required = required.empty();
+  for (const auto [key, value] : object) {
+    const FieldRow* row = find_row(key, endpoint);
+    if (row == nullptr) {
+      if (request.unknown.size() < kMostWrongFields) request.unknown.emplace_back(key.substr(0, 100));
+      continue;
+    }
+    if (value.is_null()) continue;
+    has_required |= key == required;
+    if (const auto* refusal = std::get_if<RefusedField>(&row->target)) {
+      if (!refusal->asks_nothing(value) && refused == nullptr) refused = row;
+      continue;
+    }
+    const std::string wanted = read_value(*row, value, request);
+    if (wanted.empty()) continue;
+    if (wrong.empty()) first = key;
+    if (wrong.size() < kMostWrongFields)
+      wrong.push_back(fmt::format("[{}] must be {}, but is {}", key, wanted, shown(value)));
+  }
+  if (!has_required) wrong.push_back(fmt::format("[{}] is missing", required));
+  if (first.empty()) first = required;
+  if (!wrong.empty()) throw wrong_type(fmt::format("{}", fmt::join(wrong, "; ")), first);
+  if (refused != nullptr) {
+    const auto& refusal = std::get<RefusedField>(refused->target);
+    const std::string message =
+        fmt::format("[{}] {}", refused->name,
+                    *refusal.sentence == '\0' ? "has no effect in this version, so it is refused" : refusal.sentence);
+    throw refusal.status == 501 ? not_made_here(message, std::string(refused->name))
+                                : wrong_value(message, std::string(refused->name));
+  }
+  return request;
+}
+
+void check_fields(const ApiRequest& request) {
+  check_combinations(request);
+  for (const FieldRow& row : field_table()) {
+    if ((row.endpoints & request.endpoint) == 0) continue;
+    const std::optional<double> number = number_of(row, request);
+    if (!number) continue;
+    const bool is_inside = *number <= row.most && (row.above ? *number > row.least : *number >= row.least);
+    if (is_inside) continue;
+    const std::string least = fmt::format("{} {}", row.above ? "above" : "at least", row.least);
+    const std::string most = row.most >= 1e300 ? "" : fmt::format(" and at most {}", row.most);
+    require(false, std::string(row.name), fmt::format("must be {}{}, but is {}", least, most, *number));
+  }
+  check_counts(request);
+}
+
+std::vector<std::string> field_names(Endpoint endpoint) {
+  std::vector<std::string> names;
+  for (const FieldRow& row : field_table())
+    if ((row.endpoints & endpoint) != 0) names.emplace_back(row.name);
+  return names;
+}
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+#pragma once
+
+// What a client asks for, as its JSON says, before it meets the model. request_fields.cpp has the table of all fields.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <simdjson.h>
+
+#include "base/json.h"
+
+namespace weft {
+
+// The endpoints that read fields of the table; a row says for which of them it is.
+enum Endpoint : unsigned { completions = 1, chat = 2, tokenize = 4, detokenize = 8 };
+
+using PromptText = std::string;
+using PromptIds = std::vector<int>;
+using Prompt = std::variant<PromptText, PromptIds>;
+
+struct ApiRequest {
+  Endpoint endpoint = completions;
+
+  std::optional<std::string> model;
+  std::vector<Prompt> prompts;
+  Json messages;  // null if there are none
+  Json documents, template_arguments = Json::object();
+  std::optional<std::string> content;  // llama.cpp's name of a text to tokenize
+  PromptIds tokens;                    // to detokenize
+
+  std::optional<double> temperature, top_p, min_p, presence_penalty, frequency_penalty, repetition_penalty;
+  std::optional<std::int64_t> top_k, seed, max_tokens, max_completion_tokens, n, best_of;
+  std::vector<std::string> stop;
+  std::vector<int> stop_token_ids;
+  std::optional<bool> ignore_eos;
+
+  std::optional<bool> stream, include_usage, continuous_usage_stats;
+  bool has_stream_options = false;
+  std::optional<bool> echo, return_token_ids, return_prompt_text, return_token_strs, with_pieces;
+  std::optional<bool> add_special_tokens, add_special, parse_special;
+  std::optional<bool> add_generation_prompt, continue_final_message, include_reasoning;
+  std::optional<std::string> reasoning_effort, truncation_side, request_id, cache_salt;
+  std::optional<std::int64_t> truncate_prompt_tokens;
+  std::vector<std::string> unknown;  // fields that no row has
+};
+
+// Reads the fields of an object. ApiError 400 for fields of the wrong type (up to ten in one message), and for values
+// out of their range; 501 for fields whose effect is not made here, unless they ask for nothing. `checks_ranges` is
+// called between the types and the ranges.
+ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint);
+
+// Checks values and their combinations.
+void check_fields(const ApiRequest& request);
+
+// The fields of an endpoint, for the sentence about an unknown one.
+std::vector<std::string> field_names(Endpoint endpoint);
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+#pragma once
+
+// One request of completions or chat while it runs: takes the events of its sequences and writes its answer, in one
+// piece or as a stream. It lives on the I/O thread.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/answer_json.h"
+#include "server/engine_loop.h"
+#include "server/http_message.h"
+#include "server/prepared_request.h"
+
+namespace weft {
+
+class Generation {
+ public:
+  // Its sequences have the tickets from `first` on: prompt by prompt, and of each prompt choice by choice.
+  Generation(PreparedRequest prepared, const ServedModel& model, const std::string& id, Ticket first,
+             std::shared_ptr<HttpReply> reply);
+
+  // The sequences to run; none if the request asks for no tokens, and then the answer is sent already.
+  std::vector<Sequence> begin(std::uint64_t random_seed);
+  void take(const SequenceEvent& event);
+  // Ends the answer now, because the server ends.
+  void abort();
+
+  bool is_over() const { return is_over_; }
+  // Tickets of sequences that are not over.
+  std::vector<Ticket> open_tickets() const;
+  std::size_t size() const { return choices_.size(); }
+  // Why it failed; "" if it did not. For the log.
+  const std::string& error() const { return error_; }
+
+ private:
+  struct Choice {
+    AnswerChoice answer;
+    std::int64_t tokens = 0;
+    bool has_event = false;  // of a stream, with text
+    bool is_over = false;
+  };
+
+  const PreparedPrompt& prompt_of(std::size_t choice) const;
+  bool is_first_of_prompt(std::size_t choice) const;
+  Json prompt_ids_of(std::size_t choice) const;
+  AnswerUsage usage() const;
+  AnswerEnd end_of(const RequestEvent& event) const;
+  void begin_stream();
+  void send(Json json, std::size_t choice, bool is_last = false);
+  void send_text(std::size_t choice, const std::string& text, const std::vector<int>& tokens,
+                 const std::optional<AnswerEnd>& end);
+  void finish(std::size_t choice, const AnswerEnd& end);
+  void finish_all();
+  void fail(const std::string& error);
+
+  PreparedRequest prepared_;
+  AnswerHead head_;
+  Ticket first_;
+  std::shared_ptr<HttpReply> reply_;
+  std::vector<Choice> choices_;
+  std::size_t open_;
+  bool is_stream_, has_ids_, has_usage_event_;
+  bool has_begun_ = false;  // a stream has sent its first event
+  bool is_over_ = false;
+  std::string error_;
+};
+
+}  // namespace weft

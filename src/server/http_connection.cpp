@@ -1,0 +1,391 @@
+#include "server/http_connection.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+// Bytes of a chunk's line or of trailers that are not complete.
+constexpr std::size_t kMostChunkLine = 8192;
+constexpr std::uint64_t kMostChunk = std::uint64_t{1} << 31;
+// Bytes of later requests that are kept while a response is written.
+constexpr std::size_t kMostPipelined = std::size_t{64} << 10;
+// A refused request with a longer body ends the connection.
+constexpr std::uint64_t kMostDropped = std::uint64_t{64} << 10;
+
+}  // namespace
+
+// Beast's parser, which decodes chunks. What it is too tolerant of, HeadScanner and framing_of() have refused.
+struct HttpConnection::BodyReader {
+  http::request_parser<http::string_body> parser;
+  std::uint64_t most = 0, bytes = 0;
+  std::optional<HttpFault> fault;
+  std::function<void(std::uint64_t, boost::beast::string_view, error_code&)> on_chunk;
+
+  BodyReader(std::uint64_t most_bytes, std::size_t head_bytes) : most(most_bytes) {
+    parser.header_limit(static_cast<std::uint32_t>(head_bytes) + 1);
+    parser.body_limit(boost::none);
+    parser.eager(true);
+    on_chunk = [this](std::uint64_t size, boost::beast::string_view, error_code& error) {
+      if (size > kMostChunk) fault = HttpFault{400, "a chunk is too large"};
+      if (!fault && size > most - bytes)
+        fault = HttpFault{413, fmt::format("the body must have at most {} bytes", most)};
+      if (fault) error = http::make_error_code(http::error::body_limit);
+      bytes += size;
+    };
+    parser.on_chunk_header(on_chunk);
+  }
+
+  // Returns how many bytes were used.
+  std::size_t put(std::string_view data) {
+    error_code error;
+    const std::size_t used = parser.put(asio::const_buffer(data.data(), data.size()), error);
+    const bool needs_more = error == http::error::need_more;
+    if (error && !needs_more && !fault) fault = HttpFault{400, "the request is not valid HTTP: " + error.message()};
+    if (needs_more && data.size() - used > kMostChunkLine && !fault)
+      fault = HttpFault{400, fmt::format("a chunk's line or trailers must have at most {} bytes", kMostChunkLine)};
+    return used;
+  }
+};
+
+// The reply of a request; later requests of the connection are not its own.
+class ConnectionReply final : public HttpReply {
+ public:
+  ConnectionReply(std::weak_ptr<HttpConnection> connection, std::uint64_t exchange)
+      : connection_(std::move(connection)), exchange_(exchange) {}
+  void send(HttpResponse response) override {
+    if (const auto connection = current()) connection->send(std::move(response));
+  }
+  void send_event(const std::string& event) override {
+    if (const auto connection = current()) connection->send_event(event);
+  }
+  void end() override {
+    if (const auto connection = current()) connection->end();
+  }
+  void on_gone(std::function<void()> gone) override {
+    if (const auto connection = current()) connection->on_gone(std::move(gone));
+  }
+
+ private:
+  std::shared_ptr<HttpConnection> current() const {
+    std::shared_ptr<HttpConnection> connection = connection_.lock();
+    const bool is_current = connection && connection->phase_ == HttpConnection::Phase::answering &&
+                            connection->exchange_ == exchange_ && !connection->is_ended_;
+    return is_current ? connection : nullptr;
+  }
+
+  std::weak_ptr<HttpConnection> connection_;
+  std::uint64_t exchange_;
+};
+
+HttpConnection::HttpConnection(Socket socket, ConnectionHost& host, std::function<void(HttpConnection*)> ended)
+    : socket_(std::move(socket)),
+      host_(host),
+      ended_(std::move(ended)),
+      read_timer_(socket_.get_executor()),
+      write_timer_(socket_.get_executor()),
+      scanner_(host.limits.head_bytes, host.limits.head_lines) {
+  error_code ignored;
+  socket_.non_blocking(true, ignored);
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  const auto peer = socket_.remote_endpoint(ignored);
+  request_.peer = ignored ? "?" : fmt::format("{}:{}", peer.address().to_string(), peer.port());
+}
+
+HttpConnection::~HttpConnection() = default;
+
+void HttpConnection::start() {
+  limit_reading(host_.limits.head, [this] { close(); });
+  wait_to_read();
+}
+
+void HttpConnection::drain() {
+  closes_ = true;
+  if (phase_ == Phase::head && in_.empty()) close();
+}
+
+void HttpConnection::limit_reading(std::chrono::milliseconds time, std::function<void()> late) {
+  read_timer_.expires_after(time);
+  // An expired timer whose handler has not run yet can no longer be cancelled; its number shows that it is out of date.
+  read_timer_.async_wait([self = shared_from_this(), late = std::move(late), limit = ++read_limit_](error_code error) {
+    if (!error && self->read_limit_ == limit && self->phase_ != Phase::closed) late();
+  });
+}
+
+void HttpConnection::wait_to_read() {
+  if (is_reading_ || phase_ == Phase::closed) return;
+  if (phase_ == Phase::answering && in_.size() > kMostPipelined) return;
+  is_reading_ = true;
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](error_code error) {
+    self->is_reading_ = false;
+    if (error || self->phase_ == Phase::closed) return;
+    self->read();
+  });
+}
+
+void HttpConnection::read() {
+  error_code error;
+  const std::size_t count = socket_.read_some(asio::buffer(host_.scratch), error);
+  if (error == asio::error::would_block || error == asio::error::interrupted) return wait_to_read();
+  if (error == asio::error::eof && phase_ == Phase::answering && is_ended_) {
+    closes_ = true;  // the client reads the rest of the response and sends no more
+    return;
+  }
+  if (error) return client_gone();
+  take({host_.scratch.data(), count});
+  wait_to_read();
+}
+
+void HttpConnection::take(std::string_view bytes) {
+  if (phase_ == Phase::lingering) return;
+  const bool is_first = phase_ == Phase::head && in_.empty();
+  in_ += bytes;
+  if (is_first)
+    limit_reading(host_.limits.head, [this] { refuse({408, "the head of the request did not arrive in time"}); });
+  process();
+}
+
+void HttpConnection::process() {
+  bool goes_on = true;
+  while (goes_on) {
+    if (phase_ == Phase::head) {
+      goes_on = process_head();
+    } else if (phase_ == Phase::body) {
+      goes_on = process_body();
+    } else {
+      goes_on = false;
+    }
+  }
+}
+
+bool HttpConnection::process_head() {
+  if (in_.empty()) return false;
+  const std::optional<std::size_t> length = scanner_.scan(in_);
+  if (scanner_.fault()) {
+    refuse(*scanner_.fault());
+    return false;
+  }
+  if (!length) return false;
+  begun_ = std::chrono::steady_clock::now();
+  std::optional<HttpRequest> head = read_head(std::string_view(in_).substr(0, *length));
+  if (!head) {
+    refuse({400, "the target must be a path"});
+    return false;
+  }
+  head->peer = std::move(request_.peer);
+  request_ = std::move(*head);
+  is_head_ = request_.method == "HEAD";
+  is_http_10_ = request_.is_http_10;
+  const BodyFraming framing = framing_of(request_);
+  if (framing.fault) {
+    refuse(*framing.fault);
+    return false;
+  }
+  begin_body(framing, *length);
+  return phase_ == Phase::body;
+}
+
+void HttpConnection::begin_body(const BodyFraming& framing, std::size_t head_bytes) {
+  const std::uint64_t most = host_.limits.body_bytes;
+  if (!framing.is_kept_alive) closes_ = true;
+  phase_ = Phase::body;
+  refusal_ = host_.handler->check(request_);
+  const bool drops = !framing.is_chunked && framing.length <= kMostDropped && !framing.expects_continue;
+  if (refusal_ && !drops) {
+    closes_ = true;
+    return dispatch();
+  }
+  if (!refusal_ && framing.length > most)
+    return refuse({413, fmt::format("the body must have at most {} bytes, but has {}", most, framing.length)});
+  body_ = std::make_unique<BodyReader>(most, head_bytes);
+  body_->put(std::string_view(in_).substr(0, head_bytes));
+  in_.erase(0, head_bytes);
+  if (body_->fault) return refuse(*body_->fault);
+  const std::uint64_t mebibytes = (framing.is_chunked ? most : framing.length) >> 20;
+  limit_reading(host_.limits.body + std::chrono::seconds(mebibytes), [this] {
+    refuse({408, "the body of the request did not arrive in time"});
+  });
+  if (framing.expects_continue && !body_->parser.is_done() && in_.empty()) write("HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+bool HttpConnection::process_body() {
+  if (!body_->parser.is_done()) {
+    if (in_.empty()) return false;
+    in_.erase(0, body_->put(in_));
+    if (body_->fault) {
+      refuse(*body_->fault);
+      return false;
+    }
+  }
+  if (!body_->parser.is_done()) return false;
+  request_.body = std::move(body_->parser.get().body());
+  body_.reset();
+  dispatch();
+  return false;
+}
+
+void HttpConnection::dispatch() {
+  phase_ = Phase::answering;
+  read_timer_.cancel();
+  ++read_limit_;
+  is_ended_ = has_head_ = false;
+  gone_ = nullptr;
+  ++requests_;
+  ++exchange_;
+  if (refusal_) {
+    HttpResponse response = std::move(*refusal_);
+    refusal_.reset();
+    return send(std::move(response));
+  }
+  HttpRequest request = std::move(request_);
+  request_ = {.method = request.method, .path = request.path, .peer = request.peer};  // for the log
+  host_.handler->handle(std::move(request), std::make_shared<ConnectionReply>(weak_from_this(), exchange_));
+}
+
+void HttpConnection::refuse(const HttpFault& fault) {
+  if (phase_ == Phase::answering || phase_ == Phase::lingering || phase_ == Phase::closed) return;
+  closes_ = true;
+  if (request_.method.empty()) begun_ = std::chrono::steady_clock::now();
+  in_.clear();
+  refusal_ = host_.handler->fault(fault.status, fault.message);
+  dispatch();
+}
+
+void HttpConnection::send(HttpResponse response) {
+  if (response.closes || host_.is_draining) closes_ = true;
+  HttpFields fields = std::move(response.fields);
+  fields.emplace_back("content-type", response.content_type);
+  if (closes_) fields.emplace_back("connection", "close");
+  if (!closes_ && is_http_10_) fields.emplace_back("connection", "keep-alive");
+  status_ = response.status;
+  is_ended_ = true;
+  std::string bytes = response_head(response.status, fields, fmt::format("content-length: {}", response.body.size()));
+  if (!is_head_) bytes += response.body;
+  write(std::move(bytes));
+}
+
+void HttpConnection::send_event(const std::string& event) {
+  std::string bytes;
+  if (!has_head_) {
+    has_head_ = true;
+    status_ = 200;
+    HttpFields fields{{"content-type", "text/event-stream; charset=utf-8"}, {"cache-control", "no-cache"}};
+    if (host_.is_draining || is_http_10_) closes_ = true;
+    if (closes_ && !is_http_10_) fields.emplace_back("connection", "close");
+    // HTTP/1.0 has no chunks: the end of the connection ends the response.
+    bytes = response_head(200, fields, is_http_10_ ? "connection: close" : "transfer-encoding: chunked");
+  }
+  bytes += is_http_10_ ? event : fmt::format("{:x}\r\n{}\r\n", event.size(), event);
+  write(std::move(bytes));
+}
+
+void HttpConnection::end() {
+  is_ended_ = true;
+  if (!is_http_10_) return write("0\r\n\r\n");
+  if (!is_writing_) on_written();
+}
+
+void HttpConnection::write(std::string bytes) {
+  out_ += bytes;
+  if (is_writing_ || phase_ == Phase::closed) return;
+  written_.clear();
+  written_.swap(out_);
+  written_bytes_ = 0;
+  is_writing_ = true;
+  write_some();
+}
+
+// What is written in several calls has a new time limit after each.
+void HttpConnection::write_some() {
+  write_timer_.expires_after(host_.limits.stall);
+  write_timer_.async_wait([self = shared_from_this(), limit = ++write_limit_](error_code error) {
+    if (!error && self->write_limit_ == limit && self->phase_ != Phase::closed) self->client_gone();
+  });
+  const auto rest = asio::buffer(written_.data() + written_bytes_, written_.size() - written_bytes_);
+  socket_.async_write_some(rest, [self = shared_from_this()](error_code error, std::size_t count) {
+    if (self->phase_ == Phase::closed) return;
+    if (error) return self->client_gone();
+    self->written_bytes_ += count;
+    if (self->written_bytes_ < self->written_.size()) return self->write_some();
+    self->write_timer_.cancel();
+    ++self->write_limit_;
+    self->is_writing_ = false;
+    if (!self->out_.empty()) return self->write({});
+    if (self->is_ended_) self->on_written();
+  });
+}
+
+void HttpConnection::on_written() {
+  if (phase_ != Phase::answering) return;
+  gone_ = nullptr;
+  log(status_);
+  // The next request of a client may be in in_; the stack of calls must not grow with each.
+  phase_ = closes_ || host_.is_draining ? Phase::lingering : Phase::head;
+  if (phase_ == Phase::lingering) return linger();
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->next_request(); });
+}
+
+void HttpConnection::next_request() {
+  if (phase_ != Phase::head) return;
+  if (closes_) return linger();
+  scanner_ = HeadScanner(host_.limits.head_bytes, host_.limits.head_lines);
+  request_ = {.peer = std::move(request_.peer)};
+  is_ended_ = has_head_ = false;
+  if (in_.empty()) {
+    limit_reading(host_.limits.idle, [this] { close(); });
+  } else {
+    limit_reading(host_.limits.head, [this] { refuse({408, "the head of the request did not arrive in time"}); });
+    process();
+  }
+  wait_to_read();
+}
+
+// If bytes of the client are unread when a socket is closed, the system sends a reset, which may destroy the response.
+void HttpConnection::linger() {
+  phase_ = Phase::lingering;
+  in_.clear();
+  error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+  limit_reading(host_.limits.linger, [this] { close(); });
+  wait_to_read();
+}
+
+void HttpConnection::client_gone() {
+  if (phase_ == Phase::answering) {
+    log(is_ended_ || has_head_ ? status_ : 499);
+    if (is_writing_) {
+      error_code ignored;
+      socket_.set_option(boost::asio::socket_base::linger(true, 0), ignored);  // a reset: what is unsent is dropped
+    }
+  }
+  close();
+}
+
+void HttpConnection::close() {
+  if (phase_ == Phase::closed) return;
+  const auto self = shared_from_this();
+  const bool was_answering = phase_ == Phase::answering;
+  phase_ = Phase::closed;
+  read_timer_.cancel();
+  write_timer_.cancel();
+  error_code ignored;
+  socket_.close(ignored);
+  const auto gone = std::move(gone_);
+  gone_ = nullptr;
+  if (was_answering && gone) gone();
+  ended_(this);
+}
+
+void HttpConnection::log(int status) {
+  host_.handler->log(request_, status, std::chrono::steady_clock::now() - begun_);
+}
+
+}  // namespace weft

@@ -1,0 +1,102 @@
+#pragma once
+
+// One connection of an HttpServer: reads requests, one at a time, and writes their responses. Included by the two
+// sources that use Boost.Asio.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "server/http_head.h"
+#include "server/http_message.h"
+
+namespace weft {
+
+// What the connections of a server share.
+struct ConnectionHost {
+  HttpHandler* handler = nullptr;
+  HttpLimits limits;
+  bool is_draining = false;
+  std::string scratch = std::string(std::size_t{64} << 10, '\0');  // bytes are read into it
+};
+
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  using Socket = boost::asio::ip::tcp::socket;
+
+  // `ended` is called when the connection is closed.
+  HttpConnection(Socket socket, ConnectionHost& host, std::function<void(HttpConnection*)> ended);
+  ~HttpConnection();
+
+  void start();
+  // Closes it if it has no request now; else it closes after the response.
+  void drain();
+  // Closes it now.
+  void abandon() { close(); }
+
+  // The response to the current request: HttpReply's calls.
+  void send(HttpResponse response);
+  void send_event(const std::string& event);
+  void end();
+  void on_gone(std::function<void()> gone) { gone_ = std::move(gone); }
+
+ private:
+  enum class Phase { head, body, answering, lingering, closed };
+  struct BodyReader;
+
+  void wait_to_read();
+  void read();
+  void take(std::string_view bytes);
+  void process();
+  bool process_head();
+  bool process_body();
+  void begin_body(const BodyFraming& framing, std::size_t head_bytes);
+  void dispatch();
+  void refuse(const HttpFault& fault);
+  void limit_reading(std::chrono::milliseconds time, std::function<void()> late);
+  void write(std::string bytes);
+  void write_some();
+  void on_written();
+  void next_request();
+  void linger();
+  void client_gone();
+  void close();
+  void log(int status);
+
+  Socket socket_;
+  ConnectionHost& host_;
+  std::function<void(HttpConnection*)> ended_;
+  boost::asio::steady_timer read_timer_, write_timer_;
+  std::uint64_t read_limit_ = 0, write_limit_ = 0;  // how often the timers were set
+
+  Phase phase_ = Phase::head;
+  bool is_reading_ = false;  // a wait for bytes is pending
+  std::string in_;           // bytes that are not processed
+  HeadScanner scanner_;
+  std::unique_ptr<BodyReader> body_;
+  HttpRequest request_;
+  bool is_head_ = false, is_http_10_ = false;  // of the current request
+  std::optional<HttpResponse> refusal_;        // to send after a body that is read and dropped
+  std::chrono::steady_clock::time_point begun_;
+  std::size_t requests_ = 0;
+  std::uint64_t exchange_ = 0;  // the number of the current request, which a reply must have
+
+  std::string out_;      // bytes for the next write
+  std::string written_;  // bytes of the current write
+  std::size_t written_bytes_ = 0;
+  bool is_writing_ = false;
+  bool has_head_ = false;  // of a response of events
+  bool is_ended_ = false;  // the response is complete in out_ and written_
+  bool closes_ = false;    // after the response
+  int status_ = 0;
+  std::function<void()> gone_;
+
+  friend class ConnectionReply;
+};
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+#include "server/http_message.h"
+
+#include <ctime>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+const char* reason_phrase(int status) {
+  switch (status) {
+    case 100:
+      return "Continue";
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 417:
+      return "Expectation Failed";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+// "Fri, 27 Nov 2026 16:30:00 GMT", whatever the locale.
+std::string date_text(std::time_t now) {
+  static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  return fmt::format("{}, {:02} {} {} {:02}:{:02}:{:02} GMT", kDays[parts.tm_wday], parts.tm_mday,
+                     kMonths[parts.tm_mon], parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+}  // namespace
+
+std::optional<std::string_view> HttpRequest::field(std::string_view name) const {
+  for (const auto& [known, value] : fields)
+    if (known == name) return value;
+  return std::nullopt;
+}
+
+std::string response_head(int status, const HttpFields& fields, const std::string& framing) {
+  std::string head =
+      fmt::format("HTTP/1.1 {} {}\r\ndate: {}\r\n", status, reason_phrase(status), date_text(std::time(nullptr)));
+  for (const auto& [name, value] : fields) head += name + ": " + value + "\r\n";
+  return head + framing + "\r\n\r\n";
+}
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+#pragma once
+
+// HTTP requests and responses as values, and the two interfaces between a connection and the program that answers. They
+// need no socket, so that the API is tested without one.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+using HttpFields = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method;
+  std::string path;   // decoded once; without the query
+  std::string query;  // as sent
+  bool is_http_10 = false;
+  HttpFields fields;  // names in lower case, values without white space at both ends
+  std::string body;
+  std::string peer;  // its address, for the log
+
+  // The value of the first field with this name, which is in lower case.
+  std::optional<std::string_view> field(std::string_view name) const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string body;
+  std::string content_type = "application/json";
+  HttpFields fields = {};
+  bool closes = false;  // the connection ends after it
+};
+
+// The answer to one request. All calls are made on the I/O thread. The calls after the client is gone do nothing.
+class HttpReply {
+ public:
+  virtual ~HttpReply() = default;
+  // A response in one piece.
+  virtual void send(HttpResponse response) = 0;
+  // A part of a response of server-sent events. The first part sends the head of status 200, so until then send() is
+  // still possible. Each part is one HTTP chunk.
+  virtual void send_event(const std::string& event) = 0;
+  // The end of the events.
+  virtual void end() = 0;
+  // `gone` is called once if the client disconnects, or takes nothing for too long, before the response is complete.
+  virtual void on_gone(std::function<void()> gone) = 0;
+};
+
+// What answers. All calls are made on the I/O thread.
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  // Called with a request without its body. A response refuses it, and the body is not read.
+  virtual std::optional<HttpResponse> check(const HttpRequest& head) = 0;
+  virtual void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) = 0;
+  // The response to bytes that are not a valid request.
+  virtual HttpResponse fault(int status, const std::string& message) = 0;
+  // Called when the response is complete or the client is gone.
+  virtual void log(const HttpRequest& request, int status, std::chrono::duration<double> time) = 0;
+  // Called after an exception, which ends nothing but the task that threw it.
+  virtual void failed(const std::string& error) = 0;
+};
+
+struct HttpLimits {
+  std::size_t head_bytes = std::size_t{4} << 20;
+  std::size_t head_lines = 256;
+  std::uint64_t body_bytes = std::uint64_t{64} << 20;
+  std::size_t connections = 10000;
+  std::chrono::milliseconds idle{5000};    // between two requests of a connection
+  std::chrono::milliseconds head{10000};   // from the first byte of a request to the end of its head
+  std::chrono::milliseconds body{60000};   // and a second for each MiB
+  std::chrono::milliseconds stall{60000};  // in which a client must take a byte
+  std::chrono::milliseconds linger{2000};  // in which what a client still sends is read after the last response
+};
+
+// The response up to its body. `framing` is its last field line: the length of the body, or how it is encoded.
+std::string response_head(int status, const HttpFields& fields, const std::string& framing);
+
+}  // namespace weft

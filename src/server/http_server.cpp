@@ -1,0 +1,175 @@
+#include "server/http_server.h"
+
+#include <csignal>
+#include <unordered_map>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "server/http_connection.h"
+
+namespace weft {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// Each connection has a descriptor, and the usual limit is 1,024.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+tcp::endpoint endpoint_of(asio::io_context& io, const std::string& host, int port) {
+  tcp::resolver resolver(io);
+  error_code error;
+  const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
+  USER_CHECK(!error && !found.empty(), "[--host] wanted an address of this machine, but {} is unknown", quote(host));
+  return *found.begin();
+}
+
+}  // namespace
+
+struct HttpServer::State {
+  // One thread runs it.
+  asio::io_context io{1};
+  tcp::acceptor acceptor{io};
+  asio::signal_set signals{io};
+  asio::steady_timer accept_again{io};
+  ConnectionHost host;
+  std::string name;
+  std::unordered_map<HttpConnection*, std::shared_ptr<HttpConnection>> connections;
+
+  void accept() {
+    acceptor.async_accept([this](error_code error, tcp::socket socket) {
+      if (!acceptor.is_open()) return;
+      if (error) return accept_later();
+      if (connections.size() >= host.limits.connections) {
+        refuse(socket);
+      } else {
+        begin(std::move(socket));
+      }
+      accept();
+    });
+  }
+
+  // No descriptors are left; a connection that ends frees one.
+  void accept_later() {
+    accept_again.expires_after(std::chrono::milliseconds(100));
+    accept_again.async_wait([this](error_code error) {
+      if (!error && acceptor.is_open()) accept();
+    });
+  }
+
+  void refuse(tcp::socket& socket) {
+    const HttpResponse response = host.handler->fault(503, "too many connections");
+    const std::string head =
+        response_head(503, {{"content-type", response.content_type}, {"connection", "close"}, {"retry-after", "1"}},
+                      fmt::format("content-length: {}", response.body.size()));
+    error_code ignored;
+    socket.non_blocking(true, ignored);
+    socket.write_some(asio::buffer(head + response.body), ignored);
+  }
+
+  void begin(tcp::socket socket) {
+    const auto connection = std::make_shared<HttpConnection>(std::move(socket), host, [this](HttpConnection* ended) {
+      connections.erase(ended);
+      end_if_drained();
+    });
+    connections.emplace(connection.get(), connection);
+    connection->start();
+  }
+
+  void end_if_drained() {
+    if (!host.is_draining || !connections.empty()) return;
+    signals.cancel();
+    io.stop();
+  }
+};
+
+HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limits)
+    : state_(std::make_unique<State>()) {
+  allow_many_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);
+  state_->host.limits = limits;
+  state_->name = host.find(':') == std::string::npos ? host : "[" + host + "]";
+  const tcp::endpoint endpoint = endpoint_of(state_->io, host, port);
+  tcp::acceptor& acceptor = state_->acceptor;
+  error_code error;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  USER_CHECK(!error, "[--port] wanted {}:{} to be free, but: {}", state_->name, port, error.message());
+}
+
+HttpServer::~HttpServer() = default;
+
+int HttpServer::port() const { return state_->acceptor.local_endpoint().port(); }
+
+std::string HttpServer::url() const { return fmt::format("http://{}:{}", state_->name, port()); }
+
+void HttpServer::run(HttpHandler& handler) {
+  state_->host.handler = &handler;
+  state_->accept();
+  for (bool runs = true; runs;) {
+    try {
+      state_->io.run();
+      runs = false;
+    } catch (const std::exception& error) {
+      handler.failed(error.what());
+    }
+  }
+  // What still refers to the handler ends here.
+  while (!state_->connections.empty()) state_->connections.begin()->second->abandon();
+}
+
+void HttpServer::post(std::function<void()> task) { asio::post(state_->io, std::move(task)); }
+
+void HttpServer::stop() { state_->io.stop(); }
+
+void HttpServer::after(std::chrono::milliseconds time, std::function<void()> task) {
+  const auto timer = std::make_shared<asio::steady_timer>(state_->io, time);
+  timer->async_wait([timer, task = std::move(task)](error_code error) {
+    if (!error) task();
+  });
+}
+
+void HttpServer::on_signals(std::function<void(int signal)> take) {
+  error_code ignored;
+  state_->signals.clear(ignored);
+  state_->signals.add(SIGINT);
+  state_->signals.add(SIGTERM);
+  state_->signals.async_wait([this, take = std::move(take)](error_code error, int signal) {
+    if (error) return;
+    on_signals(take);
+    take(signal);
+  });
+}
+
+void HttpServer::drain() {
+  State& state = *state_;
+  if (state.host.is_draining) return;
+  state.host.is_draining = true;
+  error_code ignored;
+  state.acceptor.close(ignored);
+  state.accept_again.cancel();
+  std::vector<std::shared_ptr<HttpConnection>> all;
+  for (const auto& [address, connection] : state.connections) all.push_back(connection);
+  for (const auto& connection : all) connection->drain();
+  state.end_if_drained();
+}
+
+}  // namespace weft

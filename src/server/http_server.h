@@ -1,0 +1,43 @@
+#pragma once
+
+// An asynchronous HTTP server on one thread (Boost.Asio). Its limits and timeouts are in HttpLimits.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "server/http_message.h"
+
+namespace weft {
+
+class HttpServer {
+ public:
+  // Binds and listens, so that clients can connect from now on; run() answers them. Port 0 is any free port. UserError
+  // where the port is taken or the host is unknown.
+  HttpServer(const std::string& host, int port, const HttpLimits& limits);
+  ~HttpServer();
+
+  int port() const;
+  std::string url() const;  // http://127.0.0.1:8000
+
+  // Answers requests on the calling thread, the I/O thread, until stop(), or until the last connection ends after
+  // drain().
+  void run(HttpHandler& handler);
+
+  // Any thread may call these.
+  void post(std::function<void()> task);  // runs the task on the I/O thread
+  void stop();
+
+  // On the I/O thread, or before run().
+  void after(std::chrono::milliseconds time, std::function<void()> task);
+  void on_signals(std::function<void(int signal)> take);  // SIGINT and SIGTERM
+  // Accepts no more connections, closes idle ones, and the others after their current response.
+  void drain();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft

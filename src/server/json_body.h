@@ -1,0 +1,34 @@
+#pragma once
+
+// Reads the JSON of a request by RFC 8259: no NaN, no trailing commas, no byte order mark, at most 128 levels.
+
+#include <string>
+
+#include <simdjson.h>
+
+#include "base/json.h"
+
+namespace weft {
+
+class JsonBody {
+ public:
+  // ApiError 400 for a text that is not a JSON object.
+  explicit JsonBody(std::string text);
+
+  // Valid as long as this object.
+  simdjson::dom::object object() const { return object_; }
+
+ private:
+  std::string text_;
+  simdjson::dom::parser parser_;
+  simdjson::dom::object object_;
+};
+
+// The value as Json, with the last of several equal keys. ApiError 400, with `field`, for an object of more than 1,000
+// keys: Json looks keys up one after the other.
+Json to_json(simdjson::dom::element value, const std::string& field);
+
+// The value for a message, on one line and cut if it is long.
+std::string shown(simdjson::dom::element value);
+
+}  // namespace weft

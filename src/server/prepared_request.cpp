@@ -1,0 +1,231 @@
+#include "server/prepared_request.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/conversation.h"
+#include "io/chat_messages.h"
+#include "server/api_error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kDefaultMaxTokens = 16;  // OpenAI's, of completions
+constexpr double kGreedyBelow = 1e-5;
+
+// The parts of a message's content, which must be texts, as one text.
+std::string text_of_parts(const Json& parts) {
+  std::string text;
+  for (const Json& part : parts) {
+    const bool is_text = part.is_object() && part.contains("text") && part["text"].is_string() &&
+                         part.value("type", Json("text")) == "text";
+    if (!is_text)
+      throw wrong_value(
+          "[messages] a part of a content must be {\"type\":\"text\",\"text\":..}: the model reads text alone, "
+          "and sees no images",
+          "messages");
+    if (!text.empty()) text += '\n';
+    text += part["text"].get_ref<const std::string&>();
+  }
+  return text;
+}
+
+Json with_texts(Json messages) {
+  for (Json& message : messages) {
+    const auto content = message.find("content");
+    if (content == message.end() || content->is_null() || content->is_string()) continue;
+    if (!content->is_array()) throw wrong_value("[messages] a content must be a text or a list of parts", "messages");
+    *content = text_of_parts(*content);
+  }
+  return messages;
+}
+
+Json template_variables(const ApiRequest& request, const ServedModel& model) {
+  Json arguments = model.template_arguments;
+  if (!request.documents.is_null()) arguments["documents"] = request.documents;
+  if (request.reasoning_effort) {
+    arguments["reasoning_effort"] = *request.reasoning_effort;
+    arguments["enable_thinking"] = *request.reasoning_effort != "none";
+  }
+  if (request.include_reasoning) arguments["include_reasoning"] = *request.include_reasoning;
+  for (const auto& [name, value] : request.template_arguments.items()) {
+    if (name == "messages" || name == "add_generation_prompt")
+      throw wrong_value(fmt::format("[chat_template_kwargs] must not have {}, which the request defines", name),
+                        "chat_template_kwargs");
+    arguments[name] = value;
+  }
+  const bool begins_answer = request.add_generation_prompt.value_or(!request.continue_final_message.value_or(false));
+  return chat_variables(model.tokenizer->vocabulary(), with_texts(request.messages), begins_answer, arguments);
+}
+
+void check_tokenizer(const ServedModel& model) {
+  if (model.tokenizer == nullptr)
+    throw wrong_value("[model] has no tokenizer: a prompt must be a list of token ids", "prompt");
+}
+
+std::vector<int> encoded(const std::string& text, bool add_special, const ServedModel& model, const char* field) {
+  check_tokenizer(model);
+  try {
+    return model.tokenizer->encode(text, {.add_special = add_special});
+  } catch (const UserError& error) {
+    throw wrong_value(error.what(), field);
+  }
+}
+
+void truncate(std::vector<int>& ids, const ApiRequest& request, const ServedModel& model) {
+  if (!request.truncate_prompt_tokens) return;
+  const std::int64_t given = *request.truncate_prompt_tokens;
+  const auto most = static_cast<std::size_t>(given < 0 ? model.max_model_len - 1 : given);
+  if (ids.size() <= most) return;
+  if (request.truncation_side.value_or("left") == "left") {
+    ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
+  } else {
+    ids.resize(most);
+  }
+}
+
+void check_ids(const std::vector<int>& ids, const ServedModel& model, const char* field) {
+  for (const int id : ids)
+    if (id >= model.vocabulary_size)
+      throw wrong_value(fmt::format("[{}] a token must be in [0, {}), but is {}", field, model.vocabulary_size, id),
+                        field);
+}
+
+void check_length(const std::vector<int>& ids, const ServedModel& model) {
+  const auto count = static_cast<std::int64_t>(ids.size());
+  if (count < model.max_model_len) return;
+  throw wrong_value(
+      fmt::format("the maximum context length is {} tokens, prompt and answer together, but the prompt has "
+                  "{} tokens",
+                  model.max_model_len, count),
+      "input_tokens");
+}
+
+void add_prompt(PreparedRequest& prepared, std::string text, std::vector<int> ids, const ServedModel& model) {
+  truncate(ids, prepared.request, model);
+  if (ids.empty()) throw wrong_value("[prompt] must have at least one token", "prompt");
+  check_length(ids, model);
+  prepared.prompts.push_back({std::move(text), std::make_shared<const std::vector<int>>(std::move(ids))});
+}
+
+void add_completion_prompts(PreparedRequest& prepared, const ServedModel& model) {
+  const ApiRequest& request = prepared.request;
+  const bool echo = request.echo.value_or(false);
+  if (request.prompts.empty()) throw wrong_value("[prompt] must not be empty", "prompt");
+  for (const Prompt& prompt : request.prompts) {
+    if (const auto* ids = std::get_if<PromptIds>(&prompt)) {
+      check_ids(*ids, model, "prompt");
+      std::string text;
+      if (echo) {
+        check_tokenizer(model);
+        const int known = model.tokenizer->token_count();  // a padded embedding has more rows
+        std::vector<int> shown;
+        std::copy_if(ids->begin(), ids->end(), std::back_inserter(shown), [&](int id) { return id < known; });
+        text = model.tokenizer->decode(shown, {.skip_special = true});
+      }
+      add_prompt(prepared, std::move(text), *ids, model);
+    } else {
+      const auto& text = std::get<PromptText>(prompt);
+      if (text.empty()) throw wrong_value("[prompt] must not be empty", "prompt");
+      add_prompt(prepared, echo ? text : "", encoded(text, request.add_special_tokens.value_or(true), model, "prompt"),
+                 model);
+    }
+  }
+}
+
+void add_chat_prompt(PreparedRequest& prepared, const ServedModel& model) {
+  const ApiRequest& request = prepared.request;
+  prepared.prompt_text = render_messages(request, model);
+  std::vector<int> ids = encoded(prepared.prompt_text, request.add_special_tokens.value_or(false), model, "messages");
+  const Json& last = request.messages.back();
+  std::string echoed;
+  if (request.echo.value_or(false) && last["role"] == "assistant" && last.contains("content"))
+    echoed = last["content"].is_array() ? text_of_parts(last["content"]) : last["content"].get<std::string>();
+  add_prompt(prepared, std::move(echoed), std::move(ids), model);
+}
+
+void check_given_limit(const ApiRequest& request, const ServedModel& model) {
+  const bool is_new = request.max_completion_tokens.has_value();
+  const std::int64_t given = is_new ? *request.max_completion_tokens : request.max_tokens.value_or(0);
+  if (given <= model.max_model_len) return;
+  const std::string name = is_new ? "max_completion_tokens" : "max_tokens";
+  throw wrong_value(fmt::format("[{}] must be at most the maximum context length, {} tokens, but is {}", name,
+                                model.max_model_len, given),
+                    name);
+}
+
+std::int64_t most_tokens(const PreparedRequest& prepared, const ServedModel& model) {
+  const ApiRequest& request = prepared.request;
+  std::size_t shortest = prepared.prompts[0].ids->size();
+  for (const PreparedPrompt& prompt : prepared.prompts) shortest = std::min(shortest, prompt.ids->size());
+  // The engine ends an answer at the context as well, so prompts of several lengths need no limits of their own.
+  const std::int64_t left = model.max_model_len - static_cast<std::int64_t>(shortest);
+  const std::int64_t unasked = request.endpoint == chat ? left : kDefaultMaxTokens;
+  return std::min(left, request.max_completion_tokens.value_or(request.max_tokens.value_or(unasked)));
+}
+
+SamplingParameters parameters_of(const ApiRequest& request, const ServedModel& model) {
+  SamplingParameters parameters = model.defaults;
+  const auto take = [](auto& target, const auto& given) {
+    if (given) target = *given;
+  };
+  take(parameters.temperature, request.temperature);
+  take(parameters.top_k, request.top_k);
+  take(parameters.top_p, request.top_p);
+  take(parameters.min_p, request.min_p);
+  take(parameters.repetition_penalty, request.repetition_penalty);
+  take(parameters.frequency_penalty, request.frequency_penalty);
+  take(parameters.presence_penalty, request.presence_penalty);
+  take(parameters.ignore_end, request.ignore_eos);
+  if (parameters.temperature < kGreedyBelow) parameters.temperature = 0;
+  parameters.stop = request.stop;
+  parameters.stop_ids = request.stop_token_ids;
+  return parameters;
+}
+
+}  // namespace
+
+void check_model(const ApiRequest& request, const ServedModel& model) {
+  if (!request.model || request.model->empty() || model.has_name(*request.model)) return;
+  throw ApiError(404, "NotFoundError",
+                 fmt::format("[model] {} is not served here, but {} is", quote(*request.model), quote(model.names[0])),
+                 "model");
+}
+
+std::string render_messages(const ApiRequest& request, const ServedModel& model) {
+  if (!request.messages.is_array() || request.messages.empty())
+    throw wrong_value("[messages] must have at least one message", "messages");
+  check_tokenizer(model);
+  if (!model.chat_template) throw wrong_value(fmt::format("[messages] {}", model.missing_template), "messages");
+  try {
+    const Json variables = template_variables(request, model);
+    return request.continue_final_message.value_or(false) ? render_unfinished(*model.chat_template, variables)
+                                                          : model.chat_template->render(variables);
+  } catch (const UserError& error) {
+    throw wrong_value(error.what(), "messages");
+  }
+}
+
+PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
+  check_model(request, model);
+  check_fields(request);
+  check_ids(request.stop_token_ids, model, "stop_token_ids");
+  PreparedRequest prepared{.request = std::move(request)};
+  check_given_limit(prepared.request, model);
+  if (prepared.request.endpoint == chat) {
+    add_chat_prompt(prepared, model);
+  } else {
+    add_completion_prompts(prepared, model);
+  }
+  prepared.parameters = parameters_of(prepared.request, model);
+  prepared.parameters.max_tokens = most_tokens(prepared, model);
+  prepared.choices = prepared.request.n.value_or(1);
+  prepared.has_seed = prepared.request.seed.value_or(-1) != -1;
+  if (prepared.has_seed) prepared.parameters.seed = static_cast<std::uint64_t>(*prepared.request.seed);
+  return prepared;
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+#pragma once
+
+// A request as the engine runs it: prompts as token ids, and parameters. Preparing is what takes long for long prompts,
+// so threads of their own do it (worker_pool.h).
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/sampler.h"
+#include "server/api_request.h"
+#include "server/served_model.h"
+
+namespace weft {
+
+struct PreparedPrompt {
+  std::string text;  // with echo: what the answer begins with
+  std::shared_ptr<const std::vector<int>> ids;
+};
+
+struct PreparedRequest {
+  ApiRequest request;
+  std::vector<PreparedPrompt> prompts;
+  std::string prompt_text;        // chat: what the template gives
+  SamplingParameters parameters;  // max_tokens is what the longest prompt leaves
+  std::int64_t choices = 1;       // of each prompt
+  bool has_seed = false;
+};
+
+// Of completions and chat. ApiError for a request that the model cannot answer.
+PreparedRequest prepare(ApiRequest request, const ServedModel& model);
+
+// The conversation as the model's template writes it.
+std::string render_messages(const ApiRequest& request, const ServedModel& model);
+
+// ApiError 404 unless the request names the model, or none.
+void check_model(const ApiRequest& request, const ServedModel& model);
+
+}  // namespace weft

@@ -1,0 +1,261 @@
+#include "server/request_fields.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "server/json_body.h"
+
+namespace weft {
+namespace {
+
+namespace dom = simdjson::dom;
+
+constexpr std::size_t kMostPrompts = 1024, kMostStops = 4, kMostStopIds = 1024;
+constexpr unsigned kBoth = completions | chat, kText = completions | chat | tokenize;
+
+bool read_id(Element value, int& id) {
+  std::int64_t number = 0;
+  if (value.get(number) != simdjson::SUCCESS || number < 0 || number > std::numeric_limits<int>::max()) return false;
+  id = static_cast<int>(number);
+  return true;
+}
+
+bool read_ids(Element value, std::vector<int>& ids) {
+  dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) return false;
+  for (const Element item : list)
+    if (!read_id(item, ids.emplace_back())) return false;
+  return true;
+}
+
+bool read_texts(Element value, std::vector<std::string>& texts) {
+  dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) return false;
+  for (const Element item : list) {
+    std::string_view text;
+    if (item.get(text) != simdjson::SUCCESS) return false;
+    texts.emplace_back(text);
+  }
+  return true;
+}
+
+std::string read_prompt(Element value, ApiRequest& request) {
+  static constexpr const char* kWanted =
+      "a text, a list of texts, a list of token ids, or a list of lists of token ids; at most 1024 prompts";
+  request.prompts.clear();
+  std::string_view text;
+  if (value.get(text) == simdjson::SUCCESS) {
+    request.prompts.emplace_back(PromptText(text));
+    return "";
+  }
+  dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) return kWanted;
+  if (list.begin() == list.end()) return "";
+  if ((*list.begin()).is_number()) {
+    PromptIds ids;
+    if (!read_ids(value, ids)) return kWanted;
+    request.prompts.emplace_back(std::move(ids));
+    return "";
+  }
+  if (list.size() > kMostPrompts) return kWanted;
+  for (const Element item : list) {
+    PromptIds ids;
+    if (item.get(text) == simdjson::SUCCESS) {
+      request.prompts.emplace_back(PromptText(text));
+    } else if (read_ids(item, ids)) {
+      request.prompts.emplace_back(std::move(ids));
+    } else {
+      return kWanted;
+    }
+  }
+  return "";
+}
+
+std::string read_stop(Element value, ApiRequest& request) {
+  request.stop.clear();
+  std::string_view text;
+  if (value.get(text) == simdjson::SUCCESS) {
+    request.stop.emplace_back(text);
+    return "";
+  }
+  return read_texts(value, request.stop) && request.stop.size() <= kMostStops ? "" : "a text or at most 4 texts";
+}
+
+std::string read_stop_ids(Element value, ApiRequest& request) {
+  request.stop_token_ids.clear();
+  const bool fits = read_ids(value, request.stop_token_ids) && request.stop_token_ids.size() <= kMostStopIds;
+  return fits ? "" : "a list of at most 1024 token ids";
+}
+
+std::string read_tokens(Element value, ApiRequest& request) {
+  request.tokens.clear();
+  return read_ids(value, request.tokens) ? "" : "a list of token ids";
+}
+
+std::string read_messages(Element value, ApiRequest& request) {
+  if (!value.is_array()) return "a list of messages";
+  request.messages = to_json(value, "messages");
+  for (const Json& message : request.messages)
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
+      return "a list of objects with a role";
+  return "";
+}
+
+std::string read_documents(Element value, ApiRequest& request) {
+  if (!value.is_array()) return "a list";
+  request.documents = to_json(value, "documents");
+  return "";
+}
+
+std::string read_template_arguments(Element value, ApiRequest& request) {
+  if (!value.is_object()) return "an object";
+  request.template_arguments = to_json(value, "chat_template_kwargs");
+  return "";
+}
+
+std::string read_stream_options(Element value, ApiRequest& request) {
+  dom::object options;
+  if (value.get(options) != simdjson::SUCCESS) return "an object";
+  request.has_stream_options = true;
+  for (const auto [key, item] : options) {
+    bool flag = false;
+    if (item.is_null()) continue;
+    const bool is_usage = key == "include_usage", is_continuous = key == "continuous_usage_stats";
+    if ((is_usage || is_continuous) && item.get(flag) != simdjson::SUCCESS)
+      return fmt::format("an object whose {} is true or false", key);
+    if (is_usage) request.include_usage = flag;
+    if (is_continuous) request.continuous_usage_stats = flag;
+  }
+  return "";
+}
+
+bool is_false(Element value) {
+  bool flag = true;
+  return value.get(flag) == simdjson::SUCCESS && !flag;
+}
+
+bool is_true(Element value) {
+  bool flag = false;
+  return value.get(flag) == simdjson::SUCCESS && flag;
+}
+
+bool is_zero(Element value) {
+  double number = 1;
+  return value.get(number) == simdjson::SUCCESS && number == 0;
+}
+
+bool is_one(Element value) {
+  double number = 0;
+  return value.get(number) == simdjson::SUCCESS && number == 1;
+}
+
+bool is_empty(Element value) {
+  dom::array list;
+  dom::object object;
+  std::string_view text;
+  if (value.get(list) == simdjson::SUCCESS) return list.size() == 0;
+  if (value.get(object) == simdjson::SUCCESS) return object.size() == 0;
+  return value.get(text) == simdjson::SUCCESS && text.empty();
+}
+
+bool is_format_of_text(Element value) {
+  std::string_view type;
+  return value["type"].get(type) == simdjson::SUCCESS && type == "text";
+}
+
+// Without tools there is nothing to choose from.
+bool is_no_choice(Element value) {
+  std::string_view choice;
+  return value.get(choice) == simdjson::SUCCESS && (choice == "none" || choice == "auto");
+}
+
+bool is_anything(Element) { return true; }
+bool is_nothing(Element) { return false; }
+
+constexpr const char* kStructured = "use structured_outputs or response_format, when this server has them";
+
+const FieldRow kRows[] = {
+    {"model", kText | detokenize, &ApiRequest::model},
+    {"prompt", completions | tokenize, ReadField(read_prompt)},
+    {"content", tokenize, &ApiRequest::content},
+    {"tokens", detokenize, ReadField(read_tokens)},
+    {"messages", chat | tokenize, ReadField(read_messages)},
+    {"documents", chat | tokenize, ReadField(read_documents)},
+    {"chat_template_kwargs", chat | tokenize, ReadField(read_template_arguments)},
+    {"chat_template", chat | tokenize, RefusedField{400, is_nothing, "a request must not bring its own template"}},
+    {"add_generation_prompt", chat | tokenize, &ApiRequest::add_generation_prompt},
+    {"continue_final_message", chat | tokenize, &ApiRequest::continue_final_message},
+    {"reasoning_effort", chat, &ApiRequest::reasoning_effort},
+    {"include_reasoning", chat, &ApiRequest::include_reasoning},
+    {"add_special_tokens", kText, &ApiRequest::add_special_tokens},
+    {"add_special", tokenize, &ApiRequest::add_special},
+    {"parse_special", tokenize, &ApiRequest::parse_special},
+    {"with_pieces", tokenize, &ApiRequest::with_pieces},
+    {"return_token_strs", tokenize, &ApiRequest::return_token_strs},
+
+    {"max_tokens", kBoth, &ApiRequest::max_tokens, 0},
+    {"max_completion_tokens", chat, &ApiRequest::max_completion_tokens, 1},
+    {"temperature", kBoth, &ApiRequest::temperature, 0, 2},
+    {"top_p", kBoth, &ApiRequest::top_p, 0, 1, true},
+    {"top_k", kBoth, &ApiRequest::top_k, -1, 2147483647},
+    {"min_p", kBoth, &ApiRequest::min_p, 0, 1},
+    {"presence_penalty", kBoth, &ApiRequest::presence_penalty, -2, 2},
+    {"frequency_penalty", kBoth, &ApiRequest::frequency_penalty, -2, 2},
+    {"repetition_penalty", kBoth, &ApiRequest::repetition_penalty, 0, 1e6, true},
+    {"n", kBoth, &ApiRequest::n, 1, 16384},
+    {"best_of", completions, &ApiRequest::best_of, 1, 16384},
+    {"seed", kBoth, &ApiRequest::seed},
+    {"stop", kBoth, ReadField(read_stop)},
+    {"stop_token_ids", kBoth, ReadField(read_stop_ids)},
+    {"ignore_eos", kBoth, &ApiRequest::ignore_eos},
+    {"echo", kBoth, &ApiRequest::echo},
+    {"stream", kBoth, &ApiRequest::stream},
+    {"stream_options", kBoth, ReadField(read_stream_options)},
+    {"truncate_prompt_tokens", kBoth, &ApiRequest::truncate_prompt_tokens, -1},
+    {"truncation_side", kBoth, &ApiRequest::truncation_side},
+    {"return_token_ids", kBoth, &ApiRequest::return_token_ids},
+    {"return_prompt_text", chat, &ApiRequest::return_prompt_text},
+    {"request_id", kBoth, &ApiRequest::request_id},
+    {"cache_salt", kBoth, &ApiRequest::cache_salt},
+
+    {"priority", kBoth, IgnoredField{}},
+    {"user", kBoth, IgnoredField{}},
+    {"session_id", kBoth, IgnoredField{}},
+    {"vllm_xargs", kBoth, IgnoredField{}},
+    {"kv_transfer_params", kBoth, IgnoredField{}},
+    // Nothing is in an answer that they could change.
+    {"return_tokens_as_token_ids", kBoth, IgnoredField{}},
+    {"parallel_tool_calls", chat, IgnoredField{}},
+
+    {"logprobs", completions, RefusedField{501, is_nothing}},
+    {"logprobs", chat, RefusedField{501, is_false}},
+    {"top_logprobs", chat, RefusedField{501, is_zero}},
+    {"prompt_logprobs", kBoth, RefusedField{501, is_nothing}},
+    {"logit_bias", kBoth, RefusedField{501, is_empty}},
+    {"allowed_token_ids", kBoth, RefusedField{501, is_nothing}},
+    {"bad_words", kBoth, RefusedField{501, is_empty}},
+    {"min_tokens", kBoth, RefusedField{501, is_zero}},
+    {"include_stop_str_in_output", kBoth, RefusedField{501, is_false}},
+    {"skip_special_tokens", kBoth, RefusedField{501, is_true}},
+    {"spaces_between_special_tokens", kBoth, RefusedField{501, is_anything}},
+    {"stream_interval", kBoth, RefusedField{501, is_one}},
+    {"response_format", kBoth, RefusedField{501, is_format_of_text}},
+    {"structured_outputs", kBoth, RefusedField{501, is_nothing}},
+    {"tools", chat | tokenize, RefusedField{501, is_empty}},
+    {"tool_choice", chat, RefusedField{501, is_no_choice}},
+    {"use_beam_search", kBoth, RefusedField{501, is_false}},
+    {"suffix", completions, RefusedField{400, is_empty, "the model has no tokens to fill in the middle of a text"}},
+    {"repetition_detection", kBoth, RefusedField{400, is_nothing}},
+    {"guided_json", kBoth, RefusedField{400, is_nothing, kStructured}},
+    {"guided_regex", kBoth, RefusedField{400, is_nothing, kStructured}},
+    {"guided_choice", kBoth, RefusedField{400, is_nothing, kStructured}},
+    {"guided_grammar", kBoth, RefusedField{400, is_nothing, kStructured}},
+    {"guided_decoding_backend", kBoth, RefusedField{400, is_nothing, kStructured}},
+};
+
+}  // namespace
+
+std::span<const FieldRow> field_table() { return kRows; }
+
+}  // namespace weft

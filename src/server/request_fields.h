@@ -1,0 +1,48 @@
+#pragma once
+
+// The table of the fields that a request may have.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <simdjson.h>
+
+#include "server/api_request.h"
+
+namespace weft {
+
+using Element = simdjson::dom::element;
+
+// Reads a value that is not null. Returns "", or what the field must be.
+using ReadField = std::string (*)(Element value, ApiRequest& request);
+
+// A field that is known but has no effect here.
+struct IgnoredField {};
+
+// A field whose effect is not made here. A value that asks for nothing is accepted.
+struct RefusedField {
+  int status;
+  bool (*asks_nothing)(Element value);
+  const char* sentence = "";  // what to do instead
+};
+
+using FieldTarget = std::variant<std::optional<bool> ApiRequest::*, std::optional<std::int64_t> ApiRequest::*,
+                                 std::optional<double> ApiRequest::*, std::optional<std::string> ApiRequest::*,
+                                 ReadField, IgnoredField, RefusedField>;
+
+struct FieldRow {
+  std::string_view name;
+  unsigned endpoints;
+  FieldTarget target;
+  // The range of a number; `above` excludes the least value.
+  double least = -1e300, most = 1e300;
+  bool above = false;
+};
+
+std::span<const FieldRow> field_table();
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+#include "server/routes.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kGet = "GET, HEAD";
+constexpr const char* kPost = "POST";
+constexpr const char* kAny = "GET, HEAD, POST";
+
+constexpr Route kRoutes[] = {
+    {"/health", kGet, RouteKind::health, true},
+    {"/ping", kAny, RouteKind::health, true},
+    {"/version", kGet, RouteKind::version, true},
+    {"/load", kGet, RouteKind::load},
+    {"/v1/models", kGet, RouteKind::models},
+    {"/v1/models/", kGet, RouteKind::models},
+    {"/v1/completions", kPost, RouteKind::completions},
+    {"/v1/chat/completions", kPost, RouteKind::chat},
+    {"/tokenize", kPost, RouteKind::tokenize},
+    {"/detokenize", kPost, RouteKind::detokenize},
+
+    {"/metrics", kGet, RouteKind::not_made, true},
+    {"/v1/responses", kPost, RouteKind::not_made},
+    {"/v1/embeddings", kPost, RouteKind::not_made},
+    {"/v1/messages", kPost, RouteKind::not_made},
+    {"/v1/images/generations", kPost, RouteKind::not_made},
+    {"/v1/audio/speech", kPost, RouteKind::not_made},
+    {"/v1/audio/transcriptions", kPost, RouteKind::not_made},
+    {"/v1/audio/translations", kPost, RouteKind::not_made},
+    {"/v1/load_lora_adapter", kPost, RouteKind::not_made},
+    {"/v1/unload_lora_adapter", kPost, RouteKind::not_made},
+    {"/completion", kPost, RouteKind::not_made},
+    {"/apply-template", kPost, RouteKind::not_made},
+    {"/props", kGet, RouteKind::not_made},
+    {"/slots", kGet, RouteKind::not_made},
+};
+
+}  // namespace
+
+const Route* find_route(std::string_view path) {
+  for (const Route& route : kRoutes) {
+    const bool is_begin = route.path.ends_with('/');
+    if (is_begin ? path.size() > route.path.size() && path.starts_with(route.path) : path == route.path) return &route;
+  }
+  return nullptr;
+}
+
+bool allows(const Route& route, std::string_view method) {
+  for (std::string_view rest = route.methods; !rest.empty();) {
+    const auto comma = rest.find(", ");
+    if (rest.substr(0, comma) == method) return true;
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 2);
+  }
+  return false;
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+#pragma once
+
+// The paths of the API.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+enum class RouteKind {
+  health,
+  version,
+  load,
+  models,
+  completions,
+  chat,
+  tokenize,
+  detokenize,
+  not_made,  // of others' servers, but not of this one
+};
+
+struct Route {
+  std::string_view path;     // or its begin, if it ends in /
+  std::string_view methods;  // as in the field Allow; GET includes HEAD
+  RouteKind kind;
+  bool is_open = false;  // without a key
+};
+
+// nullptr for a path that is not of the API.
+const Route* find_route(std::string_view path);
+
+bool allows(const Route& route, std::string_view method);
+
+}  // namespace weft

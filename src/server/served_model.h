@@ -1,0 +1,43 @@
+#pragma once
+
+// What the API needs of the model that is served. It does not change, so that several threads may use it.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/engine.h"
+#include "io/chat_template.h"
+
+namespace weft {
+
+struct ServedModel {
+  std::vector<std::string> names;  // aliases; answers have the first
+  std::string root;                // as given on the command line
+  std::int64_t created = 0;        // seconds since 1970
+  std::string fingerprint;
+  std::int64_t max_model_len = 0;
+  std::int64_t vocabulary_size = 0;
+  const Tokenizer* tokenizer = nullptr;       // null for a dummy checkpoint without one
+  std::optional<ChatTemplate> chat_template;  // nullopt if the model has none
+  std::string missing_template;               // why there is none
+  Json template_arguments = Json::object();   // variables of the template that requests may override
+  SamplingParameters defaults;                // of what a request does not give
+
+  bool has_name(const std::string& name) const;
+};
+
+struct ServedModelSettings {
+  std::vector<std::string> names;
+  std::string root;
+  std::string chat_template;  // as --chat-template
+  Json template_arguments = Json::object();
+  bool reads_generation_config = true;
+};
+
+// UserError where the chat template or the model's generation_config.json is wrong.
+ServedModel make_served_model(Engine& engine, const ServedModelSettings& settings);
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+#include "server/server.h"
+
+#include <csignal>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace weft {
+
+Server::Server(ServerSettings settings, ApiServer::Log log)
+    : settings_(std::move(settings)),
+      log_(std::move(log)),
+      http_(settings_.host, settings_.port, settings_.limits),
+      api_(
+          settings_.api, [this](std::function<void()> task) { http_.post(std::move(task)); }, log_) {
+  if (settings_.takes_signals) http_.on_signals([this](int signal) { take_signal(signal); });
+  io_ = std::thread([this] {
+    http_.run(api_);
+    const std::lock_guard lock(mutex_);
+    is_ended_ = true;
+    if (running_ != nullptr) running_->stop();
+  });
+}
+
+Server::~Server() { end_io(); }
+
+void Server::end_io() {
+  http_.stop();
+  if (io_.joinable()) io_.join();
+}
+
+void Server::serve(Engine& engine, const ServedModel& model, const std::function<void()>& ready) {
+  EngineLoop loop(engine, [this](std::vector<SequenceEvent> events) {
+    const auto shared = std::make_shared<std::vector<SequenceEvent>>(std::move(events));
+    http_.post([this, shared] { api_.deliver(std::move(*shared)); });
+  });
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_ended_) return;
+    running_ = &loop;
+  }
+  http_.post([this, &model, &loop, ready] {
+    loop_ = &loop;
+    api_.set_model(model, loop);
+    if (ready) ready();
+  });
+  try {
+    loop.run();
+  } catch (...) {
+    end_io();  // it refers to the loop
+    throw;
+  }
+  const std::lock_guard lock(mutex_);
+  running_ = nullptr;
+}
+
+void Server::shut_down() {
+  http_.post([this] { drain(); });
+}
+
+void Server::take_signal(int signal) {
+  if (is_draining_) std::_Exit(128 + signal);
+  // The thread that loads the model cannot be interrupted, and nothing of it has to be kept.
+  if (loop_ == nullptr) std::_Exit(0);
+  log_(fmt::format("shutting down: {}", signal == SIGINT ? "SIGINT" : "SIGTERM"));
+  drain();
+}
+
+void Server::drain() {
+  if (is_draining_) return;
+  is_draining_ = true;
+  api_.drain();
+  if (settings_.shutdown_timeout.count() == 0) {
+    api_.abort();
+  } else {
+    http_.after(settings_.shutdown_timeout, [this] { api_.abort(); });
+  }
+  http_.drain();
+}
+
+}  // namespace weft

@@ -1,0 +1,209 @@
+// The table of fields: their types, their ranges, and the order of the checks.
+
+#include "server/api_request.h"
+
+#include <gtest/gtest.h>
+
+#include "server/api_error.h"
+#include "server/json_body.h"
+#include "server/request_fields.h"
+
+namespace weft::api_request_test {
+
+struct Refusal {
+  int status = 200;
+  std::string type, parameter, message;
+};
+
+Refusal refusal_of(const std::string& json, Endpoint endpoint = completions) {
+  try {
+    const JsonBody body(json);
+    check_fields(read_fields(body.object(), endpoint));
+  } catch (const ApiError& error) {
+    const Json said = error.body()["error"];
+    return {error.status(), said["type"], said["param"].is_null() ? "" : said["param"].get<std::string>(),
+            said["message"]};
+  }
+  return {};
+}
+
+std::string with(const std::string& field, const std::string& value) {
+  return R"({"prompt":"a","messages":[{"role":"user"}],")" + field + "\":" + value + "}";
+}
+
+TEST(ApiRequest, TakesEachNumberWithinItsRangeAlone) {
+  struct Case {
+    const char* field;
+    std::vector<const char*> inside, outside;
+  };
+  const Case cases[] = {
+      {"temperature", {"0", "2", "0.5"}, {"-0.1", "2.1", "1e300"}},
+      {"top_p", {"1", "0.001"}, {"0", "1.1", "-1"}},
+      {"top_k", {"-1", "0", "40"}, {"-2", "3000000000"}},
+      {"min_p", {"0", "1"}, {"-0.1", "1.1"}},
+      {"presence_penalty", {"-2", "2"}, {"-2.1", "2.1"}},
+      {"frequency_penalty", {"-2", "2"}, {"-2.1", "2.1"}},
+      {"repetition_penalty", {"0.1", "2"}, {"0", "-1"}},
+      {"n", {"1", "16384"}, {"0", "16385", "-1"}},
+      {"max_tokens", {"1", "100"}, {"0", "-1"}},
+      {"seed", {"0", "-1", "9223372036854775807", "-9223372036854775808"}, {}},
+      {"truncate_prompt_tokens", {"-1", "0", "9"}, {"-2"}},
+      {"stop", {"\"a\"", "[\"a\",\"b\"]", "[]"}, {"\"\"", "[\"\"]"}},
+      {"truncation_side", {"\"left\"", "\"right\""}, {"\"up\""}},
+      {"cache_salt", {"\"a\""}, {"\"\"", "\"a/b\"", "\"a@b\"", "\"a\\\\b\"", "\"a\\u0000b\""}},
+      {"best_of", {"1"}, {"2"}},
+  };
+  for (const Case& one : cases) {
+    for (const char* value : one.inside)
+      EXPECT_EQ(refusal_of(with(one.field, value)).status, 200) << one.field << " " << value;
+    for (const char* value : one.outside) {
+      const Refusal refusal = refusal_of(with(one.field, value));
+      EXPECT_EQ(refusal.status, 400) << one.field << " " << value;
+      EXPECT_EQ(refusal.type, "BadRequestError");
+      EXPECT_EQ(refusal.parameter, one.field);
+    }
+  }
+}
+
+TEST(ApiRequest, NamesFieldsOfAWrongType) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"temperature", "\"hot\""},
+      {"n", "1.5"},
+      {"n", "true"},
+      {"seed", "9223372036854775808"},
+      {"stop", "[1]"},
+      {"stop", "[\"a\",\"b\",\"c\",\"d\",\"e\"]"},
+      {"stream", "1"},
+      {"stream", "\"yes\""},
+      {"prompt", "3"},
+      {"prompt", "[1,\"a\"]"},
+      {"prompt", "[[1],[\"a\"]]"},
+      {"prompt", "[-1]"},
+      {"stop_token_ids", "{}"},
+      {"stream_options", "[]"},
+      {"stream_options", "{\"include_usage\":1}"},
+      {"model", "[]"},
+  };
+  for (const auto& [field, value] : cases) {
+    const Refusal refusal = refusal_of(with(field, value));
+    EXPECT_EQ(refusal.status, 400) << field << value;
+    EXPECT_EQ(refusal.type, "Bad Request") << field << value;
+    EXPECT_EQ(refusal.parameter, std::string("body.") + field) << value;
+  }
+  const std::pair<Endpoint, const char*> needed[] = {
+      {completions, "body.prompt"}, {chat, "body.messages"}, {detokenize, "body.tokens"}};
+  for (const auto& [endpoint, field] : needed) {
+    const Refusal missing = refusal_of(R"({"model":"a","prompt":null})", endpoint);
+    EXPECT_EQ(missing.type, "Bad Request");
+    EXPECT_EQ(missing.parameter, field);
+  }
+  EXPECT_EQ(refusal_of("{}", tokenize).status, 200);
+  const Refusal several = refusal_of(R"({"prompt":1,"n":"a","temperature":9,"stop":3})");
+  EXPECT_EQ(several.parameter, "body.prompt");
+  EXPECT_NE(several.message.find("[stop]"), std::string::npos) << several.message;
+  EXPECT_EQ(several.message.find("[temperature]"), std::string::npos) << "types come before ranges";
+}
+
+// A field whose value asks for something that is not made must not be ignored.
+TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
+  const std::tuple<Endpoint, const char*, const char*, int> cases[] = {
+      {completions, "logprobs", "0", 501},
+      {completions, "prompt_logprobs", "0", 501},
+      {completions, "logit_bias", R"({"1":2})", 501},
+      {completions, "allowed_token_ids", "[1]", 501},
+      {completions, "bad_words", "[\"a\"]", 501},
+      {completions, "min_tokens", "1", 501},
+      {completions, "include_stop_str_in_output", "true", 501},
+      {completions, "skip_special_tokens", "false", 501},
+      {completions, "stream_interval", "2", 501},
+      {completions, "use_beam_search", "true", 501},
+      {completions, "structured_outputs", R"({"regex":"a"})", 501},
+      {completions, "response_format", R"({"type":"json_object"})", 501},
+      {completions, "response_format", "3", 501},
+      {completions, "guided_json", "{}", 400},
+      {completions, "guided_choice", "[]", 400},
+      {completions, "suffix", "\"a\"", 400},
+      {chat, "logprobs", "true", 501},
+      {chat, "top_logprobs", "1", 501},
+      {chat, "tools", R"([{"type":"function"}])", 501},
+      {chat, "tool_choice", "\"required\"", 501},
+      {chat, "chat_template", "\"a\"", 400},
+  };
+  for (const auto& [endpoint, field, value, status] : cases) {
+    const Refusal refusal = refusal_of(with(field, value), endpoint);
+    EXPECT_EQ(refusal.status, status) << field;
+    EXPECT_EQ(refusal.parameter, field);
+  }
+  for (
+      const char* nothing :
+      {R"({"prompt":"a","logprobs":null,"logit_bias":{},"min_tokens":0,"bad_words":[],"use_beam_search":false,"suffix":null,)"
+       R"("skip_special_tokens":true,"stream_interval":1,"response_format":{"type":"text"},"guided_json":null})"})
+    EXPECT_EQ(refusal_of(nothing).status, 200);
+  EXPECT_EQ(
+      refusal_of(R"({"messages":[],"logprobs":false,"top_logprobs":0,"tools":[],"tool_choice":"none"})", chat).status,
+      200);
+}
+
+TEST(ApiRequest, ChecksCombinations) {
+  EXPECT_EQ(refusal_of(R"({"prompt":"a","stream_options":{}})").parameter, "stream_options");
+  EXPECT_EQ(refusal_of(R"({"prompt":"a","stream":true,"stream_options":{"include_usage":true}})").status, 200);
+  EXPECT_EQ(refusal_of(R"({"messages":[],"add_generation_prompt":true,"continue_final_message":true})", chat).parameter,
+            "continue_final_message");
+  EXPECT_EQ(refusal_of(R"({"prompt":"a","max_tokens":0,"echo":true})").status, 200);
+  EXPECT_EQ(refusal_of(R"({"messages":[],"max_tokens":0,"echo":true})", chat).parameter, "max_tokens");
+  EXPECT_EQ(refusal_of(R"({"prompt":["a","b"],"n":10000})").parameter, "n");
+}
+
+TEST(ApiRequest, ReadsJsonStrictly) {
+  const auto nested = [](int levels) {
+    // The object is the first level.
+    return R"({"prompt":"a","x":)" + std::string(static_cast<std::size_t>(levels - 1), '[') + "1" +
+           std::string(static_cast<std::size_t>(levels - 1), ']') + "}";
+  };
+  EXPECT_EQ(refusal_of(nested(128)).status, 200);
+  const std::string bad[] = {"",
+                             "[]",
+                             "3",
+                             "{",
+                             "{}{}",
+                             "{} x",
+                             R"({"n":01})",
+                             R"({"n":NaN})",
+                             R"({"n":Infinity})",
+                             R"({"temperature":1e999})",
+                             R"({"n":1,})",
+                             R"({'n':1})",
+                             R"({"stop":"\ud800"})",
+                             "\xEF\xBB\xBF{}",
+                             "{\"stop\":\"\xff\"}",
+                             nested(129),
+                             nested(100000)};
+  for (const std::string& json : bad) {
+    const Refusal refusal = refusal_of(json);
+    EXPECT_EQ(refusal.status, 400) << json.substr(0, 50);
+    EXPECT_EQ(refusal.type, "Bad Request") << json.substr(0, 50);
+    EXPECT_EQ(refusal.parameter, "body") << json.substr(0, 50);
+  }
+}
+
+TEST(ApiRequest, TheLastOfSeveralEqualKeysCounts) {
+  const JsonBody body(R"({"n":1,"n":3,"prompt":"a","prompt":["b","c"],"frobnicate":1})");
+  const ApiRequest request = read_fields(body.object(), completions);
+  EXPECT_EQ(request.n, 3);
+  ASSERT_EQ(request.prompts.size(), 2U);
+  EXPECT_EQ(std::get<PromptText>(request.prompts[0]), "b");
+  EXPECT_EQ(request.unknown, std::vector<std::string>{"frobnicate"});
+}
+
+TEST(ApiRequest, EachFieldHasOneRowForAnEndpoint) {
+  for (const FieldRow& row : field_table())
+    for (const FieldRow& other : field_table())
+      EXPECT_TRUE(&row == &other || row.name != other.name || (row.endpoints & other.endpoints) == 0) << row.name;
+}
+
+TEST(ApiRequest, MessagesAreCutAtACharacter) {
+  const ApiError error = wrong_value(std::string(999, 'a') + "\u00e9\u00e9", "x");
+  EXPECT_EQ(std::string(error.what()), std::string(999, 'a'));
+}
+
+}  // namespace weft::api_request_test

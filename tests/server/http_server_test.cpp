@@ -1,0 +1,203 @@
+// Connections: how requests arrive, and how they and the server end.
+
+#include "server/http_server.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "tests/http_client.h"
+#include "tests/server/running_server.h"
+
+namespace weft::http_server_test {
+
+ServerSettings quick_limits() {
+  ServerSettings settings;
+  settings.limits.body_bytes = 100000;
+  settings.limits.head_bytes = 4000;
+  settings.limits.head_lines = 20;
+  return settings;
+}
+
+TEST(HttpServer, ReadsBodiesInEveryForm) {
+  RunningServer running(quick_limits());
+  const std::string json = R"({"prompt":"abc"})";
+  const std::string head = "POST /tokenize HTTP/1.1\r\nHost: a\r\nContent-Type: Application/JSON; charset=utf-8\r\n";
+  const std::string whole = head + "Content-Length: 16\r\n\r\n" + json;
+  const std::string chunked = head + "Transfer-Encoding: chunked\r\n\r\n6;x=\"y\"\r\n" + json.substr(0, 6) +
+                              "\r\n0A\r\n" + json.substr(6) + "\r\n0\r\nTrailer: 1\r\n\r\n";
+  for (const std::string& bytes : {whole, chunked}) {
+    HttpClient client(running.port());
+    client.send(bytes + bytes);  // pipelined
+    EXPECT_EQ(parse_json(client.receive().body)["count"], 3);
+    EXPECT_EQ(parse_json(client.receive().body)["count"], 3);
+    for (const char byte : bytes) client.send({byte});
+    EXPECT_EQ(parse_json(client.receive().body)["count"], 3);
+    EXPECT_EQ(client.get("/health").status, 200);
+  }
+  HttpClient waits(running.port());
+  waits.send(head + "Expect: 100-continue\r\nContent-Length: 16\r\n\r\n");
+  EXPECT_EQ(waits.some_bytes(), "HTTP/1.1 100 Continue\r\n\r\n");
+  waits.send(json);
+  EXPECT_EQ(parse_json(waits.receive().body)["count"], 3);
+  waits.send("HEAD /health HTTP/1.1\r\nHost: a\r\n\r\n");
+  const ClientResponse bare = waits.receive(true);
+  EXPECT_EQ(bare.status, 200);
+  EXPECT_EQ(bare.fields.at("content-length"), "15");
+  EXPECT_EQ(waits.get("/health").body, R"({"status":"ok"})");
+}
+
+TEST(HttpServer, HasOldClients) {
+  RunningServer running;
+  HttpClient once(running.port());
+  once.send("GET /health HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(once.receive().fields.at("connection"), "close");
+  EXPECT_TRUE(once.is_closed());
+  HttpClient kept(running.port());
+  kept.send("GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  EXPECT_EQ(kept.receive().fields.at("connection"), "keep-alive");
+  const std::string json = R"({"prompt":"a","max_tokens":2,"stream":true})";
+  kept.send("POST /v1/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: " +
+            std::to_string(json.size()) + "\r\n\r\n" + json);
+  const ClientResponse stream = kept.receive();
+  EXPECT_TRUE(stream.chunks.empty());
+  EXPECT_TRUE(stream.body.starts_with("data: {"));
+  EXPECT_TRUE(stream.body.ends_with("data: [DONE]\n\n"));
+}
+
+TEST(HttpServer, EndsConnectionsWhoseBytesAreWrong) {
+  RunningServer running(quick_limits());
+  const std::string post = "POST /tokenize HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n";
+  const std::string chunked = post + "Transfer-Encoding: chunked\r\n\r\n";
+  const std::pair<std::string, int> cases[] = {
+      {"nonsense\r\n\r\n", 400},
+      {"GET /health HTTP/1.1\r\n\r\n", 400},
+      {"GET /health HTTP/1.1\nHost: a\n\n", 400},
+      {"GET /health HTTP/3.0\r\nHost: a\r\n\r\n", 505},
+      {"GET health HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+      {"GET /health HTTP/1.1\r\nHost: a\r\nA: " + std::string(5000, 'a') + "\r\n\r\n", 431},
+      {post + "Content-Length: 3\r\nContent-Length: 4\r\n\r\n{}  ", 400},
+      {post + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n{} ", 400},
+      {post + "Transfer-Encoding: gzip\r\n\r\n", 501},
+      {post + "Expect: more\r\nContent-Length: 2\r\n\r\n{}", 417},
+      {post + "Content-Length: 100001\r\n\r\n", 413},
+      {chunked + "2\r\n{}x\r\n0\r\n\r\n", 400},
+      {chunked + "g\r\n", 400},
+      {chunked + "80000001\r\n", 400},
+      {chunked + "ffffffffffffffffff\r\n", 400},
+      {chunked + "100000\r\n", 413},
+      {chunked + "2;" + std::string(9000, 'x'), 400},
+      {chunked + "0\r\nA: " + std::string(9000, 'x'), 400},
+  };
+  for (const auto& [bytes, status] : cases) {
+    HttpClient client(running.port());
+    client.send(bytes);
+    const ClientResponse response = client.receive();
+    EXPECT_EQ(response.status, status) << bytes.substr(0, 200);
+    EXPECT_EQ(parse_json(response.body)["error"]["code"], status);
+    EXPECT_EQ(response.fields.at("connection"), "close");
+    EXPECT_TRUE(client.is_closed());
+  }
+  EXPECT_EQ(HttpClient(running.port()).get("/health").status, 200);
+}
+
+TEST(HttpServer, EndsConnectionsThatAreSlow) {
+  ServerSettings settings;
+  settings.limits.head = settings.limits.body = settings.limits.idle = std::chrono::milliseconds(30);
+  settings.limits.linger = std::chrono::milliseconds(10);
+  RunningServer running(std::move(settings));
+  HttpClient silent(running.port());
+  EXPECT_TRUE(silent.is_closed());
+  HttpClient head(running.port());
+  head.send("GET /health");
+  EXPECT_EQ(head.receive().status, 408);
+  HttpClient body(running.port());
+  body.send("POST /tokenize HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{");
+  EXPECT_EQ(body.receive().status, 408);
+  HttpClient again(running.port());
+  EXPECT_EQ(again.get("/health").status, 200);
+  EXPECT_TRUE(again.is_closed());
+}
+
+TEST(HttpServer, RefusesMoreConnectionsThanItsLimit) {
+  ServerSettings settings;
+  settings.limits.connections = 2;
+  RunningServer running(std::move(settings));
+  HttpClient one(running.port()), two(running.port());
+  EXPECT_EQ(one.get("/health").status, 200);
+  EXPECT_EQ(two.get("/health").status, 200);
+  HttpClient three(running.port());
+  EXPECT_EQ(three.receive().status, 503);
+  EXPECT_EQ(one.get("/health").status, 200);
+}
+
+TEST(HttpServer, NamesAPortThatIsTaken) {
+  const HttpServer first("127.0.0.1", 0, {});
+  try {
+    const HttpServer second("127.0.0.1", first.port(), {});
+    ADD_FAILURE() << "two servers at one port";
+  } catch (const UserError& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("[--port]"), std::string::npos) << message;
+    EXPECT_NE(message.find(std::to_string(first.port())), std::string::npos) << message;
+  }
+  EXPECT_THROW(HttpServer("no such host", 0, {}), UserError);
+}
+
+// A client that takes nothing for too long is cut off, and what it asked for is cancelled.
+TEST(HttpServer, DoesNotWaitForClientsThatDoNotRead) {
+  ServerSettings settings;
+  settings.limits.stall = std::chrono::milliseconds(200);
+  RunningServer running(std::move(settings));
+  HttpClient client(running.port());
+  client.send(
+      post_bytes("/v1/completions", R"({"prompt":"a","n":16384,"max_tokens":120,"ignore_eos":true,"stream":true})"));
+  EXPECT_TRUE(running.has_load(1));
+  EXPECT_EQ(running.load_at_rest(), 0);
+}
+
+constexpr const char* kLong = R"({"prompt":"a","n":4000,"max_tokens":120,"ignore_eos":true,"stream":)";
+
+TEST(HttpServer, ConcurrentAnswersEndWithTheServer) {
+  RunningServer running;
+  HttpClient idle(running.port()), stream(running.port()), whole(running.port());
+  EXPECT_EQ(idle.get("/health").status, 200);
+  stream.send(post_bytes("/v1/completions", std::string(kLong) + "true}"));
+  const std::string first = stream.some_bytes();
+  EXPECT_TRUE(first.starts_with("HTTP/1.1 200")) << first;
+  whole.send(post_bytes("/v1/completions", std::string(kLong) + "false}"));
+  EXPECT_TRUE(running.has_load(4001)) << "of both";
+  std::thread ending([&] { running.shut_down(); });
+  std::string rest, part;
+  while (!(part = stream.some_bytes()).empty()) rest += part;
+  EXPECT_NE(rest.find(R"("finish_reason":"abort")"), std::string::npos);
+  EXPECT_TRUE(rest.ends_with("e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")) << rest.substr(rest.size() - 100);
+  EXPECT_EQ(whole.receive().status, 503);
+  EXPECT_TRUE(idle.is_closed());
+  ending.join();
+}
+
+TEST(HttpServer, ConcurrentAnswersMayEndByThemselves) {
+  ServerSettings settings;
+  settings.shutdown_timeout = std::chrono::hours(1);
+  RunningServer running(std::move(settings));
+  HttpClient client(running.port()), late(running.port());
+  late.send("GET /health HTTP/1.1\r\n");
+  client.send(post_bytes("/v1/completions",
+                         R"({"prompt":"a","n":200,"max_tokens":100,"temperature":0,"ignore_eos":true,"stream":true})"));
+  const std::string first = client.some_bytes();
+  EXPECT_TRUE(first.starts_with("HTTP/1.1 200")) << first;
+  std::thread ending([&] { running.shut_down(); });
+  std::string rest, part;
+  // The server ends when the last byte is out, not at the timeout.
+  late.send("Host: a\r\n\r\n");
+  while (!(part = client.some_bytes()).empty()) rest += part;
+  EXPECT_EQ(rest.find("abort"), std::string::npos);
+  EXPECT_NE(rest.find("data: [DONE]"), std::string::npos);
+  late.receive();
+  ending.join();
+}
+
+}  // namespace weft::http_server_test

@@ -1,0 +1,339 @@
+// The API over sockets, with the tiny model.
+
+#include "server/server.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "tests/engine/tiny_model.h"
+#include "tests/http_client.h"
+#include "tests/server/running_server.h"
+
+namespace weft::server_test {
+
+Json json_of(const ClientResponse& response) { return parse_json(response.body); }
+
+// The text with the id and the time of the answer replaced by ID and T.
+std::string without_id(std::string text, const std::string& prefix) {
+  const auto begin = text.find("\"id\":\"" + prefix);
+  if (begin == std::string::npos) return text;
+  const auto id = begin + 6 + prefix.size();
+  text = replace_all(text, text.substr(id, text.find('"', id) - id), "ID");
+  const auto created = text.find("\"created\":") + 10;
+  return replace_all(text, text.substr(created, text.find(',', created) - created), "T");
+}
+
+TEST(Server, CompletesAsTheEngineDoes) {
+  RunningServer running;
+  const auto engine = tiny_engine(running.model_path());
+  SamplingParameters parameters{.temperature = 0.75, .top_k = 20, .seed = 5, .max_tokens = 9, .ignore_end = true};
+  parameters.frequency_penalty = 0.5;
+  const Engine::Generation wanted = engine->generate(engine->tokenizer().encode("Hello"), parameters);
+  HttpClient client(running.port());
+  const std::string body =
+      R"("temperature":0.75,"top_k":20,"seed":5,"max_tokens":9,"ignore_eos":true,"frequency_penalty":0.5})";
+  const Json json = json_of(client.post("/v1/completions", R"({"prompt":"Hello",)" + body));
+  EXPECT_EQ(json["choices"][0]["text"], wanted.text);
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(json["usage"]["completion_tokens"], 9);
+  EXPECT_EQ(json["usage"]["total_tokens"], 14);
+  // Prompts as ids, and one choice of each seed.
+  const Json ids = json_of(client.post(
+      "/v1/completions", R"({"prompt":[[72,101,108,108,111],"Hello"],"n":2,"return_token_ids":true,)" + body));
+  ASSERT_EQ(ids["choices"].size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(ids["choices"][i]["index"], i);
+    EXPECT_EQ(ids["choices"][i]["token_ids"].size(), 9U);
+    parameters.seed = 5 + i % 2;
+    const Engine::Generation alone = engine->generate(engine->tokenizer().encode("Hello"), parameters);
+    EXPECT_EQ(ids["choices"][i]["token_ids"], Json(alone.tokens)) << i;
+    EXPECT_EQ(ids["choices"][i]["text"], alone.text) << i;
+  }
+}
+
+TEST(Server, WritesAnswersWithTheseKeys) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const ClientResponse whole = client.post("/v1/completions", R"({"prompt":"ab","max_tokens":1,"temperature":0})");
+  EXPECT_EQ(whole.status, 200);
+  EXPECT_EQ(whole.fields.at("content-type"), "application/json");
+  const Json json = json_of(whole);
+  const std::string text = json_text(json["choices"][0]["text"]), print = json_text(json["system_fingerprint"]);
+  EXPECT_EQ(
+      without_id(whole.body, "cmpl-"),
+      R"({"id":"cmpl-ID","object":"text_completion","created":T,"model":"tiny","choices":[{"index":0,"text":)" + text +
+          R"(,"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null,"prompt_logprobs":null,)" +
+          R"("prompt_token_ids":null}],"service_tier":null,"system_fingerprint":)" + print +
+          R"(,"usage":{"prompt_tokens":2,"total_tokens":3,"completion_tokens":1,"prompt_tokens_details":null,)" +
+          R"("completion_tokens_details":null}})");
+  const ClientResponse chat =
+      client.post("/v1/chat/completions",
+                  R"({"model":"small","messages":[{"role":"user","content":"ab"}],"max_tokens":1,"temperature":0})");
+  const std::string content = json_text(json_of(chat)["choices"][0]["message"]["content"]);
+  EXPECT_EQ(
+      without_id(chat.body, "chatcmpl-"),
+      R"({"id":"chatcmpl-ID","object":"chat.completion","created":T,"model":"tiny","choices":[{"index":0,)"
+      R"("message":{"role":"assistant","content":)" +
+          content +
+          R"(,"refusal":null,"annotations":null,"audio":null,"function_call":null,"reasoning":null},)"
+          R"("logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null}],"service_tier":null,)"
+          R"("system_fingerprint":)" +
+          print +
+          R"(,"usage":{"prompt_tokens":19,"total_tokens":20,"completion_tokens":1,"prompt_tokens_details":null,)"
+          R"("completion_tokens_details":null},"prompt_logprobs":null,"prompt_token_ids":null,"prompt_text":null})");
+  const ClientResponse named = client.post("/v1/completions", R"({"prompt":"a"})", "X-Request-Id: my-id\r\n");
+  EXPECT_EQ(json_of(named)["id"], "cmpl-my-id");
+  EXPECT_EQ(json_of(client.post("/v1/completions", R"({"prompt":"a","request_id":"other"})"))["id"], "cmpl-other");
+}
+
+TEST(Server, StreamsByteForByte) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string asked = R"("max_tokens":3,"temperature":0,"ignore_eos":true)";
+  const Json ids = json_of(client.post("/v1/completions", R"({"prompt":"ab","return_token_ids":true,)" + asked + "}"));
+  const std::string print = json_text(ids["system_fingerprint"]);
+  const ClientResponse stream = client.post(
+      "/v1/completions", R"({"prompt":"ab","stream":true,"stream_options":{"include_usage":true},)" + asked + "}");
+  EXPECT_EQ(stream.fields.at("content-type"), "text/event-stream; charset=utf-8");
+  EXPECT_EQ(stream.fields.at("cache-control"), "no-cache");
+  EXPECT_FALSE(stream.fields.contains("content-length"));
+  EXPECT_TRUE(stream.is_whole);
+  ASSERT_EQ(stream.chunks.size(), 5U) << "an event for each token, the usage, the end";
+  const std::string head = R"(data: {"id":"cmpl-ID","object":"text_completion","created":T,"model":"tiny","choices":[)";
+  std::string joined;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::string event = without_id(stream.chunks[i], "cmpl-");
+    const std::string text = parse_json(stream.chunks[i].substr(6))["choices"][0]["text"];
+    joined += text;
+    EXPECT_EQ(event, head + R"({"index":0,"text":)" + json_text(text) + R"(,"logprobs":null,"finish_reason":)" +
+                         (i == 2 ? "\"length\"" : "null") +
+                         ",\"stop_reason\":null,\"prompt_token_ids\":null,\"token_ids\":null}]}\n\n");
+  }
+  EXPECT_EQ(joined, ids["choices"][0]["text"].get<std::string>());
+  EXPECT_EQ(without_id(stream.chunks[3], "cmpl-"),
+            head + R"(],"usage":{"prompt_tokens":2,"total_tokens":5,"completion_tokens":3},"system_fingerprint":)" +
+                print + "}\n\n");
+  EXPECT_EQ(stream.chunks[4], "data: [DONE]\n\n");
+}
+
+TEST(Server, StreamsChatsByteForByte) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string messages = R"("messages":[{"role":"user","content":"ab"}],"temperature":0,"ignore_eos":true,)";
+  const ClientResponse stream =
+      client.post("/v1/chat/completions", "{" + messages + R"("max_completion_tokens":2,"stream":true,"n":2})");
+  ASSERT_EQ(stream.chunks.size(), 7U);
+  const std::string head =
+      R"(data: {"id":"chatcmpl-ID","object":"chat.completion.chunk","created":T,"model":"tiny","choices":[{"index":)";
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(without_id(stream.chunks[i], "chatcmpl-"),
+              head + std::to_string(i) + R"(,"delta":{"role":"assistant","content":""},"logprobs":null,)" +
+                  "\"finish_reason\":null}],\"prompt_token_ids\":null,\"prompt_text\":null}\n\n");
+  std::string texts[2];
+  for (std::size_t i = 2; i < 6; ++i) {
+    const Json json = parse_json(stream.chunks[i].substr(6));
+    const std::size_t index = json["choices"][0]["index"];
+    const std::string text = json["choices"][0]["delta"]["content"];
+    texts[index] += text;
+    const std::string end = i < 4 ? R"(null,"token_ids":null}]})" : R"("length","stop_reason":null,"token_ids":null}])";
+    const std::string print = ",\"system_fingerprint\":" + json_text(json.value("system_fingerprint", "")) + "}";
+    EXPECT_EQ(without_id(stream.chunks[i], "chatcmpl-"), head + std::to_string(index) + R"(,"delta":{"content":)" +
+                                                             json_text(text) + R"(},"logprobs":null,"finish_reason":)" +
+                                                             end +
+                                                             (i < 4    ? ""
+                                                              : i == 5 ? print
+                                                                       : "}") +
+                                                             "\n\n");
+  }
+  const Json whole =
+      json_of(client.post("/v1/chat/completions", "{" + messages + R"("max_tokens":2,"return_token_ids":true})"));
+  for (const std::string& text : texts) EXPECT_EQ(text, whole["choices"][0]["message"]["content"].get<std::string>());
+  EXPECT_EQ(whole["prompt_token_ids"].size(), 19U);
+}
+
+TEST(Server, TheAnswerToMessagesIsThatToTheirTokens) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string messages =
+      R"("messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])";
+  const Json tokens = json_of(client.post("/tokenize", "{" + messages + "}"));
+  EXPECT_EQ(tokens["count"], tokens["tokens"].size());
+  EXPECT_EQ(tokens["max_model_len"], 128);
+  const Json text = json_of(client.post("/detokenize", R"({"tokens":)" + json_text(tokens["tokens"]) + "}"));
+  EXPECT_EQ(text["prompt"], "<user>a\nb<assistant>");
+  const std::string asked = R"("temperature":0,"max_tokens":8,"stop":["q"]})";
+  const Json chat = json_of(client.post("/v1/chat/completions", "{" + messages + "," + asked));
+  const Json completion =
+      json_of(client.post("/v1/completions", R"({"prompt":)" + json_text(tokens["tokens"]) + "," + asked));
+  EXPECT_EQ(chat["choices"][0]["message"]["content"], completion["choices"][0]["text"]);
+  EXPECT_EQ(chat["choices"][0]["finish_reason"], completion["choices"][0]["finish_reason"]);
+  EXPECT_EQ(chat["usage"], completion["usage"]);
+  const Json continued = json_of(client.post(
+      "/v1/chat/completions",
+      R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"continue_final_message":true,)"
+      R"("echo":true,"return_prompt_text":true,"max_tokens":1,"temperature":0})"));
+  EXPECT_EQ(continued["prompt_text"], "<user>a<assistant>b");
+  EXPECT_TRUE(continued["choices"][0]["message"]["content"].get<std::string>().starts_with("b"));
+}
+
+TEST(Server, EndsAtStops) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const Json whole = json_of(
+      client.post("/v1/completions",
+                  R"({"prompt":"ab","max_tokens":30,"temperature":0,"ignore_eos":true,"return_token_ids":true})"));
+  const int stop = whole["choices"][0]["token_ids"][4];
+  const Json stopped = json_of(client.post(
+      "/v1/completions", R"({"prompt":"ab","max_tokens":30,"temperature":0,"ignore_eos":true,"stop_token_ids":[)" +
+                             std::to_string(stop) + "]}"));
+  EXPECT_EQ(stopped["choices"][0]["finish_reason"], "stop");
+  EXPECT_EQ(stopped["choices"][0]["stop_reason"], stop);
+  EXPECT_LE(stopped["usage"]["completion_tokens"], 5);
+  const Json echoed = json_of(client.post("/v1/completions", R"({"prompt":["ab",[99]],"max_tokens":0,"echo":true})"));
+  EXPECT_EQ(echoed["choices"][0]["text"], "ab");
+  EXPECT_EQ(echoed["choices"][1]["text"], "c");
+  EXPECT_EQ(echoed["usage"]["completion_tokens"], 0);
+  const ClientResponse stream =
+      client.post("/v1/completions",
+                  R"({"prompt":"ab","max_tokens":2,"echo":true,"stream":true,"temperature":0,"ignore_eos":true})");
+  EXPECT_TRUE(parse_json(stream.chunks[0].substr(6))["choices"][0]["text"].get<std::string>().starts_with("ab"));
+  EXPECT_FALSE(parse_json(stream.chunks[1].substr(6))["choices"][0]["text"].get<std::string>().starts_with("ab"));
+}
+
+// Many clients at once get the answers that each gets alone, in one piece and as streams, when prompts are cut and
+// sequences wait.
+TEST(Server, ConcurrentClientsGetTheAnswersThatTheyGetAlone) {
+  RunningServer running({}, {{"max-num-seqs", "5"}, {"max-num-batched-tokens", "11"}});
+  constexpr std::size_t kClients = 8;
+  const auto body = [](std::size_t client, bool streams) {
+    return R"({"prompt":")" + std::string(3 + 9 * client, static_cast<char>('a' + client)) +
+           R"(","max_tokens":20,"ignore_eos":true,"n":2,"temperature":)" + (client % 2 == 0 ? "0" : "0.9") +
+           R"(,"seed":)" + std::to_string(client) + (streams ? R"(,"stream":true})" : "}");
+  };
+  const auto ask = [&](std::size_t client, bool streams) {
+    HttpClient connection(running.port());
+    const ClientResponse response = connection.post("/v1/completions", body(client, streams));
+    std::vector<std::string> texts(2);
+    if (!streams) {
+      for (std::size_t i = 0; i < 2; ++i) texts[i] = json_of(response)["choices"][i]["text"];
+      return texts;
+    }
+    for (std::size_t i = 0; i + 1 < response.chunks.size(); ++i) {
+      const Json choice = parse_json(response.chunks[i].substr(6))["choices"][0];
+      texts[choice["index"].get<std::size_t>()] += choice["text"].get<std::string>();
+    }
+    return texts;
+  };
+  std::vector<std::vector<std::string>> alone;
+  for (std::size_t i = 0; i < kClients; ++i) alone.push_back(ask(i, false));
+  std::vector<std::thread> threads;
+  std::vector<std::vector<std::vector<std::string>>> together(kClients);
+  for (std::size_t i = 0; i < kClients; ++i)
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 4; ++round) together[i].push_back(ask(i, round % 2 == 1));
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < kClients; ++i)
+    for (const auto& texts : together[i]) EXPECT_EQ(texts, alone[i]) << i;
+}
+
+// The requests would take minutes if they were not cancelled.
+TEST(Server, ConcurrentDisconnectsFreeTheirRequests) {
+  RunningServer running;
+  for (const bool streams : {true, false}) {
+    {
+      HttpClient client(running.port());
+      client.send(post_bytes("/v1/completions",
+                             std::string(R"({"prompt":"a","n":16384,"max_tokens":120,"ignore_eos":true,"stream":)") +
+                                 (streams ? "true}" : "false}")));
+      EXPECT_TRUE(!streams || !client.some_bytes().empty());
+      EXPECT_TRUE(running.has_load(1));
+    }
+    EXPECT_EQ(running.load_at_rest(), 0) << streams;
+    EXPECT_EQ(HttpClient(running.port()).post("/v1/completions", R"({"prompt":"a"})").status, 200);
+  }
+}
+
+TEST(Server, AnswersErrorsInOrder) {
+  ServerSettings settings;
+  settings.api.keys = {"one", "two"};
+  settings.limits.body_bytes = 5000;
+  RunningServer running(std::move(settings));
+  const std::string key = "Authorization: Bearer two\r\n";
+  struct Case {
+    const char* path;
+    std::string body;
+    int status;
+    const char* type;
+    const char* parameter;  // "": null
+  };
+  const std::string hi = R"("messages":[{"role":"user","content":"a"}])";
+  const Case cases[] = {
+      {"/v1/completions", "{", 400, "Bad Request", "body"},
+      {"/v1/completions", R"({"model":"no","prompt":5})", 400, "Bad Request", "body.prompt"},
+      {"/v1/completions", R"({"model":"no","prompt":"a","temperature":9})", 404, "NotFoundError", "model"},
+      {"/v1/completions", R"({"prompt":"a","temperature":9,"stream_options":{}})", 400, "BadRequestError",
+       "stream_options"},
+      {"/v1/completions", R"({"prompt":"","temperature":9})", 400, "BadRequestError", "temperature"},
+      {"/v1/completions", R"({"prompt":""})", 400, "BadRequestError", "prompt"},
+      {"/v1/completions", "{}", 400, "Bad Request", "body.prompt"},
+      {"/v1/completions", R"({"prompt":[]})", 400, "BadRequestError", "prompt"},
+      {"/v1/completions", R"({"prompt":[[]]})", 400, "BadRequestError", "prompt"},
+      {"/v1/completions", R"({"prompt":[257]})", 400, "BadRequestError", "prompt"},
+      {"/v1/completions", R"({"prompt":"a","stop_token_ids":[257]})", 400, "BadRequestError", "stop_token_ids"},
+      {"/v1/completions", R"({"prompt":")" + std::string(128, 'a') + "\"}", 400, "BadRequestError", "input_tokens"},
+      {"/v1/completions", R"({"prompt":"a","max_tokens":129})", 400, "BadRequestError", "max_tokens"},
+      {"/v1/chat/completions", "{" + hi + R"(,"max_completion_tokens":129})", 400, "BadRequestError",
+       "max_completion_tokens"},
+      {"/v1/chat/completions", R"({"messages":[]})", 400, "BadRequestError", "messages"},
+      {"/v1/chat/completions", R"({"messages":[{"content":"a"}]})", 400, "Bad Request", "body.messages"},
+      {"/v1/chat/completions", R"({"messages":[{"role":"bad","content":"a"}]})", 400, "BadRequestError", "messages"},
+      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":[{"type":"image_url"}]}]})", 400,
+       "BadRequestError", "messages"},
+      {"/v1/chat/completions", "{" + hi + R"(,"tools":[{}]})", 501, "NotImplementedError", "tools"},
+      {"/detokenize", R"({"tokens":[300]})", 400, "BadRequestError", "tokens"},
+      {"/v1/embeddings", "{}", 501, "NotImplementedError", ""},
+      {"/v1/completions/", "{}", 404, "Not Found", ""},
+      {"/nothing", "{}", 404, "Not Found", ""},
+      {"/v1/models", "{}", 405, "Method Not Allowed", ""},
+      {"/v1/completions", std::string(6000, ' '), 413, "Bad Request", ""},
+  };
+  for (const Case& one : cases) {
+    HttpClient client(running.port());
+    const ClientResponse response = client.post(one.path, one.body, key);
+    EXPECT_EQ(response.status, one.status) << one.body;
+    const Json error = json_of(response)["error"];
+    EXPECT_EQ(error["code"], one.status) << one.body;
+    EXPECT_EQ(error["type"], one.type) << one.body;
+    EXPECT_EQ(error["param"], *one.parameter == '\0' ? Json(nullptr) : Json(one.parameter)) << one.body;
+  }
+  HttpClient client(running.port());
+  const Json longest = json_of(client.post("/v1/completions", R"({"prompt":")" + std::string(127, 'a') + "\"}", key));
+  EXPECT_EQ(longest["usage"]["completion_tokens"], 1) << "what the context leaves";
+  // Without the key nothing else is told.
+  for (const std::string& fields :
+       {std::string(), std::string("Authorization: Bearer three\r\n"), std::string("Authorization: Bearer twoo\r\n"),
+        std::string("Authorization: two\r\n")})
+    for (const char* path : {"/v1/completions", "/nothing", "/tokenize", "/v1/models"}) {
+      const ClientResponse response = client.post(path, "{", fields);
+      EXPECT_EQ(response.status, 401) << path;
+      EXPECT_EQ(response.fields.at("www-authenticate"), "Bearer");
+    }
+  EXPECT_EQ(client.get("/health").status, 200);
+  EXPECT_EQ(client.get("/version").status, 200);
+  EXPECT_EQ(client.get("/v1/models/small", key).status, 200);
+  EXPECT_EQ(client.get("/v1/models/none", key).status, 404);
+  const ClientResponse typed = client.get("/v1/completions", key);
+  EXPECT_EQ(typed.status, 405);
+  EXPECT_EQ(typed.fields.at("allow"), "POST");
+  client.send("POST /v1/completions HTTP/1.1\r\nHost: a\r\n" + key +
+              "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
+  const Json wrong = json_of(client.receive())["error"];
+  EXPECT_EQ(wrong["type"], "Bad Request");
+  EXPECT_EQ(wrong["param"], nullptr);
+}
+
+}  // namespace weft::server_test
