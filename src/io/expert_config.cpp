@@ -138,6 +138,22 @@ void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& fa
       routed[static_cast<std::size_t>(layer)] = false;
 }
 
+Json expert_json(const ModelConfig& config, const ExpertFacts& facts) {
+  const ExpertKeyNames names = names_in_folder(facts);
+  const ExpertConfig& experts = config.experts.value();
+  Json json{{names.count, experts.count},
+            {names.used, experts.used},
+            {names.width, experts.width},
+            {names.groups, experts.groups},
+            {names.used_groups, experts.used_groups},
+            {names.scale, experts.scale},
+            {names.normalizes, experts.normalizes},
+            {names.first_routed, std::count(config.has_experts.begin(), config.has_experts.end(), false)}};
+  if (!facts.shared_width.empty()) json[facts.shared_width] = experts.shared_width;
+  if (!facts.shared_count.empty()) json[facts.shared_count] = experts.shared_width / experts.width;
+  return json;
+}
+
 void read_expert_layout(const std::function<bool(const std::string&)>& has_tensor, ModelConfig& config) {
   if (!config.experts || config.experts->is_merged) return;
   int first = 0;

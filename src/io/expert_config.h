@@ -18,6 +18,9 @@ std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& fact
 // The keys of GGUF files after the architecture.
 std::vector<std::string_view> gguf_expert_keys();
 
+// The keys of config.json that state the mixture of a config, for the architecture with these facts.
+Json expert_json(const ModelConfig& config, const ExpertFacts& facts);
+
 // The layout of experts in a folder follows from its tensors; before this call it is the usual one.
 void read_expert_layout(const std::function<bool(const std::string&)>& has_tensor, ModelConfig& config);
 

@@ -28,4 +28,5 @@ OP(moe_sort) {
   op.sample({{"topk_indices", {9, 3}, DType::i32, Fill::indices, 5}});
   op.sample({{"topk_indices", {1, 8}, DType::i64, Fill::indices, 64}});
   op.sample({{"topk_indices", {40, 2}, DType::i32, Fill::indices, 4}});
+  op.sample({{"topk_indices", {60, 2}, DType::i32, Fill::indices, 700}});
 }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "io/config_fields.h"
+#include "io/expert_config.h"
 #include "io/layer_config.h"
 
 namespace weft {
@@ -92,6 +93,7 @@ Json config_of_gguf(const Checkpoint& checkpoint, const ModelConfig& c, const Ar
             {"eos_token_id", ids_json(c.eos_token_ids)},
             {"pad_token_id", c.pad_token_id ? Json(*c.pad_token_id) : Json()}};
   add_own_keys(json, c, facts);
+  if (c.experts) json.update(expert_json(c, *facts.experts));
   return json;
 }
 

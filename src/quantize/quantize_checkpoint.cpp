@@ -258,14 +258,18 @@ void check_folder(const Checkpoint& checkpoint, const std::string& folder, const
   }
 }
 
-// Stacks of GGUF files, and experts in blocks, are not taken apart into the tensors of a folder.
-void check_source(const Checkpoint& checkpoint, const ModelConfig& config) {
+// Stacks of gate and up, and experts in blocks, are not taken apart into the tensors of a folder. GGUF files of Mixtral
+// have Llama's architecture, whose folders have no experts.
+void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const ArchitectureFacts& facts) {
   const bool is_folder = config.format == CheckpointFormat::hugging_face;
-  USER_CHECK(is_folder || !config.experts, "[{}] has {} experts: wanted the folder that it was made from",
-             checkpoint.path(), config.expert_count);
+  const bool has_folder_of_experts = facts.experts && !facts.experts->count.empty() &&
+                                     !facts.experts->is_merged_in_folders &&
+                                     !(config.experts && config.experts->is_merged);
+  USER_CHECK(is_folder || !config.experts || has_folder_of_experts,
+             "[{}] has {} experts: wanted the folder that it was made from", checkpoint.path(), config.expert_count);
   USER_CHECK(is_folder || !config.latents, "[{}] has latent attention: wanted the folder that it was made from",
              checkpoint.path());
-  USER_CHECK(!config.experts || config.experts->layout == ExpertLayout::usual,
+  USER_CHECK(!config.experts || config.experts->layout != ExpertLayout::modules,
              "[{}] has experts in stacks of gate and up: wanted a folder with a tensor for each expert",
              checkpoint.path());
   USER_CHECK(!config.quantization || config.quantization->scheme != QuantizationScheme::mxfp4,
@@ -284,7 +288,7 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   const ModelConfig config = checkpoint.config(model.facts);
   if (model.check) model.check(config);
   model.check_weights(checkpoint, config);
-  check_source(checkpoint, config);
+  check_source(checkpoint, config, model.facts);
   QuantizeSummary summary;
   const UnreadTensors unread = unread_tensors(checkpoint, model, config);
   const std::string warning = check_unread_tensors(unread.names, checkpoint.path(), recipe.ignores_unread_tensors);

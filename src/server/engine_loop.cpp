@@ -5,6 +5,12 @@
 #include <unordered_set>
 
 namespace weft {
+namespace {
+
+// One is handled while the next step runs.
+constexpr int kMostUndelivered = 2;
+
+}  // namespace
 
 void EngineLoop::submit(std::vector<Sequence> sequences) {
   {
@@ -30,6 +36,14 @@ void EngineLoop::stop() {
   changed_.notify_one();
 }
 
+void EngineLoop::acknowledge() {
+  {
+    const std::lock_guard lock(mutex_);
+    --undelivered_;
+  }
+  changed_.notify_one();
+}
+
 void EngineLoop::run() {
   std::vector<SequenceEvent> events;
   while (take_commands()) {
@@ -37,7 +51,12 @@ void EngineLoop::run() {
     admit(events);
     if (!engine_.is_idle()) step(events);
     load_ = waiting_.size() + running_.size();
-    if (!events.empty()) deliver_(std::move(events));
+    if (events.empty()) continue;
+    {
+      const std::lock_guard lock(mutex_);
+      ++undelivered_;
+    }
+    deliver_(std::move(events));
   }
   for (const auto& [ticket, request] : running_) engine_.cancel(request);
 }
@@ -47,8 +66,10 @@ bool EngineLoop::take_commands() {
   std::vector<Command> commands;
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock,
-                  [this] { return is_stopped_ || !commands_.empty() || !waiting_.empty() || !engine_.is_idle(); });
+    changed_.wait(lock, [this] {
+      const bool has_work = !commands_.empty() || !waiting_.empty() || !engine_.is_idle();
+      return is_stopped_ || (has_work && undelivered_ < kMostUndelivered);
+    });
     if (is_stopped_) return false;
     commands.swap(commands_);
   }

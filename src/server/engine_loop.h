@@ -44,6 +44,9 @@ class EngineLoop {
   void submit(std::vector<Sequence> sequences);
   void cancel(std::vector<Ticket> tickets);  // no event of them follows those that were delivered already
   void stop();
+  // Events that were delivered have been handled. Steps wait for this, so that a thread that falls behind has few
+  // events before it, and answers other connections in time.
+  void acknowledge();
   // Sequences that were submitted and are neither over nor cancelled.
   std::size_t load() const { return load_; }
 
@@ -68,6 +71,7 @@ class EngineLoop {
   std::condition_variable changed_;
   std::vector<Command> commands_;
   bool is_stopped_ = false;
+  int undelivered_ = 0;  // calls of deliver_ that are not acknowledged
   std::atomic<std::size_t> load_ = 0;
 
   // Of the thread of run().

@@ -327,15 +327,8 @@ void HttpConnection::on_written() {
   if (phase_ != Phase::answering) return;
   gone_ = nullptr;
   log(status_);
-  // The next request of a client may be in in_; the stack of calls must not grow with each.
-  phase_ = closes_ || host_.is_draining ? Phase::lingering : Phase::head;
-  if (phase_ == Phase::lingering) return linger();
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->next_request(); });
-}
-
-void HttpConnection::next_request() {
-  if (phase_ != Phase::head) return;
-  if (closes_) return linger();
+  if (closes_ || host_.is_draining) return linger();
+  phase_ = Phase::head;
   scanner_ = HeadScanner(host_.limits.head_bytes, host_.limits.head_lines);
   request_ = {.peer = std::move(request_.peer)};
   is_ended_ = has_head_ = false;
@@ -343,9 +336,12 @@ void HttpConnection::next_request() {
     limit_reading(host_.limits.idle, [this] { close(); });
   } else {
     limit_reading(host_.limits.head, [this] { refuse({408, "the head of the request did not arrive in time"}); });
-    process();
   }
-  wait_to_read();
+  // The next request may be in in_; the stack of calls must not grow with each. Bytes may be read before this runs.
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->process();
+    self->wait_to_read();
+  });
 }
 
 // If bytes of the client are unread when a socket is closed, the system sends a reset, which may destroy the response.

@@ -62,7 +62,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void write(std::string bytes);
   void write_some();
   void on_written();
-  void next_request();
   void linger();
   void client_gone();
   void close();

@@ -30,9 +30,12 @@ void Server::end_io() {
 }
 
 void Server::serve(Engine& engine, const ServedModel& model, const std::function<void()>& ready) {
-  EngineLoop loop(engine, [this](std::vector<SequenceEvent> events) {
+  EngineLoop loop(engine, [this, &loop](std::vector<SequenceEvent> events) {
     const auto shared = std::make_shared<std::vector<SequenceEvent>>(std::move(events));
-    http_.post([this, shared] { api_.deliver(std::move(*shared)); });
+    http_.post([this, shared, &loop] {
+      api_.deliver(std::move(*shared));
+      loop.acknowledge();
+    });
   });
   {
     const std::lock_guard lock(mutex_);

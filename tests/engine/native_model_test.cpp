@@ -79,10 +79,11 @@ std::vector<ModelForm> forms(const TemporaryFolder& folder) {
                                {"intermediate_size", 256}});
 }
 
-// Matrix products, attention and the pages are kernels' work; all else is a row program's.
+// Matrix products, attention, the pages and the choice of experts are kernels' work; all else is a row program's.
 bool is_opaque(const std::string& op) {
   const auto has = [&](const char* part) { return op.find(part) != std::string::npos; };
-  return has("linear") || op.starts_with("attention") || has("kv_cache") || has("topk") || has("moe_");
+  return has("linear") || op.starts_with("attention") || has("kv_cache") || has("topk") || has("moe_") ||
+         has("take_along");
 }
 
 using Plans = std::vector<std::shared_ptr<const Plan>>;
@@ -110,22 +111,21 @@ std::vector<std::string> left_to_the_reference(const ModelForm& form, const std:
   // The rows of a program have one width, but the rotated part of a head is not half of it: query and key of two
   // layers.
   if (architecture == "phi3" || architecture == "stablelm") return {"concat", "concat", "concat", "concat"};
-  // Choosing and sorting experts is no computation by elements, and the sorted rows are rows of a table, as above. In
-  // latent attention the parts of a head differ in width.
+  // The rows of sorted experts are rows of a table, as above. In latent attention the parts of a head differ in width.
   static const std::map<std::string, std::vector<std::string>> kOfMixtures{
-      {"mixtral", {"moe_sort", "index_select", "moe_sort", "index_select"}},
-      {"olmoe", {"moe_sort", "index_select", "moe_sort", "index_select"}},
-      {"qwen2_moe", {"moe_sort", "index_select", "moe_sort", "index_select"}},
-      {"qwen3_moe", {"moe_sort", "index_select", "moe_sort", "index_select"}},
-      {"gpt_oss", {"topk", "moe_sort", "index_select", "topk", "moe_sort", "index_select"}},
-      {"granitemoe", {"topk", "moe_sort", "index_select", "topk", "moe_sort", "index_select"}},
-      {"glm4_moe", {"topk", "take_along_dim", "moe_sort", "index_select"}},
+      {"mixtral", {"index_select", "index_select"}},
+      {"olmoe", {"index_select", "index_select"}},
+      {"qwen2_moe", {"index_select", "index_select"}},
+      {"qwen3_moe", {"index_select", "index_select"}},
+      {"gpt_oss", {"index_select", "index_select"}},
+      {"granitemoe", {"index_select", "index_select"}},
+      {"glm4_moe", {"index_select"}},
       {"deepseek_v2",
-       {"concat", "concat", "concat", "mul", "mul", "mul", "mul",    "concat", "concat",   "concat",
-        "concat", "concat", "mul",    "mul", "mul", "mul", "concat", "concat", "moe_sort", "index_select"}},
-      {"deepseek_v3", {"concat", "concat",         "concat",   "mul",         "mul", "mul", "mul", "concat", "concat",
-                       "concat", "concat",         "concat",   "mul",         "mul", "mul", "mul", "concat", "concat",
-                       "topk",   "take_along_dim", "moe_sort", "index_select"}}};
+       {"concat", "concat", "concat", "mul", "mul", "mul", "mul", "concat", "concat", "concat", "concat", "concat",
+        "mul", "mul", "mul", "mul", "concat", "concat", "index_select"}},
+      {"deepseek_v3",
+       {"concat", "concat", "concat", "mul", "mul", "mul", "mul", "concat", "concat", "concat", "concat", "concat",
+        "mul", "mul", "mul", "mul", "concat", "concat", "index_select"}}};
   // The table of the layers' embeddings keeps the blocks of the file, which row programs do not read.
   const bool has_layer_inputs = architecture == "gemma3n_text" || architecture == "gemma4_text";
   if (has_layer_inputs && form.form == "q4_1") return {"index_select", "cast"};

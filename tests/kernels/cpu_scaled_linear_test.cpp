@@ -254,6 +254,25 @@ TEST(CpuScaledLinear, RoundedOperandsOfNvfp4GiveTheBitsOfTheMeaning) {
   }
 }
 
+TEST(CpuScaledLinear, TilesWidenEveryCodeExactly) {
+  std::vector<std::uint8_t> codes;
+  for (int i = 0; i < 300; ++i) codes.push_back(static_cast<std::uint8_t>(i));
+  std::vector<const ScaledTileKernels*> all = {&kScaledTilesEmulated};
+  if (describe_cpu("", 1).host >= CpuFeatures::amx) all.push_back(&scaled_tile_kernels_amx);
+  for (const ScaledTileKernels* kernels : all)
+    for (const auto& [code, value_of] :
+         {std::pair(SmallCode::f8e4m3, &f8e4m3_to_f32), std::pair(SmallCode::f8e4m3fnuz, &f8e4m3fnuz_to_f32)}) {
+      std::vector<std::uint16_t> wide(321, 7);
+      kernels->widen[static_cast<int>(code)](codes.data(), 300, wide.data());
+      for (std::size_t i = 0; i < 300; ++i) {
+        const float wanted = value_of(codes[i]), came = bf16_to_f32(wide[i]);
+        EXPECT_TRUE(std::isnan(wanted) ? std::isnan(came) : came == wanted) << int{codes[i]} << ": " << came;
+      }
+      for (std::size_t i = 300; i < 320; ++i) EXPECT_EQ(wide[i], 0);
+      EXPECT_EQ(wide[320], 7);
+    }
+}
+
 // Values of the test of tiles: small integers, exact in every type and sum.
 int weight_value(std::int64_t i) { return static_cast<int>(i * 31 % 17 - 8); }
 int row_value(std::int64_t i) { return static_cast<int>(i * 57 % 13 - 6); }

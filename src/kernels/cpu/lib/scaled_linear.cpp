@@ -153,20 +153,20 @@ bool has_float_scales(const ScaledLinear& linear) {
 
 bool runs_on_tiles(const ScaledLinearKernels& kernels, const ScaledLinear& linear) {
   if (kernels.tiles == nullptr) return false;
-  if (linear.x.dtype == DType::i8) return linear.x.size[1] % kScaledStepBytes == 0;
+  // Sums of i8 are exact, so one row may take another way, which is faster for it.
+  if (linear.x.dtype == DType::i8) return linear.x.size[1] % kScaledStepBytes == 0 && linear.x.size[0] > 1;
+  if (linear.x.dtype == DType::f4e2m1) return false;
   if (!has_float_scales(linear)) return true;
   const ScaleGrid &x = linear.x_scale, &weight = linear.weight_scale;
   return x.data != nullptr && weight.data != nullptr && x.group_rows == 1 && x.group_columns == weight.group_columns &&
          x.group_columns % kBfloatsOfStep == 0;
 }
 
-// Codes [first, first + count) of a row as bf16, with scales of fp8, and zeros up to whole steps.
-void widen_to_bf16(const ScaledLinearKernels& kernels, const TensorView& codes, const ScaleGrid& scales,
-                   std::int64_t row, std::int64_t first, std::int64_t count, std::uint16_t* to) {
-  alignas(64) float wide[kTileChunk];
-  widen_row(kernels, codes, scales.small == nullptr ? ScaleGrid{} : scales, row, first, count, wide);
-  std::fill(wide + count, wide + padded(count, kBfloatsOfStep), 0.0f);
-  kernels.tiles->narrow(wide, padded(count, kBfloatsOfStep), to);
+// Codes [first, first + count) of a row as bf16, and zeros up to whole steps.
+void widen_to_bf16(const ScaledLinearKernels& kernels, const TensorView& codes, std::int64_t row, std::int64_t first,
+                   std::int64_t count, std::uint16_t* to) {
+  const auto widen = kernels.tiles->widen[static_cast<std::size_t>(code_of(codes.dtype))];
+  widen(codes.data + row * codes.stride[0] + first, count, to);
 }
 
 // Packs the rows for ScaledTiles::x.
@@ -185,7 +185,7 @@ void pack_tile_rows(const ScaledLinearKernels& kernels, const ScaledLinear& line
         if (row < rows && is_integer)
           std::memcpy(values, linear.x.data + row * linear.x.stride[0] + k, static_cast<std::size_t>(count));
         else if (row < rows)
-          widen_to_bf16(kernels, linear.x, linear.x_scale, row, k, count, values);
+          widen_to_bf16(kernels, linear.x, row, k, count, values);
         const std::int64_t first = is_integer ? k / 4 : k / 2;
         const std::int64_t words_of_chunk = is_integer ? count / 4 : padded(count, kBfloatsOfStep) / 2;
         for (std::int64_t i = 0; i < words_of_chunk; ++i)
@@ -208,7 +208,10 @@ void add_bf16_tiles(const ScaledLinearKernels& kernels, const ScaledLinear& line
     float column_scale[kScaledColumns] = {};
     for (int c = 0; c < piece.columns; ++c) {
       const std::int64_t column = piece.first_column + c;
-      widen_to_bf16(kernels, linear.weight, linear.weight_scale, column, k, end - k, weight + c * stride);
+      // Parts of rows are too short for the hardware to find those of the next columns in time.
+      const std::byte* next = linear.weight.data + (column + kScaledColumns) * depth + k;
+      for (std::int64_t i = 0; i < end - k; i += 64) __builtin_prefetch(next + i);
+      widen_to_bf16(kernels, linear.weight, column, k, end - k, weight + c * stride);
       if (is_scaled) column_scale[c] = linear.weight_scale.at(column / linear.weight_scale.group_rows, k / group);
     }
     tiles.weight = reinterpret_cast<const std::byte*>(weight);

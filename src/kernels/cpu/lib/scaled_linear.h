@@ -3,8 +3,8 @@
 // Linear layers over small codes with scales, for the kernels of linear_scaled, linear_fp8_block and linear_nvfp4. Rows
 // and weights stay plain, as in the checkpoint. Rows are widened once; weights are widened where they are used. fp8 and
 // fp4 are widened to f32, tile by tile, each tile for up to 64 rows. i8 is widened to 16 bits in registers; its sums
-// are exact, so it has no scales of groups. With tiles, i8 is multiplied as it is, and fp8 and fp4 with scales of fp8
-// are exact as bf16; f32 scales of groups are factors of the sums of their groups.
+// are exact, so it has no scales of groups. With tiles, i8 is multiplied as it is, and fp8 as bf16, which is exact;
+// scales of groups are factors of the sums of their groups. fp4 has no tiles.
 
 #include "kernels/cpu/lib/result_kind.h"
 #include "kernels/cpu/lib/row_wise_variant.h"

@@ -81,8 +81,8 @@ struct ScaledTiles {
 
 struct ScaledTileKernels {
   void (*multiply)(const ScaledTiles&);
-  // Values that are exact as bf16.
-  void (*narrow)(const float* from, std::int64_t count, std::uint16_t* to);
+  // The values of codes of 8 bits as bf16, which is exact; zeros up to a multiple of 32.
+  void (*widen[kSmallCodes])(const void* codes, std::int64_t count, std::uint16_t* to);  // null for f4e2m1
 };
 extern const ScaledTileKernels scaled_tile_kernels_amx;
 

@@ -8,6 +8,10 @@
 
 #include <cstring>
 
+#ifdef __AVX512BW__
+#include <immintrin.h>
+#endif
+
 #include "kernels/cpu/lib/scaled_linear_kernels.h"
 
 namespace weft::cpu {
@@ -49,7 +53,7 @@ inline void add_transposed(const Square& square, const ScaledTiles& tiles, std::
       rows[i] = __builtin_convertvector(reinterpret_cast<SquareIntegers>(rows[i]), SquareFloats);
   }
   transpose_blocks<8>(rows), transpose_blocks<4>(rows), transpose_blocks<2>(rows), transpose_blocks<1>(rows);
-  SquareFloats columns;
+  SquareFloats columns{};
   if (tiles.column_scale != nullptr) std::memcpy(&columns, tiles.column_scale, sizeof(columns));
   WEFT_UNROLL for (int i = 0; i < kTileSide; ++i) {
     float* to = tiles.sums + (row + i) * kScaledColumns;
@@ -121,16 +125,69 @@ void multiply_scaled_tiles(const ScaledTiles& tiles) {
     multiply_rows_of<TileCode::bf16>(tiles);
 }
 
-// f32 that are exact as bf16, to bf16.
-void narrow_to_bf16(const float* from, std::int64_t count, std::uint16_t* to) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::uint32_t bits;
-    std::memcpy(&bits, from + i, sizeof(bits));
-    to[i] = static_cast<std::uint16_t>(bits >> 16);
+// ---- codes of 8 bits as bf16: exponents of normal codes are moved, and the eight subnormal codes are looked up ----
+
+template <SmallCode code>
+struct CodeBits {
+  static constexpr bool fnuz = code == SmallCode::f8e4m3fnuz;
+  static constexpr int bias = 127 - (fnuz ? 8 : 7), nan = 0x7fc0;
+  static constexpr std::uint16_t subnormal(int exponent, int mantissa) {
+    return static_cast<std::uint16_t>((bias - 2 + exponent) << 7 | mantissa << 5);
+  }
+  // By the magnitude of the code; only the first eight are used.
+  static constexpr std::uint16_t table[32] = {0,
+                                              subnormal(0, 0),
+                                              subnormal(1, 0),
+                                              subnormal(1, 2),
+                                              subnormal(2, 0),
+                                              subnormal(2, 1),
+                                              subnormal(2, 2),
+                                              subnormal(2, 3)};
+};
+
+constexpr std::int64_t kCodesAtOnce = 32;
+
+#ifdef __AVX512BW__
+// g++ needs twice as many instructions for the same in generic vectors.
+template <SmallCode code>
+WEFT_VECTOR void widen_codes(const std::uint8_t* from, std::uint16_t* to) {
+  using Bits = CodeBits<code>;
+  const __m512i codes = _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  const __m512i magnitude = _mm512_and_si512(codes, _mm512_set1_epi16(0x7f));
+  __m512i values = _mm512_add_epi16(_mm512_slli_epi16(magnitude, 4), _mm512_set1_epi16(Bits::bias << 7));
+  values = _mm512_mask_permutexvar_epi16(values, _mm512_cmplt_epu16_mask(magnitude, _mm512_set1_epi16(8)), magnitude,
+                                         _mm512_loadu_si512(Bits::table));
+  values = _mm512_or_si512(values, _mm512_and_si512(_mm512_slli_epi16(codes, 8), _mm512_set1_epi16(-0x8000)));
+  const __mmask32 is_nan =
+      _mm512_cmpeq_epi16_mask(Bits::fnuz ? codes : magnitude, _mm512_set1_epi16(Bits::fnuz ? 0x80 : 0x7f));
+  _mm512_storeu_si512(to, _mm512_mask_mov_epi16(values, is_nan, _mm512_set1_epi16(Bits::nan)));
+}
+#else
+template <SmallCode code>
+void widen_codes(const std::uint8_t* from, std::uint16_t* to) {
+  using Bits = CodeBits<code>;
+  for (std::int64_t i = 0; i < kCodesAtOnce; ++i) {
+    const int magnitude = from[i] & 0x7f;
+    const bool is_nan = Bits::fnuz ? from[i] == 0x80 : magnitude == 0x7f;
+    const int value = magnitude < 8 ? Bits::table[magnitude] : (magnitude << 4) + (Bits::bias << 7);
+    to[i] = static_cast<std::uint16_t>(is_nan ? Bits::nan : value | (from[i] & 0x80) << 8);
   }
 }
+#endif
 
-constexpr ScaledTileKernels kScaledTiles = {multiply_scaled_tiles, narrow_to_bf16};
+template <SmallCode code>
+void widen_to_bf16(const void* from, std::int64_t count, std::uint16_t* to) {
+  const auto* bytes = static_cast<const std::uint8_t*>(from);
+  std::int64_t i = 0;
+  for (; i + kCodesAtOnce <= count; i += kCodesAtOnce) widen_codes<code>(bytes + i, to + i);
+  if (i == count) return;
+  std::uint8_t rest[kCodesAtOnce] = {};
+  std::memcpy(rest, bytes + i, static_cast<unsigned long>(count - i));
+  widen_codes<code>(rest, to + i);
+}
+
+constexpr ScaledTileKernels kScaledTiles = {
+    multiply_scaled_tiles, {widen_to_bf16<SmallCode::f8e4m3>, widen_to_bf16<SmallCode::f8e4m3fnuz>, nullptr}};
 
 }  // namespace
 }  // namespace weft::cpu
