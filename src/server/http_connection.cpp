@@ -103,7 +103,7 @@ HttpConnection::HttpConnection(Socket socket, ConnectionHost& host, std::functio
 HttpConnection::~HttpConnection() = default;
 
 void HttpConnection::start() {
-  limit_reading(host_.limits.head, [this] { close(); });
+  limit_reading(host_.limits.idle, [this] { close(); });
   wait_to_read();
 }
 

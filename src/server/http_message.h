@@ -74,7 +74,7 @@ struct HttpLimits {
   std::size_t head_lines = 256;
   std::uint64_t body_bytes = std::uint64_t{64} << 20;
   std::size_t connections = 10000;
-  std::chrono::milliseconds idle{5000};    // between two requests of a connection
+  std::chrono::milliseconds idle{5000};    // before the first byte of a request
   std::chrono::milliseconds head{10000};   // from the first byte of a request to the end of its head
   std::chrono::milliseconds body{60000};   // and a second for each MiB
   std::chrono::milliseconds stall{60000};  // in which a client must take a byte
