@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::int64_t kBlockDepth = 128;
 constexpr std::int64_t kOrderDepth = 32;  // of an AMX tile
-constexpr std::int64_t kWeightPrefetchBytes = 4096;
 
 // The bytes of kNf4Values (tensor/group_blocks.h), the lowest byte of all values first.
 constexpr std::uint8_t kNf4Bytes[4][16] = {
@@ -81,7 +80,7 @@ void widen_group(const std::byte* record, std::int64_t group, const std::byte* c
 }
 
 WEFT_VECTOR void prefetch_bytes(const std::byte* from, std::int64_t bytes) {
-  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + kWeightPrefetchBytes + i);
+  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + kPrefetchBytes + i, 0, kIntoSecondCache);
 }
 
 template <PanelKind kind>
