@@ -223,10 +223,9 @@ void ModelRunner::reopen() {
 void ModelRunner::allocate_pages(std::int64_t pages) {
   page_count_ = pages;
   pages_.clear();
-  const bool is_on_device = device_ != nullptr && forward_plan() != nullptr;
   for (int layer = 0; layer < facts().config.layer_count && facts().config.has_own_kv(layer); ++layer) {
     const Meta meta = Meta::pages(facts().kv_of(layer));
-    pages_.push_back(is_on_device ? device_->zeros(meta, pages) : Tensor::empty(meta, pages));
+    pages_.push_back(has_pages_on_device() ? device_->zeros(meta, pages) : Tensor::empty(meta, pages));
   }
   if (forward_ == nullptr) return;
   for (auto& program : forward_->programs)

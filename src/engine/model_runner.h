@@ -133,6 +133,8 @@ class ModelRunner {
   const Tensor& step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
   std::string find_nan_by_op(const StepInput& input);
+  // Whether KV pages are in the memory of a device. In eager mode they are not.
+  bool has_pages_on_device() const { return device_ != nullptr && forward_plan() != nullptr; }
   // What `find` finds first in the pages of a layer, given with the numbers that they have there.
   using FindInPages =
       std::function<std::optional<BadPages>(const Tensor& pages, std::span<const std::int32_t> numbers)>;

@@ -47,15 +47,13 @@ std::string ModelRunner::find_nan_by_op(const StepInput& input) {
 
 std::string ModelRunner::describe_overflow(std::span<const std::int32_t> blocks, std::int64_t begin,
                                            std::int64_t end) const {
-  const bool is_on_device = device_ != nullptr && forward_plan() != nullptr;
-  if (is_on_device || facts().kv.dtype != DType::f16) return "";
+  if (has_pages_on_device() || facts().kv.dtype != DType::f16) return "";
   const auto bad = find_infinite_key(pages_, blocks, begin, end);
   return bad ? overflow_text(*bad, DType::f16, "") : "";
 }
 
 std::string ModelRunner::describe_overflow_on_device(std::span<const std::int32_t> blocks, std::int64_t tokens) {
-  const bool is_on_device = device_ != nullptr && forward_plan() != nullptr;
-  if (!is_on_device || facts().kv.dtype != DType::f16) return "";
+  if (!has_pages_on_device() || facts().kv.dtype != DType::f16) return "";
   const auto bad =
       find_in_pages_of_device(blocks, tokens, [&](const Tensor& pages, std::span<const std::int32_t> numbers) {
         return find_infinite_key({&pages, 1}, numbers, 0, tokens);
@@ -88,8 +86,7 @@ std::optional<BadPages> ModelRunner::find_in_pages_of_device(std::span<const std
 std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, std::span<const std::int32_t> blocks,
                                       std::int64_t tokens) {
   std::string by_op;
-  const bool is_on_device = device_ != nullptr && forward_plan() != nullptr;
-  if (!is_on_device && context_->log.detail("nan") != Log::Detail::none) {
+  if (!has_pages_on_device() && context_->log.detail("nan") != Log::Detail::none) {
     by_op = find_nan_by_op(input);
     if (by_op.empty()) by_op = "no op of the step run op by op";
     context_->log.say("nan", Log::Detail::some, fmt::format("the first op with NaN: {}", by_op));
@@ -98,11 +95,11 @@ std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, 
     return find_bad_pages({&pages, 1}, numbers, tokens);
   };
   const auto bad =
-      is_on_device ? find_in_pages_of_device(blocks, tokens, find) : find_bad_pages(pages_, blocks, tokens);
+      has_pages_on_device() ? find_in_pages_of_device(blocks, tokens, find) : find_bad_pages(pages_, blocks, tokens);
   if (bad && bad->is_infinite) return overflow_text(*bad, facts().kv.dtype, ", so logits are not numbers");
   const std::int64_t last = facts().config.layer_count - 1;
   Tensor hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);
-  if (is_on_device) hidden = device_->download(hidden);
+  if (has_pages_on_device()) hidden = device_->download(hidden);
   std::string where = "in the head";
   if (bad) {
     where = fmt::format("in layer {} or the one before, by the keys and values of token {}", bad->layer, bad->position);
@@ -112,9 +109,9 @@ std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, 
     where = fmt::format("in layer {}, the last, or the norm after it", last);
   }
   return fmt::format("[logits] some are not numbers (NaN): the first appear {}{}", where,
-                     is_on_device    ? "; with --device cpu WEFT_LOGS=+nan finds the op"
-                     : by_op.empty() ? "; WEFT_LOGS=+nan finds the op"
-                                     : ": " + by_op);
+                     has_pages_on_device() ? "; with --device cpu WEFT_LOGS=+nan finds the op"
+                     : by_op.empty()       ? "; WEFT_LOGS=+nan finds the op"
+                                           : ": " + by_op);
 }
 
 }  // namespace weft

@@ -25,7 +25,7 @@ struct SamplingParameters {
   std::int64_t max_tokens = 128;
   bool ignore_end = false;        // end-of-text tokens do not end the answer
   std::vector<std::string> stop;  // texts that end the answer and are no part of it
-  std::vector<int> stop_ids;      // tokens that end the answer; their text is no part of it
+  std::vector<int> stop_ids;      // tokens that end the answer; their text is not part of it
 
   // UserError that names the parameter, its allowed values and its value.
   void check() const;

@@ -44,8 +44,8 @@ class EngineLoop {
   void submit(std::vector<Sequence> sequences);
   void cancel(std::vector<Ticket> tickets);  // no event of them follows those that were delivered already
   void stop();
-  // Events that were delivered have been handled. Steps wait for this, so that a thread that falls behind has few
-  // events before it, and answers other connections in time.
+  // To be called when the events of one delivery are handled. Steps wait for it: a slow thread then has few events to
+  // handle, and answers other connections in time.
   void acknowledge();
   // Sequences that were submitted and are neither over nor cancelled.
   std::size_t load() const { return load_; }

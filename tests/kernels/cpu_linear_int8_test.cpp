@@ -105,7 +105,7 @@ TEST(CpuLinearInt8, GivesTheSameBitsForEveryRowCountAndThreadCount) {
   }
 }
 
-// More k than are unpacked at once, and a number of rows that is no multiple of a tile's.
+// More k than are unpacked at once, and rows that do not fill the last tile.
 TEST(CpuLinearInt8, GivesTheDefinedBitsForDeepRows) {
   for (const DType dtype : integer_block_types()) {
     const std::int64_t depth = whole_blocks(dtype, 1100);

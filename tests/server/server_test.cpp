@@ -313,7 +313,7 @@ TEST(Server, AnswersErrorsInOrder) {
   HttpClient client(running.port());
   const Json longest = json_of(client.post("/v1/completions", R"({"prompt":")" + std::string(127, 'a') + "\"}", key));
   EXPECT_EQ(longest["usage"]["completion_tokens"], 1) << "what the context leaves";
-  // Without the key nothing else is told.
+  // Without the key the only error is the one about the key.
   for (const std::string& fields :
        {std::string(), std::string("Authorization: Bearer three\r\n"), std::string("Authorization: Bearer twoo\r\n"),
         std::string("Authorization: two\r\n")})

@@ -6,7 +6,7 @@
 // Two groups of 16 rows times two tiles of columns are summed at a time: four loads for four products. The weights of a
 // block of depth are 32 KB at most and stay in L1, while rows are streamed from L2. Sums are in memory between blocks,
 // which does not change their bits. The last group of rows overlaps the one before it, so that all groups have equally
-// many rows. A depth that is no multiple of 32 ends in a block of narrower tiles.
+// many rows. A depth that is not a multiple of 32 ends in a block of narrower tiles.
 
 #include WEFT_TILES
 #include WEFT_VECTORS

@@ -76,6 +76,20 @@ struct Piece {
   int columns;
 };
 
+// Calls body(piece) for all pieces of at most `most_rows` rows, shared among the threads.
+template <class Body>
+void for_each_piece(const ScaledLinear& linear, std::int64_t most_rows, ThreadPool& threads, const Body& body) {
+  const std::int64_t rows = linear.x.size[0], columns = linear.weight.size[0];
+  const std::int64_t row_blocks = (rows + most_rows - 1) / most_rows;
+  const std::int64_t column_blocks = (columns + kScaledColumns - 1) / kScaledColumns;
+  threads.run(row_blocks * column_blocks, [&](std::int64_t index, int) {
+    const std::int64_t first_row = index / column_blocks * most_rows;
+    const std::int64_t first_column = index % column_blocks * kScaledColumns;
+    body(Piece{first_row, std::min(most_rows, rows - first_row), first_column,
+               static_cast<int>(std::min<std::int64_t>(kScaledColumns, columns - first_column))});
+  });
+}
+
 void add_products(const ScaledLinearKernels& kernels, const ScaledLinear& linear, const float* x, const Piece& piece,
                   float* sums) {
   alignas(64) float tile[kScaledTileColumns * kTileDepth];
@@ -229,24 +243,18 @@ void add_bf16_tiles(const ScaledLinearKernels& kernels, const ScaledLinear& line
 }
 
 void run_on_tiles(const ScaledLinearKernels& kernels, const ScaledLinear& linear, const KernelCall& call) {
-  const std::int64_t rows = linear.x.size[0], depth = linear.x.size[1], columns = linear.weight.size[0];
+  const std::int64_t depth = linear.x.size[1];
   const bool is_integer = linear.x.dtype == DType::i8;
   const std::int64_t steps = is_integer ? depth / kScaledStepBytes : padded(depth, kBfloatsOfStep) / kBfloatsOfStep;
   pack_tile_rows(kernels, linear, steps, call.scratch.data(), call.threads);
-  const std::int64_t row_blocks = (rows + kTileRowBlock - 1) / kTileRowBlock;
-  const std::int64_t column_blocks = (columns + kScaledColumns - 1) / kScaledColumns;
-  call.threads.run(row_blocks * column_blocks, [&](std::int64_t index, int) {
-    const std::int64_t first_row = index / column_blocks * kTileRowBlock;
-    const std::int64_t first_column = index % column_blocks * kScaledColumns;
-    const Piece piece{first_row, std::min(kTileRowBlock, rows - first_row), first_column,
-                      static_cast<int>(std::min<std::int64_t>(kScaledColumns, columns - first_column))};
+  for_each_piece(linear, kTileRowBlock, call.threads, [&](const Piece& piece) {
     alignas(64) float sums[kTileRowBlock * kScaledColumns];
     std::fill_n(sums, padded(piece.rows, kScaledTileRows) * kScaledColumns, 0.0f);
     const ScaledTiles tiles{.code = is_integer ? TileCode::i8 : TileCode::bf16,
-                            .weight = linear.weight.data + first_column * depth,
+                            .weight = linear.weight.data + piece.first_column * depth,
                             .weight_stride = depth,
                             .columns = piece.columns,
-                            .x = call.scratch.data() + first_row / kScaledTileRows * steps * kScaledTileBytes,
+                            .x = call.scratch.data() + piece.first_row / kScaledTileRows * steps * kScaledTileBytes,
                             .x_steps = steps,
                             .steps = steps,
                             .rows = piece.rows,
@@ -289,20 +297,13 @@ void run_scaled_linear(const ScaledLinearKernels& kernels, const ScaledLinear& l
   if (runs_on_tiles(kernels, linear)) return run_on_tiles(kernels, linear, call);
   auto* const x = reinterpret_cast<float*>(call.scratch.data());
   auto* const integers = reinterpret_cast<std::int16_t*>(call.scratch.data());
-  const std::int64_t rows = linear.x.size[0], columns = linear.weight.size[0];
   const bool is_integer = linear.x.dtype == DType::i8;
   if (is_integer) {
     widen_integers(linear.x, integers, call.threads);
   } else {
     widen_all(kernels, linear, x, call.threads);
   }
-  const std::int64_t row_blocks = (rows + kRowBlock - 1) / kRowBlock;
-  const std::int64_t column_blocks = (columns + kScaledColumns - 1) / kScaledColumns;
-  call.threads.run(row_blocks * column_blocks, [&](std::int64_t index, int) {
-    const std::int64_t first_row = index / column_blocks * kRowBlock;
-    const std::int64_t first_column = index % column_blocks * kScaledColumns;
-    const Piece piece{first_row, std::min(kRowBlock, rows - first_row), first_column,
-                      static_cast<int>(std::min<std::int64_t>(kScaledColumns, columns - first_column))};
+  for_each_piece(linear, kRowBlock, call.threads, [&](const Piece& piece) {
     alignas(64) float sums[kRowBlock * kScaledColumns] = {};
     if (is_integer) {
       set_integer_products(kernels, linear, integers, piece, sums);
