@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "engine/artifact_manifest.h"
+#include "engine/artifact/manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft;

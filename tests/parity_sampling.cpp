@@ -10,7 +10,7 @@
 
 #include "apps/cli/tensor_file.h"
 #include "base/error.h"
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 #include "tensor/convert.h"
 #include "tests/parity.h"
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "engine/model_runner.h"
+#include "engine/run/model_runner.h"
 #include "parallel/thread_pool.h"
 
 namespace weft {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "engine/model_plan.h"
+#include "engine/compile/model_plan.h"
 
 namespace weft {
 

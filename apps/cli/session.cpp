@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
-#include "engine/artifact.h"
+#include "engine/artifact/artifact.h"
 #include "engine/conversation.h"
 #include "engine/open_checkpoint.h"
 

@@ -10,7 +10,7 @@
 #include "apps/cli/verb.h"
 #include "base/json.h"
 #include "engine/open_model.h"
-#include "engine/sampling_request.h"
+#include "engine/sampling/sampling_request.h"
 
 namespace weft {
 

@@ -1,7 +1,7 @@
 #include <chrono>
 
 #include "capi/handles.h"
-#include "engine/sampling_request.h"
+#include "engine/sampling/sampling_request.h"
 
 namespace weft {
 namespace {

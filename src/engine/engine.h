@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "engine/kv_page_pool.h"
-#include "engine/model_runner.h"
-#include "engine/sampler.h"
-#include "engine/step_buffer.h"
-#include "engine/stop_texts.h"
+#include "engine/run/model_runner.h"
+#include "engine/run/step_buffer.h"
+#include "engine/sampling/sampler.h"
+#include "engine/sampling/stop_texts.h"
 #include "io/detokenizer.h"
 #include "io/tokenizer.h"
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
-#include "engine/artifact.h"
+#include "engine/artifact/artifact.h"
 #include "engine/open_checkpoint.h"
 
 namespace weft {

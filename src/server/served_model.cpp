@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/version.h"
 #include "engine/conversation.h"
-#include "engine/sampling_request.h"
+#include "engine/sampling/sampling_request.h"
 #include "options/options_text.h"
 
 namespace weft {

@@ -10,7 +10,7 @@
 #include "builtin/cuda_device.h"
 #include "builtin/models.h"
 #include "codegen/compile_rows.h"
-#include "engine/artifact.h"
+#include "engine/artifact/artifact.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tests/cuda/ptx_images.h"
 #include "tests/engine/tiny_model.h"

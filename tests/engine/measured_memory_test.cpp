@@ -5,8 +5,8 @@
 
 #include "builtin/context.h"
 #include "builtin/models.h"
-#include "engine/largest_step.h"
 #include "engine/open_checkpoint.h"
+#include "engine/run/largest_step.h"
 #include "tests/engine/tiny_model.h"
 
 namespace weft::measured_memory_test {

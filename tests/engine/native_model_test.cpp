@@ -10,7 +10,7 @@
 #include "builtin/models.h"
 #include "codegen/row_program.h"
 #include "compiler/pieces.h"
-#include "engine/model_compilation.h"
+#include "engine/compile/model_compilation.h"
 #include "engine/open_checkpoint.h"
 #include "tests/engine/model_forms.h"
 #include "tests/engine/tiny_model.h"

@@ -5,8 +5,8 @@
 
 #include "builtin/context.h"
 #include "builtin/models.h"
-#include "engine/model_runner.h"
 #include "engine/open_checkpoint.h"
+#include "engine/run/model_runner.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/option_values.h"
 

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
-#include "engine/model_runner.h"
+#include "engine/run/model_runner.h"
 #include "ir/print.h"
 #include "tests/sample_checkpoint.h"
 #include "tests/thrown_message.h"

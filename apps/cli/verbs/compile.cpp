@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "builtin/models.h"
-#include "engine/artifact.h"
-#include "engine/artifact_manifest.h"
+#include "engine/artifact/artifact.h"
+#include "engine/artifact/manifest.h"
 
 namespace weft {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/version.h"
 #include "builtin/models.h"
 #include "compiler/check/pattern_findings.h"
-#include "engine/largest_step.h"
+#include "engine/run/largest_step.h"
 
 namespace weft {
 namespace {

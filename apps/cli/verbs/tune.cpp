@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "builtin/models.h"
-#include "engine/model_compilation.h"
+#include "engine/compile/model_compilation.h"
 
 namespace weft {
 namespace {

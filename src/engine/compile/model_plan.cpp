@@ -1,0 +1,56 @@
+#include "engine/compile/model_plan.h"
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "compiler/token_ranges.h"
+
+namespace weft {
+namespace {
+
+StepWork work_of(ModelCompilation& model, const ModelGraph& graph, const StepSizes& sizes, std::int64_t row_count) {
+  std::map<std::string, const TracedParam*> params;
+  for (const TracedParam& param : graph.params) params[param.name] = &param;
+  const auto bytes_of_param = [&](const GraphValue& value) {
+    const TracedParam& param = *params.at(value.name);
+    return model.weights().bytes(param.keys, param.role);
+  };
+  const std::vector<CompileRecord>& records = model.records();
+  const std::size_t range = range_of(graph.ranges, row_count);
+  const Graph& compiled = records.empty() ? *graph.traced : *records[graph.first_record + range].split;
+  StepWork work = weft::work_of(compiled, sizes, bytes_of_param);
+  if (!graph.plans.empty()) work.activation_bytes = activation_bytes(*graph.plans[range], sizes.symbols);
+  return work;
+}
+
+}  // namespace
+
+PlannedMemory planned_memory(const ModelCompilation& model) {
+  PlannedMemory memory{.kv_per_token = model.kv_bytes_per_page() / model.facts().kv.block,
+                       .kv_cache = model.kv_bytes_of_longest_sequence(),
+                       .activations = model.arena_bytes()};
+  std::set<std::pair<std::vector<std::string>, WeightRole>> counted;  // a weight of both graphs is loaded once
+  for (const ModelGraph* graph : {&model.forward(), &model.head()})
+    for (const TracedParam& param : graph->params)
+      if (counted.emplace(param.keys, param.role).second)
+        memory.weights += model.weights().bytes(param.keys, param.role);
+  return memory;
+}
+
+PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached) {
+  const std::int64_t context = model.facts().config.context_length;
+  CHECK(rows >= 1 && rows <= model.max_tokens() && cached >= 0 && cached <= context - rows,
+        "a step has 1 to {} rows in a context of {}, but {} after {} were planned", model.max_tokens(), context, rows,
+        cached);
+  PlannedStep step{.rows = rows, .cached = cached, .work = {}};
+  StepSizes sizes{.rows = rows, .cached = cached, .symbols = {}};
+  sizes.symbols[tokens_symbol().symbol_name()] = rows;
+  sizes.symbols[rows_symbol().symbol_name()] = 1;
+  step.work += work_of(model, model.forward(), sizes, rows);
+  step.work += work_of(model, model.head(), sizes, 1);
+  return step;
+}
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+#pragma once
+
+// What a compiled model will need and do, without its weights: the memory of weights, KV pages and activations, and the
+// traffic and operations of its steps.
+
+#include "compiler/step_work.h"
+#include "engine/compile/model_compilation.h"
+
+namespace weft {
+
+struct PlannedMemory {
+  std::int64_t weights = 0;       // as loaded: packed and merged
+  std::int64_t kv_per_token = 0;  // keys and values of all layers
+  std::int64_t kv_cache = 0;      // pages of one sequence as long as the context
+  std::int64_t activations = 0;   // arenas, for the largest step; 0 without Plans
+
+  std::int64_t total() const { return weights + kv_cache + activations; }
+};
+
+PlannedMemory planned_memory(const ModelCompilation& model);
+
+// A step of one sequence that computes the logits of its last row.
+struct PlannedStep {
+  std::int64_t rows = 0;
+  std::int64_t cached = 0;  // tokens in the KV pages before the step
+  StepWork work;            // without activations where there are no Plans
+};
+
+// The step must fit into a step of the engine, and the sequence into the context.
+PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached);
+
+}  // namespace weft

@@ -1,0 +1,117 @@
+// The part of ModelRunner that finds where NaNs in logits came from.
+
+#include <cmath>
+#include <numeric>
+
+#include "engine/run/model_runner.h"
+#include "engine/run/nan_finder.h"
+#include "runtime/cuda/stream_device.h"
+#include "tensor/convert.h"
+
+namespace weft {
+namespace {
+
+bool row_has_nan(const Tensor& rows, std::int64_t row) {
+  const std::int64_t width = rows.meta.shape[1].number();
+  for (std::int64_t i = 0; i < width; ++i)
+    if (std::isnan(load_float(rows.meta.dtype, rows.data(), row * width + i))) return true;
+  return false;
+}
+
+std::string overflow_text(const BadPages& bad, DType type, const char* effect) {
+  return fmt::format("[kv cache] the {} of token {} in layer {} is beyond what {} holds{}{}",
+                     bad.is_key ? "key" : "value", bad.position, bad.layer, dtype_text(type), effect,
+                     type == DType::f16 ? "; --kv-cache-dtype bf16 is wider" : "");
+}
+
+}  // namespace
+
+// Runs the step again, op by op. It writes the values that the KV pages already have, unless kernels round differently.
+std::string ModelRunner::find_nan_by_op(const StepInput& input) {
+  std::map<std::string, Tensor> inputs{
+      {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {"batch", input.batch}};
+  for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
+  const auto range = [](const ModelGraph& graph, std::int64_t rows) {
+    return graph.ranges[range_of(graph.ranges, rows)];
+  };
+  NanFinder finder(*context_, range(model_->forward(), input.rows()));
+  NanFindingBuilder builder(facts(), model_->definition(), weights(), finder, std::move(inputs));
+  const Values results = model_->definition().forward(builder);
+  NanFinder head_finder(*context_, range(model_->head(), input.logit_row_count()));
+  head_finder.enter("in the head");
+  NanFindingBuilder head(facts(), model_->definition(), weights(), head_finder,
+                         {{"hidden", results[0].tensor()}, {"rows", input.logit_rows}});
+  model_->definition().head(head);
+  return finder.first().empty() ? head_finder.first() : finder.first();
+}
+
+std::string ModelRunner::describe_overflow(std::span<const std::int32_t> blocks, std::int64_t begin,
+                                           std::int64_t end) const {
+  if (has_pages_on_device() || facts().kv.dtype != DType::f16) return "";
+  const auto bad = find_infinite_key(pages_, blocks, begin, end);
+  return bad ? overflow_text(*bad, DType::f16, "") : "";
+}
+
+std::string ModelRunner::describe_overflow_on_device(std::span<const std::int32_t> blocks, std::int64_t tokens) {
+  if (!has_pages_on_device() || facts().kv.dtype != DType::f16) return "";
+  const auto bad =
+      find_in_pages_of_device(blocks, tokens, [&](const Tensor& pages, std::span<const std::int32_t> numbers) {
+        return find_infinite_key({&pages, 1}, numbers, 0, tokens);
+      });
+  return bad ? overflow_text(*bad, DType::f16, "") : "";
+}
+
+// Downloads the pages of the sequence, one layer at a time: the host may not have memory for all pages.
+std::optional<BadPages> ModelRunner::find_in_pages_of_device(std::span<const std::int32_t> blocks, std::int64_t tokens,
+                                                             const FindInPages& find) {
+  const std::int64_t block = facts().kv.block, count = (tokens + block - 1) / block;
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  for (std::size_t layer = 0; layer < pages_.size(); ++layer) {
+    const KvLayout& layout = pages_[layer].meta.kv;
+    const std::int64_t bytes = bytes_of(layout.dtype, kv_page_elements(layout));
+    const Tensor here = Tensor::empty(Meta::pages(layout), count);
+    for (std::int64_t i = 0; i < count; ++i)
+      device_->copy(here.data() + i * bytes, pages_[layer].data() + blocks[static_cast<std::size_t>(i)] * bytes,
+                    static_cast<std::size_t>(bytes));
+    device_->synchronize();
+    auto bad = find(here, numbers);
+    if (!bad) continue;
+    bad->layer = static_cast<std::int64_t>(layer);
+    return bad;
+  }
+  return std::nullopt;
+}
+
+std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, std::span<const std::int32_t> blocks,
+                                      std::int64_t tokens) {
+  std::string by_op;
+  if (!has_pages_on_device() && context_->log.detail("nan") != Log::Detail::none) {
+    by_op = find_nan_by_op(input);
+    if (by_op.empty()) by_op = "no op of the step run op by op";
+    context_->log.say("nan", Log::Detail::some, fmt::format("the first op with NaN: {}", by_op));
+  }
+  const auto find = [&](const Tensor& pages, std::span<const std::int32_t> numbers) {
+    return find_bad_pages({&pages, 1}, numbers, tokens);
+  };
+  const auto bad =
+      has_pages_on_device() ? find_in_pages_of_device(blocks, tokens, find) : find_bad_pages(pages_, blocks, tokens);
+  if (bad && bad->is_infinite) return overflow_text(*bad, facts().kv.dtype, ", so logits are not numbers");
+  const std::int64_t last = facts().config.layer_count - 1;
+  Tensor hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);
+  if (has_pages_on_device()) hidden = device_->download(hidden);
+  std::string where = "in the head";
+  if (bad) {
+    where = fmt::format("in layer {} or the one before, by the keys and values of token {}", bad->layer, bad->position);
+    if (bad->layer == 0)
+      where = fmt::format("in the embedding or layer 0, by the keys and values of token {}", bad->position);
+  } else if (row_has_nan(hidden, input.logit_rows.as<std::int64_t>()[row])) {
+    where = fmt::format("in layer {}, the last, or the norm after it", last);
+  }
+  return fmt::format("[logits] some are not numbers (NaN): the first appear {}{}", where,
+                     has_pages_on_device() ? "; with --device cpu WEFT_LOGS=+nan finds the op"
+                     : by_op.empty()       ? "; WEFT_LOGS=+nan finds the op"
+                                           : ": " + by_op);
+}
+
+}  // namespace weft

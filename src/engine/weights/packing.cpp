@@ -1,0 +1,57 @@
+// The part of Weights that chooses the packing of a matrix, or of a stack of them, and packs it.
+
+#include <algorithm>
+
+#include "engine/weights/weights.h"
+#include "kernels/select.h"
+#include "tensor/block_format.h"
+
+namespace weft {
+
+// The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
+const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
+  if (!is_matrix(role) || plain.rank() < 2) return nullptr;
+  const bool is_stack = plain.rank() == 3, quantized = has_integer_codes(plain.dtype) && facts_.fast;
+  const std::string op = std::string(is_stack ? "grouped_" : "") + (quantized ? "linear_int8" : "linear");
+  const Dim depth = plain.shape.back();
+  std::vector<std::optional<Meta>> operands{Meta::tensor(facts_.dtype, {1, depth}), plain};
+  if (quantized)
+    operands = {Meta::tensor(DType::i8, {1, depth}), Meta::tensor(DType::f32, {1, depth.number() / 32}), plain};
+  if (is_stack) operands.emplace_back(Meta::tensor(DType::i32, {1}));
+  if (is_stack || !quantized) operands.emplace_back();  // no bias
+  const Meta result = Meta::tensor(facts_.dtype, {1, plain.shape[plain.rank() - 2]});
+  const Attributes attributes = quantized ? Attributes{{"dtype", facts_.dtype}} : Attributes{};
+  for (const Candidate& candidate :
+       list_candidates(context_.kernels, context_.priorities, op, context_.options.batch_invariant)) {
+    if (candidate.provider == "native" || candidate.provider == "reference") return nullptr;
+    if (candidate.kernel == nullptr) continue;
+    const KernelRequest request{operands, {&result, 1}, attributes, candidate.kernel->rows};
+    if (candidate.tuned != nullptr && std::none_of(candidate.tuned->begin(), candidate.tuned->end(),
+                                                   [&](const TunedCall& call) { return call.is_about(request); }))
+      continue;
+    if (const Packing* packing = own_packing(context_.kernels, candidate.provider, plain, context_.device))
+      return packing;
+    if (candidate.kernel->supports(request)) return nullptr;
+  }
+  return nullptr;
+}
+
+Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role) {
+  const Meta plain = plain_meta(keys, role);
+  if (is_made_of_rows(keys[0], role)) return pack_of_rows(packing, keys, plain);
+  std::vector<Tensor> parts;
+  for_each_part(keys, role, [&](const Tensor& part) { parts.push_back(part); });
+  const auto is_plain = [&](const Tensor& part) { return part.meta.dtype == plain.dtype; };
+  if (!std::all_of(parts.begin(), parts.end(), is_plain)) parts = {merge(plain, keys, role)};
+  const auto drop_read = [&] {
+    for (const std::string& key : keys) drop_pages(key);
+  };
+  // Experts have many small tensors, whose pages are dropped once.
+  const bool is_stack = plain.rank() == 3;
+  const Tensor packed = pack_weight(packing, plain, parts, *context_.threads,
+                                    is_stack ? std::function<void()>() : drop_read, room(packing.bytes(plain)));
+  if (is_stack) drop_read();
+  return packed;
+}
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+// The part of Weights that computes tables by position: rotary positions and the factors of queries.
+
+#include <cmath>
+
+#include "base/error.h"
+#include "engine/weights/weights.h"
+#include "nn/rope.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kRows = 256;  // positions per chunk
+
+const RopeConfig& rope_of_table(const ModelConfig& config, WeightRole role) {
+  return role == WeightRole::sliding_rotary ? config.sliding_rope.value() : config.rope;
+}
+
+}  // namespace
+
+Meta Weights::table_meta(WeightRole role) const {
+  const ModelConfig& config = facts_.config;
+  const std::int64_t columns = role == WeightRole::query_scale ? 1 : rope_of_table(config, role).rotary_dim;
+  return Meta::tensor(DType::f32, {config.context_length, columns});
+}
+
+// The divisors of the frequencies; empty for none.
+std::vector<float> Weights::frequency_factors(const RopeConfig& rope) const {
+  std::string name = rope.frequency_factors;
+  if (rope.scaling.type == RopeScalingType::longrope) {
+    // Like llama.cpp and vLLM, and unlike transformers, one choice for the longest sequence that may come.
+    const bool is_long = facts_.config.context_length > rope.scaling.original_context_length;
+    const std::vector<double>& own = is_long ? rope.scaling.long_factors : rope.scaling.short_factors;
+    if (!own.empty()) return {own.begin(), own.end()};
+    name = is_long ? kLongFactors : kShortFactors;
+  }
+  if (name.empty()) return {};
+  const Tensor& tensor = checkpoint_.tensor(name);
+  USER_CHECK(tensor.meta == Meta::tensor(DType::f32, {rope.rotary_dim / 2}), "[{}] must be f32[{}], but is {}", name,
+             rope.rotary_dim / 2, tensor.meta.text());
+  return {tensor.as<float>(), tensor.as<float>() + rope.rotary_dim / 2};
+}
+
+Tensor Weights::table(WeightRole role) const {
+  const ModelConfig& config = facts_.config;
+  const std::int64_t positions = config.context_length;
+  Tensor table = Tensor::empty(table_meta(role));
+  if (role == WeightRole::query_scale) {
+    nn::fill_query_scales(config.rope, positions, table.as<float>());
+    return table;
+  }
+  const RopeConfig& rope = rope_of_table(config, role);
+  const std::vector<float> frequencies = nn::inverse_frequencies(rope, positions, frequency_factors(rope));
+  const float magnitude = nn::rotary_magnitude(rope);
+  context_.threads->run((positions + kRows - 1) / kRows, [&](std::int64_t chunk, int) {
+    const std::int64_t begin = chunk * kRows, end = std::min(positions, begin + kRows);
+    nn::fill_rotary_rows(frequencies, magnitude, begin, end, table.as<float>() + begin * rope.rotary_dim);
+  });
+  return table;
+}
+
+}  // namespace weft

@@ -1,0 +1,126 @@
+#pragma once
+
+// The weights of a model in the form that its kernels read: the rows of merged weights are concatenated, those of
+// experts are stacked, weights are packed for the device's kernels, and all are in one mapping in the order of
+// execution. Each weight is loaded once, unless forget() released it; pages of the file that were packed are dropped.
+// The weights of a dummy checkpoint are zeros, packed or not, and take no memory. The libraries of a GPU multiply
+// matrices of one dtype. There all weights of linear layers are converted to the model's dtype, blocks too; codes are
+// kept only where the GPU has a product for them and their scales.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/weights/code_products.h"
+
+namespace weft {
+
+struct TracedParam;
+struct WeightRows;
+
+class Weights {
+ public:
+  Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts);
+
+  // The type of a loaded weight, by its role (nn/builder.h). UserError when a tensor is missing or has another width
+  // than the others.
+  Meta meta(const std::vector<std::string>& keys, WeightRole role) const;
+  // The bytes of a loaded weight, which need not be loaded. UserErrors as of meta().
+  std::int64_t bytes(const std::vector<std::string>& keys, WeightRole role) const;
+  // Loads the tensor at the first call and returns it.
+  Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
+  // Releases the copy in host memory. The next use loads it again.
+  void forget(const std::vector<std::string>& keys, WeightRole role);
+  // As in Builder. On a GPU a linear layer uses codes only where the GPU has a kernel for its product. Null, too, for
+  // several weights where a block of scales would cross the border between two of them.
+  const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
+  bool can_merge(const std::vector<std::string>& keys);
+  // As in Builder. "" on a GPU and for experts, whose weights are numbers in the order of their input.
+  std::string order_key(const std::vector<std::string>& keys) const;
+  // A sentence for each reason why quantized weights were not merged. It names the first ones and counts the others.
+  // Without weights, also one about weights that were merged although their groups may have different orders.
+  std::vector<std::string> unmerged() const;
+  // In fast mode, a sentence for each dtype of params whose codes have no product, so that they are stored as numbers
+  // of that dtype. It names the first one and the bytes that they take. A GPU has all numbers in the model's dtype, and
+  // costs_of_options() has the sentences.
+  std::vector<std::string> expansions(const std::vector<TracedParam>& params) const;
+  // One sentence for each option that leaves the GPU without a kernel for the codes of these params, so that they are
+  // stored as numbers. It names the params and the bytes that they take. Empty where the device, and not an option, is
+  // the cause.
+  std::vector<std::string> costs_of_options(const std::vector<TracedParam>& params) const;
+  bool has(const std::string& key) const { return checkpoint_.find(key) != nullptr; }
+
+  // Bytes of everything that is loaded now, mapped parts of the file included.
+  std::int64_t loaded_bytes() const;
+
+ private:
+  static std::size_t joined_dim(const Meta& meta, WeightRole role);
+  Meta table_meta(WeightRole role) const;
+  Tensor table(WeightRole role) const;
+  std::vector<float> frequency_factors(const RopeConfig& rope) const;
+  bool is_quantized(const std::string& key) const;
+  bool is_mxfp4(const std::string& key) const;
+  static bool is_matrix(WeightRole role);
+  bool is_grouped(const std::string& key) const;
+  Tensor order(const std::string& key) const;
+  Meta grouped_type(const std::string& key) const;
+  bool has_same_order(const std::string& key, const std::string& other) const;
+  Meta stored_meta(const std::string& key, WeightRole role) const;
+  Tensor stored(const std::string& key, WeightRole role) const;
+  static bool is_latent(WeightRole role);
+  Meta latent_meta(DType dtype, WeightRole role) const;
+  Tensor rows_of_latents(const std::string& key) const;
+  Tensor latent_part(const Tensor& stored, WeightRole role) const;
+  static Meta transposed_meta(Meta meta);
+  Tensor transposed(const Tensor& stored) const;
+  std::string stored_name(const std::string& key) const;
+  std::int64_t stack_size(const std::string& key) const;
+  DType dtype_of_experts(const std::string& key, std::int64_t count) const;
+  Meta find_stack_meta(const std::string& key, WeightRole role) const;
+  Meta stack_meta(const std::string& key, WeightRole role) const;
+  Tensor stored_of_expert(const std::string& key, std::int64_t expert, WeightRole role) const;
+  using VisitPart = std::function<void(const Tensor& part)>;
+  void for_each_part(const std::vector<std::string>& keys, WeightRole role, const VisitPart& visit) const;
+  bool is_made_of_rows(const std::string& key, WeightRole role) const;
+  WeightRows rows_of(const std::string& key, DType dtype) const;
+  Tensor all_rows(const WeightRows& rows) const;
+  void drop_expert_pages(const std::string& key) const;
+  void drop_pages(const std::string& key) const;
+  bool is_on_gpu() const;
+  CodeProduct product_over_codes(const std::vector<std::string>& keys) const;
+  bool multiplies_codes(const std::vector<std::string>& keys) const;
+  Meta block_scale_meta(const std::vector<std::string>& keys) const;
+  Tensor block_scales(const std::vector<std::string>& keys);
+  bool is_expanded(WeightRole role) const;
+  Meta plain_meta(const std::vector<std::string>& keys, WeightRole role) const;
+  Meta row_scale_meta(const std::vector<std::string>& keys) const;
+  Tensor row_scales(const std::vector<std::string>& keys) const;
+  Tensor joined_vectors(const std::vector<std::string>& keys) const;
+  bool has_whole_blocks(const std::vector<std::string>& keys) const;
+  std::string reason_against_merge(const std::vector<std::string>& keys) const;
+  const Packing* packing_for(const Meta& plain, WeightRole role) const;
+  Tensor dummy(const std::vector<std::string>& keys, WeightRole role);
+  Tensor load(const std::vector<std::string>& keys, WeightRole role);
+  std::shared_ptr<Storage> room(std::int64_t bytes);
+  Tensor pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role);
+  Tensor pack_of_rows(const Packing& packing, const std::vector<std::string>& keys, const Meta& plain);
+  Tensor merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role);
+  void convert(const Tensor& part, DType dtype, std::byte* to) const;
+
+  const Context& context_;
+  Checkpoint checkpoint_;
+  const ModelFacts& facts_;
+  std::set<std::string> assumed_orders_;  // of a dummy checkpoint: the first weight of each group
+  mutable std::map<std::pair<std::string, WeightRole>, Meta> stack_metas_;
+  std::map<std::string, Tensor> loaded_;
+  std::map<std::string, std::set<std::string>> unmerged_;  // by reason: the first weight of each group
+  std::shared_ptr<Storage> zeros_;                         // shared by all weights of a dummy checkpoint
+  std::shared_ptr<Storage> block_;                         // holds the next small weights
+  std::int64_t block_used_ = 0;                            // used bytes at the beginning of block_
+};
+
+}  // namespace weft

@@ -1,0 +1,91 @@
+#include "engine/sampling/sampler.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace weft::sampler_test {
+
+const std::vector<float> kTies = {2, 1, 2, 0, 1, -INFINITY};
+
+TEST(Sampler, GreedyTakesTheLowestIdOfEquals) { EXPECT_EQ(Sampler().sample(kTies, {}, {}, {}), 0); }
+
+TEST(Sampler, TopKKeepsThoseThatTieWithTheLast) {
+  const SamplingParameters parameters{.temperature = 1, .top_k = 3};
+  EXPECT_EQ(Sampler().distribution(kTies, parameters, {}, {}).ids, (std::vector<int>{0, 1, 2, 4}));
+}
+
+TEST(Sampler, TopPCutsTheLowerIdsOfEqualsFirst) {
+  const SamplingParameters parameters{.temperature = 1, .top_p = 0.3};
+  EXPECT_EQ(Sampler().distribution(kTies, parameters, {}, {}).ids, (std::vector<int>{2}));
+}
+
+TEST(Sampler, MinPIsRelativeToTheMostLikely) {
+  const SamplingParameters parameters{.temperature = 1, .min_p = 0.5};
+  EXPECT_EQ(Sampler().distribution(kTies, parameters, {}, {}).ids, (std::vector<int>{0, 2}));
+}
+
+TEST(Sampler, InfiniteLogitsTakeAllOfTheProbability) {
+  const std::vector<float> logits = {1, INFINITY, 3, INFINITY, -INFINITY};
+  const SamplingParameters parameters{.temperature = 1};
+  const Distribution d = Sampler().distribution(logits, parameters, {}, {});
+  EXPECT_EQ(d.ids, (std::vector<int>{1, 3}));
+  EXPECT_EQ(d.probabilities, (std::vector<double>{0.5, 0.5}));
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SamplingParameters drawn = parameters;
+    drawn.seed = seed;
+    EXPECT_EQ(Sampler().sample(logits, drawn, {}, {}) % 2, 1);
+  }
+  EXPECT_EQ(Sampler().greedy_token(logits, {}, {}, {}), 1);
+}
+
+TEST(Sampler, PenaltiesCountPromptAndOutputAsVllmDoes) {
+  const std::vector<float> logits = {1, -1, 0.5f};
+  SamplingParameters parameters{.temperature = 1, .repetition_penalty = 2};
+  parameters.frequency_penalty = 0.5;
+  parameters.presence_penalty = 0.25;
+  const std::vector<int> prompt = {0}, output = {1, 1};
+  const Distribution d = Sampler().distribution(logits, parameters, prompt, output);
+  // 1 / 2, -1 * 2 - 2 * 0.5 - 0.25, 0.5
+  const double e0 = std::exp(0.5), e1 = std::exp(-3.25), e2 = std::exp(0.5);
+  ASSERT_EQ(d.ids.size(), 3u);
+  EXPECT_NEAR(d.probabilities[0], e0 / (e0 + e1 + e2), 1e-6);
+  EXPECT_NEAR(d.probabilities[1], e1 / (e0 + e1 + e2), 1e-6);
+}
+
+TEST(Sampler, TakesWhatTheMakersOfAModelAskForUnlessTheyAskForGreedy) {
+  GenerationConfig config{.temperature = 0.6, .top_k = 50, .repetition_penalty = 1.1};
+  const SamplingParameters asked = sampling_of(config);
+  EXPECT_EQ(asked.temperature, 0.6);
+  EXPECT_EQ(asked.top_k, 50);
+  EXPECT_EQ(asked.top_p, 1) << "not said";
+  EXPECT_EQ(asked.repetition_penalty, 1.1);
+  config.do_sample = false;
+  EXPECT_EQ(sampling_of(config).temperature, 0);
+  EXPECT_EQ(sampling_of(config).repetition_penalty, 1);
+}
+
+TEST(Sampler, RefusesParametersOutOfRange) {
+  EXPECT_THROW(SamplingParameters{.temperature = -1}.check(), UserError);
+  EXPECT_THROW(SamplingParameters{.top_k = -2}.check(), UserError);
+  EXPECT_THROW(SamplingParameters{.top_p = 0}.check(), UserError);
+  EXPECT_THROW(SamplingParameters{.min_p = 1.5}.check(), UserError);
+  EXPECT_THROW(SamplingParameters{.repetition_penalty = 0}.check(), UserError);
+  EXPECT_THROW(SamplingParameters{.max_tokens = 0}.check(), UserError);
+  EXPECT_THROW(Sampler().sample(std::vector<float>{NAN, NAN}, {}, {}, {}), UserError);
+}
+
+TEST(Sampler, DrawsEachTokenAboutAsOftenAsItIsLikely) {
+  const std::vector<float> logits = {0, std::log(3.0f)};
+  int ones = 0;
+  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+    SamplingParameters parameters{.temperature = 1};
+    parameters.seed = seed;
+    ones += Sampler().sample(logits, parameters, {}, {});
+  }
+  EXPECT_NEAR(ones / 4000.0, 0.75, 0.03);
+}
+
+}  // namespace weft::sampler_test

@@ -1,0 +1,60 @@
+#include "engine/sampling/stop_texts.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::stop_texts_test {
+
+TEST(StopTexts, HoldBackWhatMayBeginOneAndDropWhatFollows) {
+  StopTexts stops({"bcd"});
+  EXPECT_EQ(stops.push("ab"), "a");
+  EXPECT_EQ(stops.push("x"), "bx");
+  EXPECT_EQ(stops.push("bc"), "");
+  EXPECT_EQ(stops.push("de"), "");
+  EXPECT_TRUE(stops.has_stopped());
+  EXPECT_EQ(stops.finish(), "");
+  StopTexts open({"bcd"});
+  EXPECT_EQ(open.push("abc"), "a");
+  EXPECT_EQ(open.finish(), "bc");
+  EXPECT_FALSE(open.has_stopped());
+}
+
+TEST(StopTexts, MatchSpecialTokensThatAreNotShown) {
+  StopTexts whole({"<|mid|>"});
+  EXPECT_EQ(whole.push("a"), "a");
+  EXPECT_EQ(whole.push_special("<|mid|>"), "");
+  EXPECT_TRUE(whole.has_stopped());
+
+  StopTexts around({"a<|mid|>b"});
+  EXPECT_EQ(around.push("xa"), "x");
+  EXPECT_EQ(around.push_special("<|mid|>"), "");
+  EXPECT_EQ(around.push("c"), "ac") << "the special token is never shown";
+  EXPECT_FALSE(around.has_stopped());
+}
+
+TEST(StopTexts, AreNotPartsOfASpecialTokensText) {
+  for (const char* stop : {"<", "mid", "|>"}) {
+    StopTexts stops({stop});
+    EXPECT_EQ(stops.push_special("<|mid|>"), "");
+    EXPECT_FALSE(stops.has_stopped()) << stop;
+    EXPECT_EQ(stops.push("ok") + stops.finish(), "ok");
+  }
+}
+
+TEST(StopTexts, AreFoundInTheShownTextAcrossSpecialTokens) {
+  StopTexts stops({"ab"});
+  EXPECT_EQ(stops.push("xa"), "x");
+  EXPECT_EQ(stops.push_special("<|mid|>"), "");
+  EXPECT_EQ(stops.push("bc"), "");
+  EXPECT_TRUE(stops.has_stopped());
+}
+
+TEST(StopTexts, TheFirstOfSeveralCounts) {
+  StopTexts stops({"c", "b"});
+  EXPECT_EQ(stops.stopped_by(), -1);
+  EXPECT_EQ(stops.push("abc"), "a");
+  EXPECT_EQ(stops.stopped_by(), 1);
+  StopTexts none;
+  EXPECT_EQ(none.push("abc") + none.push_special("<s>") + none.finish(), "abc");
+}
+
+}  // namespace weft::stop_texts_test
