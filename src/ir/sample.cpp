@@ -116,8 +116,14 @@ Tensor make_sample_tensor(const SampleTensor& sample, DType dtype_under_test, st
   if (sample.kind == MetaKind::kv) {
     Tensor pages = Tensor::empty(meta, sample.shape[0]);
     const std::int64_t count = sample.shape[0] * kv_page_elements(sample.kv);
+    std::vector<float> values;
     for (std::int64_t i = 0; i < count; ++i)
-      store_float(dtype, pages.data(), i, static_cast<float>(normal(seed, static_cast<std::uint64_t>(i))));
+      values.push_back(static_cast<float>(normal(seed, static_cast<std::uint64_t>(i))));
+    if (is_block(dtype)) {
+      quantize_row(dtype, values.data(), pages.data(), count);
+    } else {
+      convert_row(DType::f32, reinterpret_cast<const std::byte*>(values.data()), dtype, pages.data(), count);
+    }
     return pages;
   }
   if (is_block(dtype)) return random_blocks(meta, seed);

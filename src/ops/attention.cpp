@@ -63,6 +63,16 @@ OP(attention) {
                  SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, block)},
                 {{"scale", 0.25}});
     }
+  for (DType codes : {DType::f8e4m3, DType::q8_0})
+    for (int block : {5, 16})
+      op.sample({{"query", {9, 4, 32}},
+                 SampleTensor::pages("kv", {.dtype = codes, .block = block, .heads = 2, .head_dim = 32}, 50),
+                 SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, block)},
+                {{"scale", 0.25}});
+  op.sample({{"query", {9, 4, 24}},
+             SampleTensor::pages("kv", {.dtype = DType::f8e4m3, .block = 16, .heads = 2, .head_dim = 24}, 15),
+             SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, 16)},
+            {{"scale", 0.25}, {"window", 11}});
   // Windows of one token (itself), part of a page, one page, several pages, and more than the whole context.
   for (const int window : {1, 5, 16, 40, 1000})
     op.sample({{"query", {9, 4, 16}},

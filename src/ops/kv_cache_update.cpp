@@ -46,4 +46,9 @@ OP(kv_cache_update) {
                  {"value", {5, 2, 16}},
                  SampleTensor::pages("kv", {.dtype = pages, .block = block, .heads = 2, .head_dim = 16}, 64 / block),
                  {"slots", {5}, DType::i64, Fill::indices}});
+  for (DType codes : {DType::f8e4m3, DType::q8_0})
+    op.sample({{"key", {5, 2, 64}},
+               {"value", {5, 2, 64}},
+               SampleTensor::pages("kv", {.dtype = codes, .block = 16, .heads = 2, .head_dim = 64}, 4),
+               {"slots", {5}, DType::i64, Fill::indices}});
 }

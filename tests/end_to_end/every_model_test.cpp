@@ -157,7 +157,7 @@ TEST_F(EveryModel, RunsInEveryDtypeOfTheResidualStream) {
   for_each([&](const SampleCheckpoint& sample) {
     const std::string path = sample.write_folder(folder_, "bf16", DType::bf16);
     for (const char* dtype : {"f32", "f16", "bf16"})
-      for (const char* pages : {"f32", "f16", "bf16"}) {
+      for (const char* pages : {"f32", "f16", "bf16", "fp8"}) {
         const Words words{"--dtype", dtype, "--kv-cache-dtype", pages};
         const std::vector<int> compiled = greedy_ids(path, words);
         EXPECT_EQ(compiled.size(), static_cast<std::size_t>(kTokens));

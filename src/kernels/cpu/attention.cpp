@@ -141,7 +141,7 @@ class Attention {
         batch_(*call.operands[kBatch].as<Batch>()),
         scratch_(call.scratch.data()),
         threads_(call.threads.threads()),
-        attend_(kernels.attend[static_cast<std::size_t>(element_of(kv_.dtype))]),
+        attend_(kernels.attend[page_element_of(kv_.dtype)]),
         finish_(kernels.finish),
         group_(query_.size[1] / kv_.heads),
         thread_(thread_scratch(kv_.head_dim, group_, query_.dtype, quantized != nullptr)) {

@@ -1,5 +1,6 @@
 // attention and kv_cache_update over paged caches, row by row.
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -9,7 +10,10 @@
 #include "kernels/registry.h"
 #include "kernels/strided.h"
 #include "tensor/batch.h"
+#include "tensor/block_format.h"
+#include "tensor/convert.h"
 #include "tensor/house_math.h"
+#include "tensor/kv_pages.h"
 
 namespace weft {
 namespace {
@@ -33,10 +37,11 @@ std::vector<float> attend(const std::vector<float>& query, const TensorView& pag
   std::vector<float> weights(static_cast<std::size_t>(visible - first));
   float largest = -INFINITY, sum = 0;
   for (std::int64_t t = first; t < visible; ++t) {
-    const std::int64_t key = kv_key_offset(kv, table[t / kv.block], head) + t % kv.block;
+    const std::int64_t key = kv_key_offset(kv, table[t / kv.block], head);
     float score = 0;
     for (std::int64_t i = 0; i < kv.head_dim; ++i)
-      score += query[static_cast<std::size_t>(i)] * load_float(kv.dtype, pages.data, key + i * kv.block);
+      score += query[static_cast<std::size_t>(i)] *
+               load_float(kv.dtype, pages.data, key + kv_key_element(kv, t % kv.block, i));
     score = scores.of(score);
     weights[static_cast<std::size_t>(t - first)] = score;
     largest = std::fmax(largest, score);
@@ -87,6 +92,27 @@ void attention(const KernelCall& call) {
   }
 }
 
+// `at` gives the place of each element. A block with a value that is not finite gets NaN throughout.
+template <class At>
+void store_in_page(const TensorView& pages, std::vector<float> elements, const At& at) {
+  const DType dtype = pages.meta->kv.dtype;
+  if (!is_block(dtype)) {
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      store_float(dtype, pages.data, at(static_cast<std::int64_t>(i)), elements[i]);
+    return;
+  }
+  const auto size = static_cast<std::size_t>(dtype_info(dtype).block_elements);
+  for (std::size_t begin = 0; begin < elements.size(); begin += size) {
+    std::byte* block = pages.data + bytes_of(dtype, at(static_cast<std::int64_t>(begin)));
+    const auto first = elements.begin() + static_cast<std::ptrdiff_t>(begin);
+    const bool is_finite =
+        std::all_of(first, first + static_cast<std::ptrdiff_t>(size), [](float x) { return std::isfinite(x); });
+    if (!is_finite) std::fill_n(first, size, 0.0F);
+    quantize_row(dtype, &*first, block, static_cast<std::int64_t>(size));
+    if (!is_finite) store_float(DType::f16, block, 0, NAN);  // q8_0 begins with its scale
+  }
+}
+
 void kv_cache_update(const KernelCall& call) {
   const TensorView& slots = call.operands[3];
   const TensorView& pages = call.results[0];
@@ -97,15 +123,17 @@ void kv_cache_update(const KernelCall& call) {
     const std::int64_t page = slot / kv.block, place = slot % kv.block;
     USER_CHECK(page < pages.size[0], "[kv_cache_update] slot {} is beyond the {} pages", slot, pages.size[0]);
     for (std::int64_t head = 0; head < kv.heads; ++head) {
-      for (std::int64_t i = 0; i < kv.head_dim; ++i) {
-        auto element = [&](const TensorView& x) {
-          return load_float(x.dtype, x.data, row * x.stride[0] + head * x.stride[1] + i * x.stride[2]);
-        };
-        store_float(kv.dtype, pages.data, kv_key_offset(kv, page, head) + i * kv.block + place,
-                    element(call.operands[0]));
-        store_float(kv.dtype, pages.data, kv_value_offset(kv, page, head) + place * kv.head_dim + i,
-                    element(call.operands[1]));
-      }
+      const auto row_of = [&](const TensorView& x) {
+        std::vector<float> elements;
+        for (std::int64_t i = 0; i < kv.head_dim; ++i)
+          elements.push_back(load_float(x.dtype, x.data, row * x.stride[0] + head * x.stride[1] + i * x.stride[2]));
+        return elements;
+      };
+      const std::int64_t key = kv_key_offset(kv, page, head);
+      store_in_page(pages, row_of(call.operands[0]),
+                    [&](std::int64_t i) { return key + kv_key_element(kv, place, i); });
+      const std::int64_t value = kv_value_offset(kv, page, head) + place * kv.head_dim;
+      store_in_page(pages, row_of(call.operands[1]), [&](std::int64_t i) { return value + i; });
     }
   }
 }

@@ -10,6 +10,13 @@
 
 namespace weft::cpu {
 
+// The elements of KV pages. Float8 is one f8e4m3; a block of q8_0 is BlockQ8 of attention_codes.h.
+enum class PageElement : std::uint8_t { f32, f16, bf16, f8e4m3, q8_0 };
+inline constexpr int kPageElements = 5;
+struct Float8 {
+  std::uint8_t bits;
+};
+
 // Tokens of a softmax step. Steps begin at multiples of it, independent of the block size and the chunks of the prompt.
 // So a row's order of operations depends on positions only.
 inline constexpr int kAttentionStep = 128;
@@ -60,16 +67,16 @@ struct KvStoreTask {
   const void* key = nullptr;
   const void* value = nullptr;
   Element element = Element::f32;
-  void* page_key = nullptr;  // this token's column of K
+  void* page_key = nullptr;  // this token's column of K; its row in pages of codes
   void* page_value = nullptr;
   std::int64_t block = 16;
   std::int64_t head_dim = 0;
 };
 
 struct AttentionKernels {
-  void (*attend[kElements])(const AttentionTask&);  // by the pages' element
-  void (*finish)(const AttentionTask&);             // reads neither query nor pages
-  void (*store_kv[kElements])(const KvStoreTask&);  // by the pages' element
+  void (*attend[kPageElements])(const AttentionTask&);  // by the pages' element
+  void (*finish)(const AttentionTask&);                 // reads neither query nor pages
+  void (*store_kv[kPageElements])(const KvStoreTask&);  // by the pages' element
 };
 extern const AttentionKernels attention_kernels_baseline;
 extern const AttentionKernels attention_kernels_avx2;
@@ -81,8 +88,8 @@ constexpr std::int64_t attention_row_floats(std::int64_t head_dim) { return (hea
 constexpr std::int64_t attention_partial_floats(std::int64_t head_dim) { return attention_row_floats(head_dim) + 16; }
 
 // Scratch of one attend: for kAttentionRows rows the scaled queries, the sums of a segment and of all segments, and the
-// scores of a step; and K and V of a step, gathered from pages whose block is no multiple of 16 tokens. finish needs
-// less.
+// scores of a step; and K and V of a step, gathered from pages of codes or whose block is no multiple of 16 tokens.
+// finish needs less.
 constexpr std::int64_t attention_scratch_bytes(std::int64_t head_dim) {
   const std::int64_t width = attention_row_floats(head_dim);
   return 4 * (3 * kAttentionRows * width + kAttentionRows * kAttentionStep + 2 * kAttentionStep * width);

@@ -106,13 +106,13 @@ struct Scratch {
         sums(query + kAttentionRows * width),
         all_sums(sums + kAttentionRows * width),
         scores(all_sums + kAttentionRows * width),
-        gathered(reinterpret_cast<Page*>(scores + kAttentionRows * kAttentionStep)) {}
+        gathered(reinterpret_cast<StepElement<Page>*>(scores + kAttentionRows * kAttentionStep)) {}
   std::int64_t width;
   float* query;
   float* sums;
   float* all_sums;
   float* scores;
-  Page* gathered;
+  StepElement<Page>* gathered;
 };
 
 // Computes rows [first_row, first_row + rows) over the tokens [begin, end). Row r attends to the last tokens before
@@ -131,8 +131,12 @@ inline void attend_segment(const AttentionTask& task, const Scratch<Page>& scrat
   for (std::int64_t start = first > begin ? first : begin; start < end; start += kAttentionStep) {
     const int count = end - start < kAttentionStep ? static_cast<int>(end - start) : kAttentionStep;
     const int padded = (count + kChunk - 1) / kChunk * kChunk;
-    Step<Page> step;
-    find_step(task, start, count, scratch.gathered, step);
+    Step<StepElement<Page>> step;
+    if constexpr (kIsCodes<Page>) {
+      convert_step<Page>(task, start, count, scratch.gathered, step);
+    } else {
+      find_step(task, start, count, scratch.gathered, step);
+    }
     score_step<rows>(step, scratch.query, head_dim, width, padded, scratch.scores);
     if (task.softcap != 0) cap_scores<rows>(scratch.scores, padded, task.softcap);
     Floats factors[rows];
@@ -248,13 +252,18 @@ void store_kv_of(const KvStoreTask& task) {
   const From* value = static_cast<const From*>(task.value);
   Page* page_key = static_cast<Page*>(task.page_key);
   Page* page_value = static_cast<Page*>(task.page_value);
-  for_each_vector(task.head_dim, [&](std::int64_t d, auto lanes) {
-    store(page_value + d, load(value + d, lanes), lanes);
-    Page column[kLanes];
-    store(column, load(key + d, lanes));
-    const std::int64_t count = task.head_dim - d < kLanes ? task.head_dim - d : kLanes;
-    for (std::int64_t i = 0; i < count; ++i) page_key[(d + i) * task.block] = column[i];
-  });
+  if constexpr (kIsCodes<Page>) {
+    store_row(key, task.head_dim, page_key);
+    store_row(value, task.head_dim, page_value);
+  } else {
+    for_each_vector(task.head_dim, [&](std::int64_t d, auto lanes) {
+      store(page_value + d, load(value + d, lanes), lanes);
+      Page column[kLanes];
+      store(column, load(key + d, lanes));
+      const std::int64_t count = task.head_dim - d < kLanes ? task.head_dim - d : kLanes;
+      for (std::int64_t i = 0; i < count; ++i) page_key[(d + i) * task.block] = column[i];
+    });
+  }
 }
 
 template <class Page>
@@ -265,9 +274,9 @@ void store_kv(const KvStoreTask& task) {
 }
 
 constexpr AttentionKernels make_attention_kernels() {
-  return {{attend<float>, attend<Half>, attend<Brain>},
+  return {{attend<float>, attend<Half>, attend<Brain>, attend<Float8>, attend<BlockQ8>},
           finish_attention,
-          {store_kv<float>, store_kv<Half>, store_kv<Brain>}};
+          {store_kv<float>, store_kv<Half>, store_kv<Brain>, store_kv<Float8>, store_kv<BlockQ8>}};
 }
 
 }  // namespace

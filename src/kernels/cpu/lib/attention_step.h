@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/lib/attention_codes.h"
 #include "kernels/cpu/lib/attention_kernels.h"
 #include "kernels/cpu/lib/float_vector_operations.h"
 
@@ -44,6 +45,22 @@ inline Floats tanh_of(Floats x) {
   return x < 0.0f ? -y : y;
 }
 
+// A step has the pages' own elements, or the floats that codes were converted to.
+template <class Page>
+struct StepElementOf {
+  using Type = Page;
+};
+template <>
+struct StepElementOf<Float8> {
+  using Type = float;
+};
+template <>
+struct StepElementOf<BlockQ8> {
+  using Type = float;
+};
+template <class Page>
+using StepElement = typename StepElementOf<Page>::Type;
+
 // A step's K and V: `keys[c]` is K [head_dim] at `key_stride` of chunk c's 16 tokens, `values[c]` is V [16][head_dim].
 template <class Page>
 struct Step {
@@ -66,6 +83,32 @@ inline TokenAddress<Page> find_token(const AttentionTask& task, std::int64_t tok
   const std::int64_t offset = position % block;
   const Page* keys = static_cast<const Page*>(task.pages) + page * task.page_elements + task.key_offset;
   return {keys + offset, keys + (task.block + offset) * task.head_dim};
+}
+
+// Converts the step that begins at `start` and has `count` tokens.
+template <class Codes>
+void convert_step(const AttentionTask& task, std::int64_t start, int count, float* gathered, Step<float>& step) {
+  step.key_stride = kChunk;
+  const auto* pages = static_cast<const Codes*>(task.pages);
+  const auto block = static_cast<std::uint32_t>(task.block);
+  const std::int64_t width = task.head_dim;
+  for (int c = 0; c * kChunk < count; ++c) {
+    float* keys = gathered + 2 * c * kChunk * width;
+    float* values = keys + kChunk * width;
+    const Codes* value_rows[kChunk];
+    for (int t = 0; t < kChunk; ++t) {
+      // After the last token, its K and V are used again, so that nothing uninitialised is read.
+      const auto token = static_cast<std::uint32_t>(start + (c * kChunk + t < count ? c * kChunk + t : count - 1));
+      const std::int64_t key = task.block_table[token / block] * task.page_elements + task.key_offset +
+                               static_cast<std::int64_t>(token % block) * width;
+      load_row(row_at(pages, key), width, values + t * width);
+      value_rows[t] = row_at(pages, key + task.block * width);
+    }
+    transpose_keys<kChunk>(values, width, keys);
+    for (int t = 0; t < kChunk; ++t) load_row(value_rows[t], width, values + t * width);
+    step.keys[c] = keys;
+    step.values[c] = values;
+  }
 }
 
 // Finds the addresses of the step that begins at `start` and has `count` tokens.

@@ -2,6 +2,9 @@
 
 // Selects the code for the device's instruction set, and checks which KV pages it supports.
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/core.h>
 
 #include "kernels/cpu/lib/attention_kernels.h"
@@ -15,9 +18,15 @@ inline const AttentionKernels& attention_kernels_for(CpuFeatures features) {
                                          : attention_kernels_baseline;
 }
 
+inline constexpr DType kPageTypes[kPageElements] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::q8_0};
+inline std::size_t page_element_of(DType dtype) {  // a PageElement; kPageElements for other types
+  return static_cast<std::size_t>(std::find(std::begin(kPageTypes), std::end(kPageTypes), dtype) - kPageTypes);
+}
+
 inline Verdict supports_pages(const KvLayout& kv) {
-  if (kv.dtype != DType::f32 && kv.dtype != DType::f16 && kv.dtype != DType::bf16) {
-    return Verdict::no(fmt::format("KV pages are {}; f32, f16 and bf16 are supported", dtype_text(kv.dtype)));
+  if (page_element_of(kv.dtype) == kPageElements) {
+    return Verdict::no(
+        fmt::format("KV pages are {}; f32, f16, bf16, f8e4m3 and q8_0 are supported", dtype_text(kv.dtype)));
   }
   if (kv.head_dim % 8 != 0) {
     return Verdict::no(fmt::format("head_dim is {}; multiples of 8 are supported", kv.head_dim));

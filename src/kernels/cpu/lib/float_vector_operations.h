@@ -150,6 +150,27 @@ inline Floats fnuz_values(Integers codes) {
   return floats_of((codes & 0xff) == 0x80 ? (Integers{} + 0x7fc00000) : magnitude | ((codes & 0x80) << 24));
 }
 
+// Codes of f8e4m3, each 968 too large, of the magnitudes of numbers in (-464, 464). A magnitude is added to 2^20 times
+// the power of two below it, or to 2^14 if it is below 2^-6. The low bits of the sum are then the multiple of the
+// code's last place. The addend also contains the code of that power.
+constexpr int kFp8Bias = 968;
+inline Integers biased_fp8_codes(Floats x) {
+  const Integers bits = bits_of(x) & 0x7f800000;
+  const Words power = reinterpret_cast<Words>(bits > 0x3c800000 ? bits : Integers{} + 0x3c800000);
+  const Floats sum = absolute(x) + reinterpret_cast<Floats>(power + ((power >> 20) + (20u << 23)));
+  return bits_of(sum) & 0x7ff;
+}
+
+// f8e4m3 codes of numbers in [-448, 448] or NaN, sign-extended. With `fnuz`, the f8e4m3fnuz codes of half the numbers.
+template <bool fnuz = false>
+inline Integers fp8_codes(Floats x) {
+  const Integers bits = bits_of(x);
+  const Integers code = biased_fp8_codes(x) - kFp8Bias, sign = (bits >> 31) & -128;
+  const Integers is_nan = (bits & 0x7fffffff) > 0x7f800000;
+  if constexpr (fnuz) return is_nan ? (Integers{} - 128) : code | (sign & (code != 0));
+  return (is_nan ? (Integers{} + 0x7f) : code) | sign;
+}
+
 // Calls body(column, lanes) for each vector of a row of `columns`.
 template <class Body>
 inline void for_each_vector(std::int64_t columns, Body body) {

@@ -1,6 +1,7 @@
 #include "kernels/cpu/lib/page_store.h"
 
 #include "base/error.h"
+#include "tensor/kv_pages.h"
 
 namespace weft::cpu {
 
@@ -21,9 +22,8 @@ PageStore::PageStore(const AttentionKernels& kernels, const KernelCall& call, st
       value_(call.operands[value]),
       element_bytes_(dtype_info(value_.dtype).block_bytes),
       pages_(call.results[pages].data),
-      page_bytes_(dtype_info(kv_.dtype).block_bytes),
       slots_(call.operands[slots].as<std::int64_t>()) {
-  store_ = kernels.store_kv[static_cast<std::size_t>(element_of(kv_.dtype))];
+  store_ = kernels.store_kv[page_element_of(kv_.dtype)];
   const std::int64_t limit = call.results[pages].size[0] * kv_.block;
   for (std::int64_t token = 0; token < value_.size[0]; ++token) {
     USER_CHECK(slots_[token] < limit, "[kv_cache_update] slots must be below {}, but slot {} is {}", limit, token,
@@ -37,13 +37,13 @@ void PageStore::put(std::int64_t token, const std::byte* key, std::int64_t key_s
   const std::byte* value = value_.data + token * value_.stride[0] * element_bytes_;
   const std::int64_t page = slot / kv_.block, place = slot % kv_.block;
   for (std::int64_t head = 0; head < kv_.heads; ++head) {
-    const std::int64_t page_key = kv_key_offset(kv_, page, head) + place;
+    const std::int64_t page_key = kv_key_offset(kv_, page, head) + kv_key_element(kv_, place, 0);
     const std::int64_t page_value = kv_value_offset(kv_, page, head) + place * kv_.head_dim;
     store_({.key = key + head * key_stride * element_bytes_,
             .value = value + head * value_.stride[1] * element_bytes_,
             .element = element_of(value_.dtype),
-            .page_key = pages_ + page_key * page_bytes_,
-            .page_value = pages_ + page_value * page_bytes_,
+            .page_key = pages_ + bytes_of(kv_.dtype, page_key),
+            .page_value = pages_ + bytes_of(kv_.dtype, page_value),
             .block = kv_.block,
             .head_dim = kv_.head_dim});
   }

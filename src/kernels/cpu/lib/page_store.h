@@ -28,7 +28,6 @@ class PageStore {
   const TensorView& value_;
   std::int64_t element_bytes_;
   std::byte* pages_;
-  std::int64_t page_bytes_;  // of an element
   const std::int64_t* slots_;
 };
 

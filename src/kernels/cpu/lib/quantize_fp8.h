@@ -41,16 +41,6 @@ constexpr bool kIsFnuz<Doubled<Scaled>> = true;
 template <class Scaled>
 constexpr bool kIsFnuz<Held<Scaled>> = kIsFnuz<Scaled>;
 
-// Codes of f8e4m3, each 968 too large, of the magnitudes of numbers in (-464, 464). A magnitude is added to 2^20 times
-// the power of two below it, or to 2^14 if it is below 2^-6. The low bits of the sum are then the multiple of the
-// code's last place. The addend also contains the code of that power.
-constexpr int kFp8Bias = 968;
-inline Integers biased_fp8_codes(Floats x) {
-  const Integers bits = bits_of(x) & 0x7f800000;
-  const Words power = reinterpret_cast<Words>(bits > 0x3c800000 ? bits : Integers{} + 0x3c800000);
-  const Floats sum = absolute(x) + reinterpret_cast<Floats>(power + ((power >> 20) + (20u << 23)));
-  return bits_of(sum) & 0x7ff;
-}
 template <class F, class Scaled>
 inline void store_fp8_together(std::int8_t* codes, const typename F::Element* x, const Scaled& scaled) {
   Integers code[kVectorsTogether];
@@ -65,15 +55,6 @@ inline void store_fp8_together(std::int8_t* codes, const typename F::Element* x,
   F::kPaired ? store_signed_byte_pairs(codes, code, kFp8Bias, sign) : store_signed_bytes(codes, code, kFp8Bias, sign);
 }
 
-// f8e4m3 codes of numbers in [-448, 448] or NaN, sign-extended. With `fnuz`, the f8e4m3fnuz codes of half the numbers.
-template <bool fnuz = false>
-inline Integers fp8_codes(Floats x) {
-  const Integers bits = bits_of(x);
-  const Integers code = biased_fp8_codes(x) - kFp8Bias, sign = (bits >> 31) & -128;
-  const Integers is_nan = (bits & 0x7fffffff) > 0x7f800000;
-  if constexpr (fnuz) return is_nan ? (Integers{} - 128) : code | (sign & (code != 0));
-  return (is_nan ? (Integers{} + 0x7f) : code) | sign;
-}
 template <class F, class Scaled>
 inline void store_fp8(std::int8_t* codes, const typename F::Element* x, std::int64_t columns, const Scaled& scaled) {
   for_each_vector(columns, [&](std::int64_t column, auto lanes) {

@@ -1,0 +1,18 @@
+#pragma once
+
+// Where the elements of a token's key are in KV pages: tensor_view.h has the pages. K is [head_dim][block], but
+// [block][head_dim] in pages of codes (f8e4m3, q8_0), like V. A block has elements of one token, so heads of q8_0 fill
+// whole blocks.
+
+#include "tensor/tensor_view.h"
+
+namespace weft {
+
+inline bool kv_has_key_rows(const KvLayout& kv) { return is_block(kv.dtype) || dtype_info(kv.dtype).block_bytes < 2; }
+
+// Element i of the key of the token at `place` in its page, counted from kv_key_offset.
+inline std::int64_t kv_key_element(const KvLayout& kv, std::int64_t place, std::int64_t i) {
+  return kv_has_key_rows(kv) ? place * kv.head_dim + i : i * kv.block + place;
+}
+
+}  // namespace weft
