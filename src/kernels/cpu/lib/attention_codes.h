@@ -52,45 +52,58 @@ inline void load_row(const BlockQ8* row, std::int64_t head_dim, float* to) {
   }
 }
 
-// Exchanges the lanes with bit `width` of the vectors without that bit, and the lanes without it of those with it. The
-// stages of all widths transpose kLanes vectors.
-template <int width>
-inline void transpose_stages(Floats (&rows)[kLanes]) {
-  if constexpr (width < kLanes) {
-    Integers low, high;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const bool is_set = (lane & width) != 0;
-      low[lane] = is_set ? lane - width + kLanes : lane;
-      high[lane] = is_set ? lane + kLanes : lane + width;
+// The tokens whose keys are transposed together, and the bytes of one of them.
+constexpr int kKeysTogether = 16;
+using KeyBytes = std::uint8_t __attribute__((vector_size(kKeysTogether)));
+
+// Transposes 16 rows of 16 bytes. Each round interleaves the rows of the first half with those of the second.
+inline void transpose(KeyBytes (&rows)[kKeysTogether]) {
+  constexpr KeyBytes kLow = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
+  constexpr KeyBytes kHigh = {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  for (int round = 0; round < 4; ++round) {
+    KeyBytes next[kKeysTogether];
+#pragma GCC unroll 8
+    for (int i = 0; i < kKeysTogether / 2; ++i) {
+      next[2 * i] = __builtin_shuffle(rows[i], rows[i + kKeysTogether / 2], kLow);
+      next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + kKeysTogether / 2], kHigh);
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) {
-      if ((i & width) != 0) continue;
-      const Floats first = rows[i], second = rows[i + width];
-      rows[i] = __builtin_shuffle(first, second, low);
-      rows[i + width] = __builtin_shuffle(first, second, high);
-    }
-    transpose_stages<2 * width>(rows);
+    std::memcpy(rows, next, sizeof(next));
   }
 }
 
-// Transposes [kChunkTokens][head_dim] to [head_dim][kChunkTokens].
-template <int tokens>
-inline void transpose_keys(const float* from, std::int64_t head_dim, float* to) {
-  static_assert(tokens % kLanes == 0);
-  for (int first = 0; first < tokens; first += kLanes) {
-    const float* block = from + first * head_dim;
-    std::int64_t d = 0;
-    for (; d + kLanes <= head_dim; d += kLanes) {
-      Floats rows[kLanes];
-#pragma GCC unroll 16
-      for (int i = 0; i < kLanes; ++i) rows[i] = load(block + i * head_dim + d);
-      transpose_stages<1>(rows);
-#pragma GCC unroll 16
-      for (int i = 0; i < kLanes; ++i) store(to + (d + i) * tokens + first, rows[i]);
+// The keys of 16 tokens as [head_dim][16] floats. `convert(bytes, lane)` gives kLanes values from token `lane` on.
+template <class Convert>
+inline void store_keys(KeyBytes (&rows)[kKeysTogether], int columns, float* to, Convert convert) {
+  transpose(rows);
+  for (int i = 0; i < columns; ++i) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&rows[i]);
+    for (int lane = 0; lane < kKeysTogether; lane += kLanes)
+      store(to + i * kKeysTogether + lane, convert(bytes + lane, lane));
+  }
+}
+inline void load_keys(const Float8* const (&keys)[kKeysTogether], std::int64_t head_dim, float* to) {
+  for (std::int64_t d = 0; d < head_dim; d += kKeysTogether) {
+    const int columns = head_dim - d < kKeysTogether ? static_cast<int>(head_dim - d) : kKeysTogether;
+    KeyBytes rows[kKeysTogether] = {};
+    for (int t = 0; t < kKeysTogether; ++t) std::memcpy(&rows[t], keys[t] + d, static_cast<unsigned>(columns));
+    store_keys(rows, columns, to + d * kKeysTogether,
+               [](const std::uint8_t* bytes, int) { return fp8_values(load_bytes(bytes)); });
+  }
+}
+inline void load_keys(const BlockQ8* const (&keys)[kKeysTogether], std::int64_t head_dim, float* to) {
+  for (std::int64_t d = 0; d < head_dim; d += kBlockElements) {
+    Half halves[kKeysTogether];
+    for (int t = 0; t < kKeysTogether; ++t) halves[t] = keys[t][d / kBlockElements].scale;
+    float scales[kKeysTogether];
+    for (int lane = 0; lane < kKeysTogether; lane += kLanes) store(scales + lane, load(halves + lane));
+    for (int first = 0; first < kBlockElements; first += kKeysTogether) {
+      KeyBytes rows[kKeysTogether];
+      for (int t = 0; t < kKeysTogether; ++t)
+        std::memcpy(&rows[t], keys[t][d / kBlockElements].codes + first, sizeof(KeyBytes));
+      store_keys(rows, kKeysTogether, to + (d + first) * kKeysTogether, [&](const std::uint8_t* bytes, int lane) {
+        return __builtin_convertvector(load_signed_bytes(bytes), Floats) * load(scales + lane);
+      });
     }
-    for (; d < head_dim; ++d)
-      for (int i = 0; i < kLanes; ++i) to[d * tokens + first + i] = block[i * head_dim + d];
   }
 }
 

@@ -14,7 +14,7 @@ namespace weft::cpu {
 namespace {
 
 // Tokens whose K and V have one fixed stride: the unit in which pages are addressed.
-constexpr int kChunk = 16;
+constexpr int kChunk = kKeysTogether;
 constexpr int kChunks = kAttentionStep / kChunk;
 constexpr float kMinusInfinity = -__builtin_inff();
 // The maximum of no scores. It is finite, so that masked scores of -infinity have probability 0 relative to it, too.
@@ -95,16 +95,17 @@ void convert_step(const AttentionTask& task, std::int64_t start, int count, floa
   for (int c = 0; c * kChunk < count; ++c) {
     float* keys = gathered + 2 * c * kChunk * width;
     float* values = keys + kChunk * width;
+    const Codes* key_rows[kChunk];
     const Codes* value_rows[kChunk];
     for (int t = 0; t < kChunk; ++t) {
       // After the last token, its K and V are used again, so that nothing uninitialised is read.
       const auto token = static_cast<std::uint32_t>(start + (c * kChunk + t < count ? c * kChunk + t : count - 1));
       const std::int64_t key = task.block_table[token / block] * task.page_elements + task.key_offset +
                                static_cast<std::int64_t>(token % block) * width;
-      load_row(row_at(pages, key), width, values + t * width);
+      key_rows[t] = row_at(pages, key);
       value_rows[t] = row_at(pages, key + task.block * width);
     }
-    transpose_keys<kChunk>(values, width, keys);
+    load_keys(key_rows, width, keys);
     for (int t = 0; t < kChunk; ++t) load_row(value_rows[t], width, values + t * width);
     step.keys[c] = keys;
     step.values[c] = values;
