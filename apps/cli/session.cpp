@@ -200,8 +200,10 @@ void print_statistics(const Engine::Generation& generation, std::size_t prompt_t
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
   };
   const std::size_t generated = generation.tokens.size(), timed = generated > 0 ? generated - 1 : 0;
-  err << fmt::format("Prompt: {} tokens, {:.3f} tokens-per-sec\n", prompt_tokens,
-                     rate(prompt_tokens, generation.prompt_seconds))
+  const auto cached = static_cast<std::size_t>(generation.cached_tokens);
+  const std::string of_cache = cached > 0 ? fmt::format(" ({} from the prefix cache)", cached) : "";
+  err << fmt::format("Prompt: {} tokens{}, {:.3f} tokens-per-sec\n", prompt_tokens, of_cache,
+                     rate(prompt_tokens - cached, generation.prompt_seconds))
       << fmt::format("Generation: {} tokens, {:.3f} tokens-per-sec\n", generated,
                      rate(timed, generation.generation_seconds))
       << fmt::format("Peak memory: {:.3f} GB\n", static_cast<double>(peak_memory_bytes()) / 1e9);

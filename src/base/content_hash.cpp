@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <new>
+#include <random>
 
 #include <xxhash.h>
 
@@ -38,6 +39,17 @@ ContentHash hash_bytes(std::span<const std::byte> bytes) {
 }
 
 ContentHash hash_bytes(std::string_view bytes) { return from_xxhash(XXH3_128bits(bytes.data(), bytes.size())); }
+
+HashKey random_hash_key() {
+  std::random_device random;
+  HashKey key;
+  for (std::byte& byte : key) byte = static_cast<std::byte>(random());
+  return key;
+}
+
+ContentHash hash_bytes(std::span<const std::byte> bytes, const HashKey& key) {
+  return from_xxhash(XXH3_128bits_withSecret(bytes.data(), bytes.size(), key.data(), key.size()));
+}
 
 struct ContentHasher::State {
   struct Free {

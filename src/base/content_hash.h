@@ -4,6 +4,7 @@
 // are not cryptographic: someone can construct a collision on purpose. A hash depends only on the content, so it may be
 // stored and compared between machines.
 
+#include <array>
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -30,6 +31,12 @@ struct ContentHash {
 // The hash of one byte sequence, without framing: the XXH3-128 that other programs compute for a file.
 ContentHash hash_bytes(std::span<const std::byte> bytes);
 ContentHash hash_bytes(std::string_view bytes);
+
+// XXH3-128 with a secret. Someone who does not know the key cannot construct a collision from the definition of the
+// hash alone, so keyed hashes may be of content that comes from outside. They differ from key to key.
+using HashKey = std::array<std::byte, 192>;
+HashKey random_hash_key();
+ContentHash hash_bytes(std::span<const std::byte> bytes, const HashKey& key);
 
 // Computes the hash of a sequence of fields. Each field is hashed with its kind and length, so ("ab", "c"), ("a", "bc")
 // and ("abc") differ, and so do the number 1 and the text "1". A list is its length followed by its fields.

@@ -4,14 +4,12 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/available_memory.h"
 #include "base/error.h"
+#include "engine/schedule/kv_sizing.h"
 
 namespace weft {
 namespace {
-
-// KV pages are allocated for this number of sequences. The host's memory is committed when it is touched, a device's at
-// once.
-constexpr std::int64_t kSequencesWithFullContext = 8, kSequencesOnDevice = 1;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -34,14 +32,14 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   laps.lap("tokenizer");
   if (tokenizer_ != nullptr) log_unknown_keys(context_->log, checkpoint.path(), tokenizer_->vocabulary().unknown_keys);
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
-  const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;
-  const std::int64_t sequences = context_->stream_device == nullptr ? kSequencesWithFullContext : kSequencesOnDevice;
-  limit_pages(per_sequence * std::min(context_->options.max_num_seqs, sequences));
+  limit_pages(default_page_count());
   const StepLimits most = runner_->step_limits();
   const auto sequences_of_step = static_cast<std::size_t>(most.sequences);
-  chunks_.reserve(sequences_of_step);
+  step_requests_.reserve(sequences_of_step);
   logit_rows_.reserve(sequences_of_step);
   events_.reserve(sequences_of_step);
+  spare_outputs_.resize(sequences_of_step);
+  for (auto& memory : spare_outputs_) memory.reserve(static_cast<std::size_t>(max_model_len()));
   step_ = StepBuffer(most);
   logits_.resize(static_cast<std::size_t>(runner_->vocabulary_size()));
   sampler_ = Sampler(logits_.size(), static_cast<std::size_t>(max_model_len()));
@@ -55,95 +53,104 @@ const Tokenizer& Engine::tokenizer() const {
   return *tokenizer_;
 }
 
+std::int64_t Engine::default_page_count() const {
+  return kv_page_count(context_->options, {.page_bytes = runner_->kv_bytes_per_page(),
+                                           .page_tokens = page_tokens(),
+                                           .context = max_model_len(),
+                                           .available_bytes = available_memory_bytes(),
+                                           .is_on_device = context_->stream_device != nullptr});
+}
+
+SchedulerSettings Engine::scheduler_settings() const {
+  const Options& options = context_->options;
+  const StepLimits most = runner_->step_limits();
+  return {.rows = most.rows,
+          .sequences = most.sequences,
+          .block = page_tokens(),
+          .longest = max_model_len(),
+          .long_prefill_threshold = options.long_prefill_token_threshold,
+          .has_priorities = options.scheduling_policy == "priority",
+          .caches_prefixes = options.enable_prefix_caching};
+}
+
 void Engine::limit_pages(std::int64_t pages) {
   CHECK(is_idle(), "KV pages are made anew only while no request runs");
   runner_->allocate_pages(pages);
   page_count_ = pages;
-  pool_ = KvPagePool(pages);
+  scheduler_ = Scheduler(scheduler_settings(), pages);
 }
 
-int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
-  parameters.check();
+void Engine::check_request(const NewRequest& request) const {
+  request.parameters.check();
+  const std::vector<int>& prompt = *request.prompt;
   USER_CHECK(!prompt.empty(), "[prompt] must hold at least one token, but is empty");
-  USER_CHECK(static_cast<std::int64_t>(prompt.size()) < max_model_len(),
-             "[prompt] must be shorter than the context of {} tokens, but has {}", max_model_len(), prompt.size());
+  USER_CHECK(std::ssize(prompt) < max_model_len(), "[prompt] must be shorter than the context of {} tokens, but has {}",
+             max_model_len(), prompt.size());
   for (int id : prompt)
     USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[prompt] a token must be in [0, {}), but is {}",
                runner_->vocabulary_size(), id);
-  for (int id : parameters.stop_ids)
+  for (int id : request.parameters.stop_ids)
     USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[stop_ids] a token must be in [0, {}), but is {}",
                runner_->vocabulary_size(), id);
+  // The last token is not computed.
+  const std::int64_t longest =
+      std::min(max_model_len() - std::ssize(prompt), request.parameters.max_tokens) + std::ssize(prompt) - 1;
+  USER_CHECK(longest <= page_count_ * page_tokens(),
+             "[prompt] prompt and answer may have {} tokens, but all {} KV pages together hold {}", longest + 1,
+             page_count_, page_count_ * page_tokens());
+}
+
+int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
+  return add(NewRequest{.prompt = std::make_shared<const std::vector<int>>(std::move(prompt)),
+                        .parameters = std::move(parameters)});
+}
+
+int Engine::add(NewRequest added) {
+  check_request(added);
   auto request = std::make_unique<Request>();
   request->id = next_request_++;
-  // Reserves the greatest length that the output can reach.
-  const std::int64_t most = std::min(parameters.max_tokens, max_model_len() - std::ssize(prompt));
-  request->output.reserve(static_cast<std::size_t>(most));
-  request->pages.reserve(static_cast<std::size_t>(runner_->step_limits().blocks));
-  request->prompt = std::move(prompt);
-  request->stops = StopTexts(parameters.stop);
-  request->parameters = std::move(parameters);
+  request->prompt_ids = std::move(added.prompt);
+  request->prompt = *request->prompt_ids;
+  request->priority = added.priority;
+  request->cache_salt = std::move(added.cache_salt);
+  request->reads_prefix_cache = added.reads_prefix_cache;
+  request->stops = StopTexts(added.parameters.stop);
+  request->parameters = std::move(added.parameters);
   if (tokenizer_ != nullptr) {
     request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
     request->detokenizer->continue_after(request->prompt);
   }
-  requests_.push_back(std::move(request));
-  return requests_.back()->id;
-}
-
-bool Engine::reserve_pages(Request& request, std::int64_t tokens) {
-  const std::int64_t block = runner_->facts().kv.block;
-  while (static_cast<std::int64_t>(request.pages.size()) * block < tokens) {
-    std::optional<std::int32_t> page = pool_.take();
-    if (!page) {
-      if (requests_.empty()) return false;
-      // The youngest request frees its pages, unless it is the one that needs them.
-      Request& youngest = *requests_.back();
-      if (&youngest == &request || youngest.pages.empty()) return false;
-      pool_.give_back(youngest.pages);
-      youngest.computed = 0;
-      continue;
-    }
-    request.pages.push_back(*page);
-  }
-  return true;
+  Request& queued = *requests_.emplace(request->id, std::move(request)).first->second;
+  scheduler_.add(queued);
+  return queued.id;
 }
 
 void Engine::schedule() {
-  chunks_.clear();
-  std::int64_t left = runner_->max_tokens();
-  const auto sequences = static_cast<std::size_t>(context_->options.max_num_seqs);
-  auto add_all = [&](bool generating) {
-    for (auto& request : requests_) {
-      const std::int64_t missing = request->token_count() - request->computed;
-      const bool is_generating = missing == 1 && request->computed > 0;
-      if (is_generating != generating || left == 0 || chunks_.size() == sequences) continue;
-      const std::int64_t rows = std::min(missing, left);
-      if (!reserve_pages(*request, request->computed + rows)) continue;
-      chunks_.push_back({request.get(), rows});
-      left -= rows;
-    }
-  };
-  add_all(true);
-  add_all(false);
-  // A sequence that lost its pages after it was chosen waits for a later step.
-  std::erase_if(chunks_, [](const Chunk& chunk) { return chunk.request->pages.empty(); });
+  chunks_ = scheduler_.schedule();
+  for (const Chunk& chunk : chunks_) {
+    step_requests_.push_back(request_of(chunk).id);
+    std::vector<int>& output = chunk.sequence->output;
+    if (output.capacity() > 0 || spare_outputs_.empty()) continue;
+    output = std::move(spare_outputs_.back());
+    spare_outputs_.pop_back();
+  }
 }
 
 const Tensor& Engine::run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows) {
   const std::int64_t block = runner_->facts().kv.block;
   std::size_t widest = 0;
-  for (const Chunk& chunk : chunks) widest = std::max(widest, chunk.request->pages.size());
+  for (const Chunk& chunk : chunks) widest = std::max(widest, chunk.sequence->pages.size());
   step_.begin(static_cast<std::int64_t>(widest));
   for (const Chunk& chunk : chunks) {
-    const Request& request = *chunk.request;
-    const std::int64_t end = request.computed + chunk.rows;
-    for (std::int64_t at = request.computed; at < end; ++at)
-      step_.add_row(request.token(at), at, request.pages[static_cast<std::size_t>(at / block)] * block + at % block);
-    step_.add_sequence(end, request.pages);
+    const ScheduledSequence& sequence = *chunk.sequence;
+    const std::int64_t end = sequence.computed + chunk.rows;
+    for (std::int64_t at = sequence.computed; at < end; ++at)
+      step_.add_row(sequence.token(at), at, sequence.pages[static_cast<std::size_t>(at / block)] * block + at % block);
+    step_.add_sequence(end, sequence.pages);
   }
   for (const std::int64_t row : logit_rows) step_.want_logits(row);
   const Tensor& logits = runner_->step(step_.input());
-  for (const Chunk& chunk : chunks) chunk.request->computed += chunk.rows;
+  for (const Chunk& chunk : chunks) chunk.sequence->computed += chunk.rows;
   return logits;
 }
 
@@ -167,7 +174,7 @@ std::string Engine::take_logits(const Request& request, const Tensor& logits, st
 }
 
 RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
-  RequestEvent event{.request = request.id};
+  RequestEvent event{.request = request.id, .cached_tokens = request.cached_tokens};
   event.token = sampler_.sample(logits, request.parameters, request.prompt, request.output);
   request.output.push_back(event.token);
   if (ends_text(event.token) && !request.parameters.ignore_end) {
@@ -200,73 +207,81 @@ RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
 // The keys and values are lost with the device, so they are computed again.
 void Engine::reopen_device() {
   if (!runner_->is_broken()) return;
-  for (auto& request : requests_) {
-    pool_.give_back(request->pages);
-    request->computed = 0;
-  }
+  scheduler_.restart();
   runner_->reopen();
 }
 
 void Engine::fail_chunks(const std::string& error) {
   for (const Chunk& chunk : chunks_) {
     events_.push_back(
-        {.request = chunk.request->id, .finished = FinishReason::failed, .error = error, .is_of_device = true});
+        {.request = request_of(chunk).id, .finished = FinishReason::failed, .error = error, .is_of_device = true});
     cancel(events_.back().request);
   }
 }
 
 std::span<const RequestEvent> Engine::step() {
   events_.clear();
+  step_requests_.clear();
   reopen_device();
   schedule();
-  CHECK(!chunks_.empty() || requests_.empty(), "no request fits into the KV pages");
   if (chunks_.empty()) return {};
   logit_rows_.clear();
   std::int64_t end = 0;
   for (const Chunk& chunk : chunks_) {
     end += chunk.rows;
-    const bool is_whole = chunk.request->computed + chunk.rows == chunk.request->token_count();
+    const bool is_whole = chunk.sequence->computed + chunk.rows == chunk.sequence->token_count();
     if (is_whole) logit_rows_.push_back(end - 1);  // otherwise more of the prompt follows
   }
-  const Tensor* ran = nullptr;
+  const Tensor* logits = nullptr;
   try {
-    ran = &run(chunks_, logit_rows_);
+    logits = &run(chunks_, logit_rows_);
   } catch (const DeviceError& error) {
     if (!runner_->is_broken()) throw;
     fail_chunks(error.what());
     return events_;
   }
-  const Tensor& logits = *ran;
   std::int64_t next_row = 0;
-  for (const auto& [request, rows] : chunks_) {
-    std::string error = runner_->describe_overflow(request->pages, request->computed - rows, request->computed);
-    const bool has_logits = request->computed == request->token_count();
-    if (error.empty() && !has_logits) continue;
-    if (error.empty()) error = take_logits(*request, logits, next_row);
-    next_row += has_logits ? 1 : 0;
-    if (error.empty()) {
-      events_.push_back(advance(*request, logits_));
-      if (events_.back().finished != FinishReason::none)
-        error = runner_->describe_overflow_on_device(request->pages, request->computed);
-      if (!error.empty()) {
-        events_.back().finished = FinishReason::failed;
-        events_.back().error = std::move(error);
-      }
-    } else {
-      events_.push_back({.request = request->id, .finished = FinishReason::failed, .error = std::move(error)});
-    }
-    if (events_.back().finished == FinishReason::none) continue;
-    pool_.give_back(request->pages);
-    std::erase_if(requests_, [&](const auto& known) { return known.get() == request; });
-  }
+  for (const Chunk& chunk : chunks_) finish_chunk(chunk, *logits, next_row);
   return events_;
 }
 
+// Samples a token if all tokens are computed. Blocks are published only after the check for numbers that their type
+// does not hold, so that no later request is computed from them.
+void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t& next_row) {
+  Request& request = request_of(chunk);
+  std::string error = runner_->describe_overflow(request.pages, request.computed - chunk.rows, request.computed);
+  const bool has_logits = request.computed == request.token_count();
+  if (error.empty() && has_logits) error = take_logits(request, logits, next_row);
+  next_row += has_logits ? 1 : 0;
+  if (error.empty()) scheduler_.publish(request);
+  if (error.empty() && !has_logits) return;
+  RequestEvent& event = events_.emplace_back();
+  event.request = request.id;
+  if (error.empty()) {
+    try {
+      event = advance(request, logits_);
+      if (event.finished == FinishReason::none) return;
+      error = runner_->describe_overflow_on_device(request.pages, request.computed);
+    } catch (const UserError& thrown) {
+      error = thrown.what();
+    }
+  }
+  if (!error.empty()) {
+    event.finished = FinishReason::failed;
+    event.error = std::move(error);
+  }
+  cancel(request.id);
+}
+
 void Engine::cancel(int request) {
-  const auto found =
-      std::find_if(requests_.begin(), requests_.end(), [&](const auto& known) { return known->id == request; });
+  const auto found = requests_.find(request);
   if (found == requests_.end()) return;
-  pool_.give_back((*found)->pages);
+  Request& ended = *found->second;
+  scheduler_.remove(ended);
+  if (ended.output.capacity() > 0 && spare_outputs_.size() < spare_outputs_.capacity()) {
+    ended.output.clear();
+    spare_outputs_.push_back(std::move(ended.output));
+  }
   requests_.erase(found);
 }
 
@@ -287,6 +302,7 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
         result.prompt_seconds = seconds_since(start);
         start = std::chrono::steady_clock::now();
       }
+      result.cached_tokens = event.cached_tokens;
       result.tokens.push_back(event.token);
       result.text += event.text;
       result.finished = event.finished;
@@ -311,10 +327,14 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
   struct Lent {
     KvPagePool& pool;
     std::vector<std::int32_t>& pages;
-    ~Lent() { pool.give_back(pages); }
-  } const lent{pool_, request.pages};
+    ~Lent() { pool.release(pages); }
+  } const lent{scheduler_.pool(), request.pages};
   request.prompt = ids;
-  CHECK(reserve_pages(request, request.token_count()), "the KV pages hold less than one sequence");
+  while (std::ssize(request.pages) * page_tokens() < request.token_count()) {
+    const std::optional<std::int32_t> page = lent.pool.take();
+    CHECK(page.has_value(), "the KV pages hold less than one sequence");
+    request.pages.push_back(*page);
+  }
   std::size_t next = 0;
   while (request.computed < request.token_count()) {
     const std::int64_t begin = request.computed;

@@ -1,22 +1,21 @@
 #pragma once
 
-// Runs requests on one loaded model. Several sequences share a step: sequences that generate are first, then prompts in
-// order of arrival, cut into chunks that fit --max-num-batched-tokens. Sequences take KV pages as they grow. When no
-// page is free, the youngest sequence releases its pages and starts over later.
+// Runs requests on one loaded model. Several sequences share a step; schedule/scheduler.h decides which, and how many
+// tokens of each. KV pages with the tokens that a request begins with are found in the prefix cache.
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "engine/kv_page_pool.h"
 #include "engine/run/model_runner.h"
 #include "engine/run/step_buffer.h"
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/stop_texts.h"
+#include "engine/schedule/scheduler.h"
 #include "io/detokenizer.h"
 #include "io/tokenizer.h"
 
@@ -30,10 +29,19 @@ struct RequestEvent {
   int token = -1;    // the new token
   std::string text;  // text completed by it: whole characters, no part of a stop text
   FinishReason finished = FinishReason::none;
-  int stop_text = -1;         // with `stop`: the index of the stop text that ended the answer, or
-  int stop_id = -1;           // the token of SamplingParameters::stop_ids that did; neither for an end token
-  std::string error = {};     // set with `failed`; there is no token then
-  bool is_of_device = false;  // whether the device, and not the model, caused the error
+  int stop_text = -1;              // with `stop`: the index of the stop text that ended the answer, or
+  int stop_id = -1;                // the token of SamplingParameters::stop_ids that did; neither for an end token
+  std::string error = {};          // set with `failed`; there is no token then
+  bool is_of_device = false;       // whether the device, and not the model, caused the error
+  std::int64_t cached_tokens = 0;  // tokens of the prompt that were found in the prefix cache
+};
+
+struct NewRequest {
+  std::shared_ptr<const std::vector<int>> prompt;
+  SamplingParameters parameters;
+  std::int64_t priority = 0;       // smaller is earlier; with --scheduling-policy priority
+  std::string cache_salt;          // requests with different salts share nothing in the prefix cache
+  bool reads_prefix_cache = true;  // false: every row of the prompt is computed
 };
 
 // Throws the error of a failed event: DeviceError or UserError.
@@ -56,29 +64,38 @@ class Engine {
   // KV pages, which all sequences share, and the tokens in each.
   std::int64_t page_count() const { return page_count_; }
   std::int64_t page_tokens() const { return runner_->facts().kv.block; }
-  // Limits all sequences together to `pages` KV pages, which must suffice for one sequence of full length. Only while
-  // idle.
+  // Limits all sequences together to `pages` KV pages, which must suffice for each request alone. Empties the prefix
+  // cache. Only while idle.
   void limit_pages(std::int64_t pages);
 
   // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the
-  // vocabulary.
+  // vocabulary, and when prompt and answer may become longer than all KV pages.
+  int add(NewRequest request);
   int add(std::vector<int> prompt, SamplingParameters parameters);
   // Runs one step for as many requests as fit, and returns its events, which are valid until the next step; none while
-  // idle. When it throws, all requests are unchanged. It allocates nothing, except for text that exceeds the capacity
-  // of a std::string. A step that breaks the device ends its own requests as failed. The next step opens the device
-  // again and recomputes the other requests. DeviceError where the device cannot be opened.
+  // idle. When the model throws, all requests are unchanged; after other exceptions the requests of the step are to be
+  // cancelled. It allocates nothing, except for text that exceeds the capacity of a std::string. A step that breaks the
+  // device ends its own requests as failed. The next step opens the device again and recomputes the other requests.
+  // DeviceError where the device cannot be opened.
   std::span<const RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
   // Cancels a request and releases its pages; does nothing for a finished request. Not within a step.
   void cancel(int request);
+  // The requests of the last step, over or not: those that an exception of it concerns.
+  std::span<const int> requests_of_step() const { return step_requests_; }
+
+  // Empties the prefix cache. Returns false, and does nothing, while sequences run.
+  bool reset_prefix_cache() { return scheduler_.reset_prefix_cache(); }
+  EngineStatistics statistics() const { return scheduler_.statistics(); }
 
   // One request from start to end.
   struct Generation {
     std::vector<int> tokens;
     std::string text;
     FinishReason finished = FinishReason::none;
-    double prompt_seconds = 0;      // until the first token
-    double generation_seconds = 0;  // for the others
+    std::int64_t cached_tokens = 0;  // tokens of the prompt that were found in the prefix cache
+    double prompt_seconds = 0;       // until the first token
+    double generation_seconds = 0;   // for the others
   };
   Generation generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
                       const std::function<void(const std::string&)>& on_text = {});
@@ -89,33 +106,24 @@ class Engine {
              const std::function<void(int row, std::span<const float> logits)>& visit);
 
  private:
-  struct Request {
+  struct Request : ScheduledSequence {
     int id = 0;
-    std::vector<int> prompt;
-    std::vector<int> output;
     SamplingParameters parameters;
-    std::vector<std::int32_t> pages;
-    std::int64_t computed = 0;                        // tokens whose keys and values are in the pages
     std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;
 
     std::string text_of(int token) { return detokenizer ? detokenizer->push(token) : ""; }
     std::string last_text() { return detokenizer ? detokenizer->finish() : ""; }
-    std::int64_t token_count() const { return static_cast<std::int64_t>(prompt.size() + output.size()); }
-    int token(std::int64_t at) const {
-      const auto i = static_cast<std::size_t>(at);
-      return i < prompt.size() ? prompt[i] : output[i - prompt.size()];
-    }
-  };
-  struct Chunk {
-    Request* request;
-    std::int64_t rows;
   };
 
+  static Request& request_of(const Chunk& chunk) { return static_cast<Request&>(*chunk.sequence); }
+  SchedulerSettings scheduler_settings() const;
+  std::int64_t default_page_count() const;
+  void check_request(const NewRequest& request) const;
   void reopen_device();
   void fail_chunks(const std::string& error);
   void schedule();
-  bool reserve_pages(Request& request, std::int64_t tokens);
+  void finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t& next_row);
   const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
   // Copies row `row` of the step's logits into logits_. Returns "", or the error where a logit is not a number.
   std::string take_logits(const Request& request, const Tensor& logits, std::int64_t row);
@@ -127,17 +135,19 @@ class Engine {
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<Tokenizer> tokenizer_;  // null for a dummy checkpoint without one
   std::int64_t page_count_ = 0;
-  KvPagePool pool_;
-  std::deque<std::unique_ptr<Request>> requests_;  // oldest first
+  Scheduler scheduler_;
+  std::unordered_map<int, std::unique_ptr<Request>> requests_;
   int next_request_ = 0;
 
   // State of the current step. The memory is reused by the next step.
-  std::vector<Chunk> chunks_;
+  std::span<const Chunk> chunks_;
+  std::vector<int> step_requests_;  // their ids
   std::vector<std::int64_t> logit_rows_;
   StepBuffer step_;
   std::vector<float> logits_;  // one row
   Sampler sampler_;
   std::vector<RequestEvent> events_;
+  std::vector<std::vector<int>> spare_outputs_;  // memory for the answers of running requests
 };
 
 }  // namespace weft

@@ -15,9 +15,11 @@ Json event_head(const AnswerHead& head) {
 }  // namespace
 
 Json usage_json(const AnswerUsage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-          {"completion_tokens", usage.completion_tokens}};
+  Json json{{"prompt_tokens", usage.prompt_tokens},
+            {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+            {"completion_tokens", usage.completion_tokens}};
+  if (usage.cached_tokens) json["prompt_tokens_details"] = {{"cached_tokens", *usage.cached_tokens}};
+  return json;
 }
 
 Json whole_choice(Endpoint endpoint, std::size_t index, const AnswerChoice& choice, bool has_ids,
@@ -50,7 +52,7 @@ Json whole_answer(const AnswerHead& head, std::vector<Json> choices, const Answe
             {"service_tier", nullptr},
             {"system_fingerprint", head.fingerprint},
             {"usage", usage_json(usage)}};
-  json["usage"]["prompt_tokens_details"] = nullptr;
+  if (!usage.cached_tokens) json["usage"]["prompt_tokens_details"] = nullptr;
   json["usage"]["completion_tokens_details"] = nullptr;
   if (head.endpoint != chat) return json;
   json["prompt_logprobs"] = nullptr;

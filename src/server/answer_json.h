@@ -38,6 +38,7 @@ struct AnswerChoice {
 struct AnswerUsage {
   std::int64_t prompt_tokens = 0;
   std::int64_t completion_tokens = 0;
+  std::optional<std::int64_t> cached_tokens;  // of the prompts; nullopt: not shown
 };
 
 // Null lists of ids are not asked for.

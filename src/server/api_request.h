@@ -32,7 +32,7 @@ struct ApiRequest {
   PromptIds tokens;                    // to detokenize
 
   std::optional<double> temperature, top_p, min_p, presence_penalty, frequency_penalty, repetition_penalty;
-  std::optional<std::int64_t> top_k, seed, max_tokens, max_completion_tokens, n, best_of;
+  std::optional<std::int64_t> top_k, seed, max_tokens, max_completion_tokens, n, best_of, priority;
   std::vector<std::string> stop;
   std::vector<int> stop_token_ids;
   std::optional<bool> ignore_eos;

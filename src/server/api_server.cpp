@@ -84,6 +84,7 @@ HttpResponse ApiServer::fault(int status, const std::string& message) {
 
 std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
   const Route* route = find_route(head.path);
+  if (route != nullptr && route->is_for_developers && !settings_.has_developer_paths) route = nullptr;
   try {
     check_head(head, route);
   } catch (const ApiError& error) {
@@ -108,7 +109,7 @@ void ApiServer::check_head(const HttpRequest& head, const Route* route) {
   if (route->kind == RouteKind::health || route->kind == RouteKind::version) return;
   if (is_draining_) throw unavailable("the server is shutting down");
   if (model_ == nullptr) throw unavailable("the model is loading");
-  if (route->methods == "POST" && !is_json(head.field("content-type").value_or("")))
+  if (route->methods == "POST" && !route->is_for_developers && !is_json(head.field("content-type").value_or("")))
     throw ApiError(400, "Bad Request", "Content-Type must be application/json");
 }
 
@@ -120,6 +121,8 @@ void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
     case RouteKind::tokenize:
     case RouteKind::detokenize:
       return prepare_later(route, std::move(request), std::move(reply));
+    case RouteKind::reset_prefix_cache:
+      return reset_prefix_cache(std::move(reply));
     default:
       return reply->send(answer_at_once(route, request));
   }
@@ -164,6 +167,17 @@ HttpResponse ApiServer::models(const HttpRequest& request) const {
     return error.response();
   }
   return {};
+}
+
+void ApiServer::reset_prefix_cache(std::shared_ptr<HttpReply> reply) {
+  resets_.push_back(std::move(reply));
+  loop_->reset_prefix_cache([this](bool is_done) {
+    post_([this, is_done] {
+      resets_.front()->send(is_done ? HttpResponse{.body = R"({"success":true})"}
+                                    : unavailable("the prefix cache is in use: sequences run").response());
+      resets_.pop_front();
+    });
+  });
 }
 
 void ApiServer::prepare_later(const Route& route, HttpRequest request, std::shared_ptr<HttpReply> reply) {

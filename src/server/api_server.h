@@ -4,6 +4,7 @@
 // its members are of the I/O thread, except where a comment says otherwise.
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,6 +27,7 @@ namespace weft {
 struct ApiSettings {
   std::vector<std::string> keys;  // none: anybody may ask
   bool logs_requests = true;
+  bool has_developer_paths = false;
 };
 
 class ApiServer final : public HttpHandler {
@@ -57,6 +59,7 @@ class ApiServer final : public HttpHandler {
   HttpResponse answer_at_once(const Route& route, const HttpRequest& request);
   HttpResponse health() const;
   HttpResponse models(const HttpRequest& request) const;
+  void reset_prefix_cache(std::shared_ptr<HttpReply> reply);
   void prepare_later(const Route& route, HttpRequest request, std::shared_ptr<HttpReply> reply);
   std::shared_ptr<Prepared> prepared(RouteKind kind, std::string body);  // on a thread of the pool
   void note_unknown(const ApiRequest& request);                          // on a thread of the pool
@@ -74,6 +77,7 @@ class ApiServer final : public HttpHandler {
 
   std::map<Ticket, std::unique_ptr<Generation>> generations_;  // by the first ticket of each
   Ticket next_ticket_ = 0;
+  std::deque<std::shared_ptr<HttpReply>> resets_;  // that wait for EngineLoop::reset_prefix_cache
   std::random_device random_;
 
   std::mutex noted_mutex_;

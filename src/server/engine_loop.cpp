@@ -1,31 +1,41 @@
 #include "server/engine_loop.h"
 
-#include <algorithm>
 #include <exception>
-#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace weft {
 namespace {
 
 // One is handled while the next step runs.
 constexpr int kMostUndelivered = 2;
+constexpr std::chrono::seconds kBetweenWarnings{10};
 
 }  // namespace
 
-void EngineLoop::submit(std::vector<Sequence> sequences) {
+void EngineLoop::give(std::vector<Command> commands) {
   {
     const std::lock_guard lock(mutex_);
-    for (Sequence& sequence : sequences) commands_.push_back({sequence.ticket, std::move(sequence)});
+    for (Command& command : commands) commands_.push_back(std::move(command));
   }
   changed_.notify_one();
 }
 
+void EngineLoop::submit(std::vector<Sequence> sequences) {
+  give({std::make_move_iterator(sequences.begin()), std::make_move_iterator(sequences.end())});
+}
+
 void EngineLoop::cancel(std::vector<Ticket> tickets) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (const Ticket ticket : tickets) commands_.push_back({ticket, std::nullopt});
-  }
-  changed_.notify_one();
+  std::vector<Command> commands;
+  for (const Ticket ticket : tickets) commands.emplace_back(Cancel{ticket});
+  give(std::move(commands));
+}
+
+void EngineLoop::reset_prefix_cache(std::function<void(bool)> done) {
+  std::vector<Command> commands;
+  commands.emplace_back(Reset(std::move(done)));
+  give(std::move(commands));
 }
 
 void EngineLoop::stop() {
@@ -46,69 +56,65 @@ void EngineLoop::acknowledge() {
 
 void EngineLoop::run() {
   std::vector<SequenceEvent> events;
-  while (take_commands()) {
-    events.clear();
-    admit(events);
+  while (take_commands(events)) {
     if (!engine_.is_idle()) step(events);
-    load_ = waiting_.size() + running_.size();
+    load_ = requests_.size();
     if (events.empty()) continue;
     {
       const std::lock_guard lock(mutex_);
       ++undelivered_;
     }
-    deliver_(std::move(events));
+    deliver_(std::exchange(events, {}));
   }
-  for (const auto& [ticket, request] : running_) engine_.cancel(request);
+  for (const auto& [ticket, request] : requests_) engine_.cancel(request);
 }
 
 // Waits for commands while there is nothing to do. Returns false after stop().
-bool EngineLoop::take_commands() {
+bool EngineLoop::take_commands(std::vector<SequenceEvent>& events) {
   std::vector<Command> commands;
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] {
-      const bool has_work = !commands_.empty() || !waiting_.empty() || !engine_.is_idle();
+      const bool has_work = !commands_.empty() || !engine_.is_idle();
       return is_stopped_ || (has_work && undelivered_ < kMostUndelivered);
     });
     if (is_stopped_) return false;
     commands.swap(commands_);
   }
-  std::unordered_set<Ticket> cancelled;
-  for (Command& command : commands) {
-    if (command.added) {
-      waiting_.push_back(std::move(*command.added));
+  for (const Command& command : commands) {
+    if (const auto* sequence = std::get_if<Sequence>(&command)) {
+      add(*sequence, events);
+    } else if (const auto* cancelled = std::get_if<Cancel>(&command)) {
+      cancel(cancelled->ticket);
     } else {
-      cancelled.insert(command.ticket);
+      std::get<Reset>(command)(engine_.reset_prefix_cache());
     }
   }
-  if (!cancelled.empty())
-    std::erase_if(waiting_, [&](const Sequence& sequence) { return cancelled.contains(sequence.ticket); });
-  for (const Ticket ticket : cancelled) {
-    const auto found = running_.find(ticket);
-    if (found == running_.end()) continue;
-    engine_.cancel(found->second);
-    tickets_.erase(found->second);
-    running_.erase(found);
-  }
-  load_ = waiting_.size() + running_.size();
+  load_ = requests_.size();
   return true;
 }
 
-void EngineLoop::admit(std::vector<SequenceEvent>& events) {
-  const auto most = static_cast<std::size_t>(engine_.context().options.max_num_seqs);
-  while (!waiting_.empty() && running_.size() < most) {
-    const Sequence sequence = std::move(waiting_.front());
-    waiting_.pop_front();
-    SamplingParameters parameters = *sequence.parameters;
-    parameters.seed = sequence.seed;
-    try {
-      const int request = engine_.add(*sequence.prompt, std::move(parameters));
-      running_.emplace(sequence.ticket, request);
-      tickets_.emplace(request, sequence.ticket);
-    } catch (const std::exception& error) {
-      events.push_back({sequence.ticket, {.finished = FinishReason::failed, .error = error.what()}});
-    }
+void EngineLoop::add(const Sequence& sequence, std::vector<SequenceEvent>& events) {
+  SamplingParameters parameters = *sequence.parameters;
+  parameters.seed = sequence.seed;
+  try {
+    const int request = engine_.add({.prompt = sequence.prompt,
+                                     .parameters = std::move(parameters),
+                                     .priority = sequence.priority,
+                                     .cache_salt = sequence.cache_salt});
+    requests_.emplace(sequence.ticket, request);
+    tickets_.emplace(request, sequence.ticket);
+  } catch (const std::exception& error) {
+    events.push_back({sequence.ticket, {.finished = FinishReason::failed, .error = error.what()}});
   }
+}
+
+void EngineLoop::cancel(Ticket ticket) {
+  const auto found = requests_.find(ticket);
+  if (found == requests_.end()) return;
+  engine_.cancel(found->second);
+  tickets_.erase(found->second);
+  requests_.erase(found);
 }
 
 void EngineLoop::step(std::vector<SequenceEvent>& events) {
@@ -118,22 +124,43 @@ void EngineLoop::step(std::vector<SequenceEvent>& events) {
       if (found == tickets_.end()) continue;
       events.push_back({found->second, event});
       if (event.finished == FinishReason::none) continue;
-      running_.erase(found->second);
+      requests_.erase(found->second);
       tickets_.erase(found);
     }
   } catch (const std::exception& error) {
-    // The next step would fail in the same way, as all requests are unchanged.
-    fail_all(error.what(), events);
+    fail_step(error.what(), events);
   }
+  warn_of_preemptions();
 }
 
-void EngineLoop::fail_all(const std::string& error, std::vector<SequenceEvent>& events) {
-  for (const auto& [ticket, request] : running_) {
-    engine_.cancel(request);
+// Without it nobody would know why answers become slow.
+void EngineLoop::warn_of_preemptions() {
+  const EngineStatistics now = engine_.statistics();
+  if (now.preemptions == warned_preemptions_) return;
+  const auto time = std::chrono::steady_clock::now();
+  if (time < next_warning_) return;
+  log_(fmt::format(
+      "[kv cache] pages ran out: {} sequences lost theirs and are computed again ({} of {} pages in use, {} "
+      "sequences run, {} wait); more pages: --kv-cache-memory-bytes, fewer sequences: --max-num-seqs",
+      now.preemptions - warned_preemptions_, now.pages_used, now.pages, now.running, now.waiting));
+  warned_preemptions_ = now.preemptions;
+  next_warning_ = time + kBetweenWarnings;
+}
+
+// Ends the requests of a step that threw: the next step would fail in the same way. If there are none, such as where
+// the device cannot be opened, all requests end.
+void EngineLoop::fail_step(const std::string& error, std::vector<SequenceEvent>& events) {
+  const std::span<const int> of_step = engine_.requests_of_step();
+  std::vector<int> requests(of_step.begin(), of_step.end());
+  if (requests.empty())
+    for (const auto& [request, ticket] : tickets_) requests.push_back(request);
+  for (const int request : requests) {
+    const auto found = tickets_.find(request);
+    if (found == tickets_.end()) continue;
+    const Ticket ticket = found->second;
+    cancel(ticket);
     events.push_back({ticket, {.finished = FinishReason::failed, .error = error}});
   }
-  running_.clear();
-  tickets_.clear();
 }
 
 }  // namespace weft

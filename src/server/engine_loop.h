@@ -4,14 +4,15 @@
 // are handed over once for each step. Only the thread of run() touches the Engine.
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <string>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "engine/engine.h"
@@ -26,6 +27,8 @@ struct Sequence {
   std::shared_ptr<const std::vector<int>> prompt;
   std::shared_ptr<const SamplingParameters> parameters;
   std::uint64_t seed = 0;  // instead of that of the parameters, which the choices of a request share
+  std::int64_t priority = 0;
+  std::string cache_salt;
 };
 
 struct SequenceEvent {
@@ -36,13 +39,18 @@ struct SequenceEvent {
 class EngineLoop {
  public:
   using Deliver = std::function<void(std::vector<SequenceEvent>)>;
+  using Log = std::function<void(const std::string& line)>;
 
-  // `deliver` is called on the thread of run(), without a lock.
-  EngineLoop(Engine& engine, Deliver deliver) : engine_(engine), deliver_(std::move(deliver)) {}
+  // `deliver` and `log` are called on the thread of run(), without a lock.
+  EngineLoop(Engine& engine, Deliver deliver, Log log)
+      : engine_(engine), deliver_(std::move(deliver)), log_(std::move(log)) {}
 
   // Any thread may call these. Calls of one thread have their effects in their order.
   void submit(std::vector<Sequence> sequences);
   void cancel(std::vector<Ticket> tickets);  // no event of them follows those that were delivered already
+  // Empties the prefix cache between two steps, and calls `done` on the thread of run(): with false, if sequences run
+  // and nothing was done.
+  void reset_prefix_cache(std::function<void(bool)> done);
   void stop();
   // To be called when the events of one delivery are handled. Steps wait for it: a slow thread then has few events to
   // handle, and answers other connections in time.
@@ -54,18 +62,23 @@ class EngineLoop {
   void run();
 
  private:
-  struct Command {
+  struct Cancel {
     Ticket ticket;
-    std::optional<Sequence> added;  // else it is cancelled
   };
+  using Reset = std::function<void(bool)>;
+  using Command = std::variant<Sequence, Cancel, Reset>;
 
-  bool take_commands();
-  void admit(std::vector<SequenceEvent>& events);
+  void give(std::vector<Command> commands);
+  bool take_commands(std::vector<SequenceEvent>& events);
+  void add(const Sequence& sequence, std::vector<SequenceEvent>& events);
+  void cancel(Ticket ticket);
   void step(std::vector<SequenceEvent>& events);
-  void fail_all(const std::string& error, std::vector<SequenceEvent>& events);
+  void warn_of_preemptions();
+  void fail_step(const std::string& error, std::vector<SequenceEvent>& events);
 
   Engine& engine_;
   Deliver deliver_;
+  Log log_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -75,9 +88,10 @@ class EngineLoop {
   std::atomic<std::size_t> load_ = 0;
 
   // Of the thread of run().
-  std::deque<Sequence> waiting_;  // the engine has at most as many sequences as a step
-  std::unordered_map<Ticket, int> running_;
+  std::unordered_map<Ticket, int> requests_;  // of the engine
   std::unordered_map<int, Ticket> tickets_;
+  std::int64_t warned_preemptions_ = 0;  // of EngineStatistics at the last warning
+  std::chrono::steady_clock::time_point next_warning_;
 };
 
 }  // namespace weft

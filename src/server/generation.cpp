@@ -19,6 +19,7 @@ Generation::Generation(PreparedRequest prepared, const ServedModel& model, const
   open_ = choices_.size();
   is_stream_ = request.stream.value_or(false);
   has_ids_ = request.return_token_ids.value_or(false);
+  has_prompt_details_ = model.has_prompt_details;
   has_usage_event_ = is_stream_ && request.include_usage.value_or(false);
   for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i].answer.text = prompt_of(i).text;
 }
@@ -57,7 +58,9 @@ std::vector<Sequence> Generation::begin(std::uint64_t random_seed) {
     sequences.push_back({.ticket = first_ + i,
                          .prompt = prompt_of(i).ids,
                          .parameters = parameters,
-                         .seed = seed + i % static_cast<std::size_t>(prepared_.choices)});
+                         .seed = seed + i % static_cast<std::size_t>(prepared_.choices),
+                         .priority = prepared_.request.priority.value_or(0),
+                         .cache_salt = prepared_.request.cache_salt.value_or("")});
   return sequences;
 }
 
@@ -72,6 +75,10 @@ AnswerUsage Generation::usage() const {
   AnswerUsage usage;
   for (const PreparedPrompt& prompt : prepared_.prompts) usage.prompt_tokens += std::ssize(*prompt.ids);
   for (const Choice& choice : choices_) usage.completion_tokens += choice.tokens;
+  if (!has_prompt_details_) return usage;
+  usage.cached_tokens = 0;
+  for (std::size_t i = 0; i < choices_.size(); ++i)
+    if (is_first_of_prompt(i)) *usage.cached_tokens += choices_[i].cached_tokens;
   return usage;
 }
 
@@ -81,6 +88,7 @@ void Generation::take(const SequenceEvent& event) {
   if (is_over_ || choice.is_over) return;
   if (event.event.finished == FinishReason::failed) return fail(event.event.error);
   ++choice.tokens;
+  choice.cached_tokens = event.event.cached_tokens;
   std::optional<AnswerEnd> end;
   if (event.event.finished != FinishReason::none) end = end_of(event.event);
   if (is_stream_) {

@@ -38,7 +38,8 @@ class Generation {
   struct Choice {
     AnswerChoice answer;
     std::int64_t tokens = 0;
-    bool has_event = false;  // of a stream, with text
+    std::int64_t cached_tokens = 0;  // of the prompt
+    bool has_event = false;          // of a stream, with text
     bool is_over = false;
   };
 
@@ -61,7 +62,7 @@ class Generation {
   std::shared_ptr<HttpReply> reply_;
   std::vector<Choice> choices_;
   std::size_t open_;
-  bool is_stream_, has_ids_, has_usage_event_;
+  bool is_stream_, has_ids_, has_usage_event_, has_prompt_details_;
   bool has_begun_ = false;  // a stream has sent its first event
   bool is_over_ = false;
   std::string error_;

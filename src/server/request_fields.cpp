@@ -218,8 +218,8 @@ const FieldRow kRows[] = {
     {"return_prompt_text", chat, &ApiRequest::return_prompt_text},
     {"request_id", kBoth, &ApiRequest::request_id},
     {"cache_salt", kBoth, &ApiRequest::cache_salt},
+    {"priority", kBoth, &ApiRequest::priority},
 
-    {"priority", kBoth, IgnoredField{}},
     {"user", kBoth, IgnoredField{}},
     {"session_id", kBoth, IgnoredField{}},
     {"vllm_xargs", kBoth, IgnoredField{}},

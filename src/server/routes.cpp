@@ -18,6 +18,7 @@ constexpr Route kRoutes[] = {
     {"/v1/chat/completions", kPost, RouteKind::chat},
     {"/tokenize", kPost, RouteKind::tokenize},
     {"/detokenize", kPost, RouteKind::detokenize},
+    {"/reset_prefix_cache", kPost, RouteKind::reset_prefix_cache, false, true},
 
     {"/metrics", kGet, RouteKind::not_made, true},
     {"/v1/responses", kPost, RouteKind::not_made},

@@ -17,6 +17,7 @@ enum class RouteKind {
   chat,
   tokenize,
   detokenize,
+  reset_prefix_cache,
   not_made,  // of others' servers, but not of this one
 };
 
@@ -24,7 +25,8 @@ struct Route {
   std::string_view path;     // or its begin, if it ends in /
   std::string_view methods;  // as in the field Allow; GET includes HEAD
   RouteKind kind;
-  bool is_open = false;  // without a key
+  bool is_open = false;            // without a key
+  bool is_for_developers = false;  // only with --enable-dev-endpoints; takes no body
 };
 
 // nullptr for a path that is not of the API.

@@ -41,7 +41,8 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .max_model_len = engine.max_model_len(),
                     .vocabulary_size = engine.runner().vocabulary_size(),
                     .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
-                    .template_arguments = settings.template_arguments};
+                    .template_arguments = settings.template_arguments,
+                    .has_prompt_details = settings.has_prompt_details};
   const bool has_template = !settings.chat_template.empty() || checkpoint.chat_template().has_value();
   if (has_template) {
     model.chat_template.emplace(chosen_chat_template(&checkpoint, settings.chat_template, Json::object()));

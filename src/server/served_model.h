@@ -25,6 +25,7 @@ struct ServedModel {
   std::string missing_template;               // why there is none
   Json template_arguments = Json::object();   // variables of the template that requests may override
   SamplingParameters defaults;                // of what a request does not give
+  bool has_prompt_details = false;            // usage says how many tokens of the prompt were cached
 
   bool has_name(const std::string& name) const;
 };
@@ -35,6 +36,7 @@ struct ServedModelSettings {
   std::string chat_template;  // as --chat-template
   Json template_arguments = Json::object();
   bool reads_generation_config = true;
+  bool has_prompt_details = false;
 };
 
 // UserError where the chat template or the model's generation_config.json is wrong.

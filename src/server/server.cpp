@@ -30,17 +30,20 @@ void Server::end_io() {
 }
 
 void Server::serve(Engine& engine, const ServedModel& model, const std::function<void()>& ready) {
-  EngineLoop loop(engine, [this, &loop](std::vector<SequenceEvent> events) {
-    const auto shared = std::make_shared<std::vector<SequenceEvent>>(std::move(events));
-    http_.post([this, shared, &loop] {
-      // Also after an exception: the next step waits for it.
-      struct Acknowledged {
-        EngineLoop& loop;
-        ~Acknowledged() { loop.acknowledge(); }
-      } const acknowledged{loop};
-      api_.deliver(std::move(*shared));
-    });
-  });
+  EngineLoop loop(
+      engine,
+      [this, &loop](std::vector<SequenceEvent> events) {
+        const auto shared = std::make_shared<std::vector<SequenceEvent>>(std::move(events));
+        http_.post([this, shared, &loop] {
+          // Also after an exception: the next step waits for it.
+          struct Acknowledged {
+            EngineLoop& loop;
+            ~Acknowledged() { loop.acknowledge(); }
+          } const acknowledged{loop};
+          api_.deliver(std::move(*shared));
+        });
+      },
+      log_);
   {
     const std::lock_guard lock(mutex_);
     if (is_ended_) return;

@@ -25,6 +25,15 @@ TEST(ContentHash, BytesHashToThePublishedXxh128) {
   EXPECT_EQ(hash_bytes(std::as_bytes(std::span(text))), hash_bytes("abc"));
 }
 
+TEST(ContentHash, AKeyChangesTheHash) {
+  const std::string text = "some text that is hashed";
+  const auto bytes = std::as_bytes(std::span(text));
+  const HashKey one = random_hash_key(), other = random_hash_key();
+  EXPECT_EQ(hash_bytes(bytes, one), hash_bytes(bytes, one));
+  EXPECT_NE(hash_bytes(bytes, one), hash_bytes(bytes, other));
+  EXPECT_NE(hash_bytes(bytes, one), hash_bytes(bytes));
+}
+
 TEST(ContentHash, HexTextReadsBack) {
   const ContentHash hash{.high = 0x00000000000000ABull, .low = 0xFFFFFFFFFFFFFFFFull};
   EXPECT_EQ(hash.hex(), "00000000000000abffffffffffffffff");

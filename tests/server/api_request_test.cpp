@@ -50,6 +50,7 @@ TEST(ApiRequest, TakesEachNumberWithinItsRangeAlone) {
       {"truncate_prompt_tokens", {"-1", "0", "9"}, {"-2"}},
       {"stop", {"\"a\"", "[\"a\",\"b\"]", "[]"}, {"\"\"", "[\"\"]"}},
       {"truncation_side", {"\"left\"", "\"right\""}, {"\"up\""}},
+      {"priority", {"0", "-5", "7"}, {}},
       {"cache_salt", {"\"a\""}, {"\"\"", "\"a/b\"", "\"a@b\"", "\"a\\\\b\"", "\"a\\u0000b\""}},
       {"best_of", {"1"}, {"2"}},
   };

@@ -19,7 +19,9 @@ class RunningServer {
  public:
   using EngineOptions = std::vector<std::pair<std::string, std::string>>;
 
-  explicit RunningServer(ServerSettings settings = {}, const EngineOptions& options = {});
+  // Of `of_model` the names and the template are this server's.
+  explicit RunningServer(ServerSettings settings = {}, const EngineOptions& options = {},
+                         ServedModelSettings of_model = {});
   ~RunningServer();
 
   Server& server() { return *server_; }

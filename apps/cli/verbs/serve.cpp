@@ -21,6 +21,8 @@ struct ServeArguments {
   std::int64_t body_bytes = std::int64_t{64} << 20;
   double shutdown_timeout = 0;
   bool is_quiet = false;
+  bool has_prompt_details = false;
+  bool has_developer_paths = false;
 };
 
 void declare(ServeArguments& arguments, Flags& flags) {
@@ -42,6 +44,10 @@ void declare(ServeArguments& arguments, Flags& flags) {
   flags.option("--h11-max-header-count", arguments.head_lines, "Most fields of a request's head.");
   flags.option("--max-body-size", arguments.body_bytes, "Most bytes of a request's body.");
   flags.flag("--disable-uvicorn-access-log", arguments.is_quiet, "Print no line for each request.");
+  flags.flag("--enable-prompt-tokens-details", arguments.has_prompt_details,
+             "Say in usage how many tokens of the prompt were found in the prefix cache.");
+  flags.flag("--enable-dev-endpoints", arguments.has_developer_paths,
+             "Serve POST /reset_prefix_cache, for benchmarks.");
 }
 
 std::int64_t in_range(std::int64_t value, std::int64_t least, std::int64_t most, const char* flag) {
@@ -66,6 +72,7 @@ ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& 
     settings.api.keys = {*key};
   for (const std::string& key : settings.api.keys) USER_CHECK(!key.empty(), "[--api-key] a key must not be empty");
   settings.api.logs_requests = !arguments.is_quiet;
+  settings.api.has_developer_paths = arguments.has_developer_paths;
   return settings;
 }
 
@@ -79,14 +86,20 @@ ServedModelSettings model_settings(const ServeArguments& arguments) {
           .root = arguments.model.name,
           .chat_template = arguments.chat_template.given,
           .template_arguments = arguments.chat_template.arguments(),
-          .reads_generation_config = config == "auto"};
+          .reads_generation_config = config == "auto",
+          .has_prompt_details = arguments.has_prompt_details};
 }
 
 std::string start_line(const ServedModel& model, const Engine& engine, const Server& server) {
   const auto tokens = static_cast<double>(engine.page_count() * engine.page_tokens());
-  return fmt::format("serving {} on {} (context {}, {} KV pages of {} tokens: {:.1f} sequences of full context)",
-                     model.names[0], server.url(), model.max_model_len, engine.page_count(), engine.page_tokens(),
-                     tokens / static_cast<double>(model.max_model_len));
+  const Options& options = engine.context().options;
+  const bool is_tuned = !options.compile_sizes.empty() && options.tuning_budget > 0;
+  const bool may_differ = !options.batch_invariant && (is_tuned || engine.context().stream_device != nullptr);
+  return fmt::format(
+      "serving {} on {} (context {}, {} KV pages of {} tokens: {:.1f} sequences of full context, prefix cache {}){}",
+      model.names[0], server.url(), model.max_model_len, engine.page_count(), engine.page_tokens(),
+      tokens / static_cast<double>(model.max_model_len), options.enable_prefix_caching ? "on" : "off",
+      may_differ ? "; answers may differ in last bits with load (--batch-invariant)" : "");
 }
 
 int serve(const ServeArguments& arguments, VerbCall& call) {

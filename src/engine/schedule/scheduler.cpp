@@ -1,0 +1,223 @@
+#include "engine/schedule/scheduler.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+
+namespace weft {
+
+Scheduler::Scheduler(SchedulerSettings settings, std::int64_t pages)
+    : settings_(settings), pool_(pages, settings.block, settings.caches_prefixes) {
+  const auto sequences = static_cast<std::size_t>(settings.sequences);
+  const auto blocks = static_cast<std::size_t>(pages_of(settings.longest));
+  chunks_.reserve(sequences);
+  order_.reserve(sequences);
+  found_.reserve(blocks);
+  block_tokens_.resize(static_cast<std::size_t>(settings.block));
+  spare_pages_.resize(sequences);
+  for (auto& memory : spare_pages_) memory.reserve(blocks);
+}
+
+void Scheduler::add(ScheduledSequence& sequence) {
+  sequence.arrival_ = next_arrival_++;
+  sequence.at_ = waiting_.insert(place_of(sequence), &sequence);
+}
+
+// Where a sequence waits by the policy, if it did not wait before.
+Scheduler::Sequences::iterator Scheduler::place_of(const ScheduledSequence& sequence) {
+  auto at = waiting_.end();
+  if (!settings_.has_priorities) return at;
+  const auto rank = [](const ScheduledSequence& one) { return std::tuple(one.priority, one.arrival_); };
+  while (at != waiting_.begin() && rank(sequence) < rank(**std::prev(at))) --at;
+  return at;
+}
+
+void Scheduler::remove(ScheduledSequence& sequence) {
+  if (sequence.is_running_) {
+    release_pages(sequence);
+    running_.erase(sequence.at_);
+  } else {
+    waiting_.erase(sequence.at_);
+  }
+}
+
+std::span<const Chunk> Scheduler::schedule() {
+  chunks_.clear();
+  rows_left_ = settings_.rows;
+  counts_.deferred = 0;
+  if (!schedule_running()) schedule_waiting();
+  CHECK(!chunks_.empty() || (running_.empty() && waiting_.empty()), "no sequence fits into the KV pages");
+  return chunks_;
+}
+
+// Returns whether a sequence was preempted.
+bool Scheduler::schedule_running() {
+  const std::int64_t before = counts_.preemptions;
+  order_.assign(running_.begin(), running_.end());
+  for (ScheduledSequence* sequence : order_) {
+    if (rows_left_ == 0) break;
+    if (sequence->is_running_) add_chunk(*sequence);
+  }
+  return counts_.preemptions > before;
+}
+
+void Scheduler::add_chunk(ScheduledSequence& sequence) {
+  const std::int64_t missing = sequence.token_count() - sequence.computed;
+  std::int64_t rows = std::min(missing, rows_left_);
+  const bool has_others = running_.size() + waiting_.size() > 1;
+  if (settings_.long_prefill_threshold > 0 && has_others) rows = std::min(rows, settings_.long_prefill_threshold);
+  if (!reserve_pages(sequence, sequence.computed + rows)) return;
+  chunks_.push_back({&sequence, rows});
+  rows_left_ -= rows;
+}
+
+// Returns false if the sequence itself had to give up its pages.
+bool Scheduler::reserve_pages(ScheduledSequence& sequence, std::int64_t tokens) {
+  while (std::ssize(sequence.pages) < pages_of(tokens)) {
+    if (const std::optional<std::int32_t> page = pool_.take()) {
+      sequence.pages.push_back(*page);
+      continue;
+    }
+    ScheduledSequence& preempted = victim();
+    preempt(preempted);
+    if (&preempted == &sequence) return false;
+  }
+  return true;
+}
+
+ScheduledSequence& Scheduler::victim() const {
+  if (!settings_.has_priorities) return *running_.back();
+  return **std::max_element(running_.begin(), running_.end(),
+                            [](const ScheduledSequence* a, const ScheduledSequence* b) {
+                              return std::tuple(a->priority, a->arrival_) < std::tuple(b->priority, b->arrival_);
+                            });
+}
+
+void Scheduler::preempt(ScheduledSequence& sequence) {
+  const auto chunk =
+      std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunk& known) { return known.sequence == &sequence; });
+  if (chunk != chunks_.end()) {
+    rows_left_ += chunk->rows;
+    chunks_.erase(chunk);
+  }
+  ++sequence.preemptions;
+  ++counts_.preemptions;
+  wait_again(sequence);
+}
+
+void Scheduler::wait_again(ScheduledSequence& sequence) {
+  release_pages(sequence);
+  sequence.is_running_ = false;
+  sequence.computed = 0;
+  waiting_.splice(settings_.has_priorities ? place_of(sequence) : waiting_.begin(), running_, sequence.at_);
+}
+
+void Scheduler::release_pages(ScheduledSequence& sequence) {
+  pool_.release(sequence.pages);
+  spare_pages_.push_back(std::move(sequence.pages));
+  sequence.pages.clear();
+}
+
+void Scheduler::schedule_waiting() {
+  // A sequence that waits for a prefix holds up no other. The bound is for queues of very many of them.
+  const std::int64_t most_deferred = settings_.sequences;
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    if (rows_left_ == 0 || std::ssize(running_) == settings_.sequences || counts_.deferred == most_deferred) return;
+    ScheduledSequence& sequence = **at++;
+    switch (admit(sequence)) {
+      case Admission::admitted:
+        break;
+      case Admission::deferred:
+        ++counts_.deferred;
+        break;
+      case Admission::full:
+        return;
+    }
+  }
+}
+
+Scheduler::Admission Scheduler::admit(ScheduledSequence& sequence) {
+  KvPrefix prefix = pool_.root(sequence.cache_salt);
+  find_prefix(sequence, prefix);
+  if (is_computed_now(sequence, prefix)) return Admission::deferred;
+  const auto free = pool_.free_count() -
+                    std::count_if(found_.begin(), found_.end(), [&](std::int32_t page) { return pool_.is_free(page); });
+  const std::int64_t pages = pages_of(sequence.token_count());
+  if (pages - std::ssize(found_) > free) return Admission::full;
+
+  sequence.pages = std::move(spare_pages_.back());
+  spare_pages_.pop_back();
+  for (const std::int32_t page : found_) pool_.share(page);
+  sequence.pages.assign(found_.begin(), found_.end());
+  // Pages for all its tokens, so that the sequences which run never wait for each other's prompts.
+  while (std::ssize(sequence.pages) < pages) sequence.pages.push_back(pool_.take().value());
+  sequence.prefix_ = prefix;
+  sequence.published_ = std::ssize(found_);
+  sequence.computed = std::ssize(found_) * settings_.block;
+  if (!std::exchange(sequence.was_scheduled_, true) && pool_.is_caching() && sequence.reads_prefix_cache) {
+    sequence.cached_tokens = sequence.computed;
+    counts_.prefix_cache_queries += sequence.token_count();
+    counts_.prefix_cache_hits += sequence.computed;
+  }
+  sequence.is_running_ = true;
+  running_.splice(running_.end(), waiting_, sequence.at_);
+  add_chunk(sequence);
+  return Admission::admitted;
+}
+
+// Fills found_. At least one token is left to compute, since the logits after the last one are wanted.
+void Scheduler::find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix) {
+  found_.clear();
+  if (!pool_.is_caching() || !sequence.reads_prefix_cache) return;
+  const std::int64_t most = (sequence.token_count() - 1) / settings_.block;
+  while (std::ssize(found_) < most) {
+    const std::optional<std::int32_t> page = pool_.find(prefix, block_of(sequence, std::ssize(found_)));
+    if (!page) return;
+    found_.push_back(*page);
+  }
+}
+
+// Whether a sequence of this step computes the block that follows the blocks in found_, at `prefix`.
+bool Scheduler::is_computed_now(const ScheduledSequence& sequence, const KvPrefix& prefix) {
+  const std::int64_t block = std::ssize(found_), begin = block * settings_.block, end = begin + settings_.block;
+  if (!pool_.is_caching() || !sequence.reads_prefix_cache || end > sequence.token_count() - 1) return false;
+  return std::any_of(chunks_.begin(), chunks_.end(), [&](const Chunk& chunk) {
+    const ScheduledSequence& other = *chunk.sequence;
+    if (other.published_ != block || other.prefix_.id != prefix.id || other.prefix_.hash != prefix.hash) return false;
+    if (other.computed + chunk.rows <= begin || other.token_count() < end) return false;
+    for (std::int64_t i = begin; i < end; ++i)
+      if (other.token(i) != sequence.token(i)) return false;
+    return true;
+  });
+}
+
+std::span<const std::int32_t> Scheduler::block_of(const ScheduledSequence& sequence, std::int64_t index) {
+  for (std::int64_t i = 0; i < settings_.block; ++i)
+    block_tokens_[static_cast<std::size_t>(i)] = sequence.token(index * settings_.block + i);
+  return block_tokens_;
+}
+
+void Scheduler::publish(ScheduledSequence& sequence) {
+  if (!pool_.is_caching()) return;
+  for (; (sequence.published_ + 1) * settings_.block <= sequence.computed; ++sequence.published_)
+    pool_.publish(sequence.prefix_, sequence.pages[static_cast<std::size_t>(sequence.published_)],
+                  block_of(sequence, sequence.published_));
+}
+
+void Scheduler::restart() {
+  while (!running_.empty()) wait_again(*running_.back());
+  CHECK(pool_.forget_all(), "pages are in use though no sequence runs");
+}
+
+EngineStatistics Scheduler::statistics() const {
+  EngineStatistics now = counts_;
+  now.running = std::ssize(running_);
+  now.waiting = std::ssize(waiting_);
+  now.pages = pool_.page_count();
+  now.pages_used = pool_.page_count() - pool_.free_count();
+  return now;
+}
+
+}  // namespace weft

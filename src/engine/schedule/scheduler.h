@@ -1,0 +1,135 @@
+#pragma once
+
+// Decides which sequences a step runs, and how many tokens of each, as vLLM's V1 scheduler does. There is no prefill
+// and no decode phase: each sequence wants all its tokens computed. Running sequences come first, in their order; then
+// waiting ones, none of which overtakes another, as long as the pages of all their tokens are free. When a running
+// sequence needs a page and none is free, the last one (by policy) gives up its pages and waits. This knows no models.
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/schedule/kv_page_pool.h"
+
+namespace weft {
+
+struct ScheduledSequence {
+  std::shared_ptr<const std::vector<int>> prompt_ids;
+  std::span<const int> prompt;  // of prompt_ids, which choices of one request share
+  std::vector<int> output;
+  std::int64_t priority = 0;  // smaller is earlier; with SchedulerSettings::has_priorities
+  std::string cache_salt;
+  bool reads_prefix_cache = true;  // false: all rows of the prompt are computed; its blocks are published nevertheless
+
+  // Changed by the scheduler alone, except for `computed`, which also grows with each step.
+  std::vector<std::int32_t> pages;
+  std::int64_t computed = 0;       // tokens whose keys and values are in the pages
+  std::int64_t cached_tokens = 0;  // tokens of the prompt that were found in the prefix cache when it first ran
+  std::int64_t preemptions = 0;
+
+  std::int64_t token_count() const { return static_cast<std::int64_t>(prompt.size() + output.size()); }
+  int token(std::int64_t at) const {
+    const auto i = static_cast<std::size_t>(at);
+    return i < prompt.size() ? prompt[i] : output[i - prompt.size()];
+  }
+
+ private:
+  friend class Scheduler;
+  std::uint64_t arrival_ = 0;
+  bool is_running_ = false;
+  bool was_scheduled_ = false;
+  KvPrefix prefix_;             // at the end of the published blocks
+  std::int64_t published_ = 0;  // blocks
+  std::list<ScheduledSequence*>::iterator at_;
+};
+
+struct Chunk {
+  ScheduledSequence* sequence = nullptr;
+  std::int64_t rows = 0;
+};
+
+struct SchedulerSettings {
+  std::int64_t rows = 1;                    // most in a step
+  std::int64_t sequences = 1;               // most in a step
+  std::int64_t block = 1;                   // tokens in a page
+  std::int64_t longest = 1;                 // tokens of the longest sequence
+  std::int64_t long_prefill_threshold = 0;  // most rows of one sequence while there are others; 0: no such limit
+  bool has_priorities = false;
+  bool caches_prefixes = false;
+};
+
+// Counts of tokens and events are since the begin.
+struct EngineStatistics {
+  std::int64_t running = 0;
+  std::int64_t waiting = 0;
+  std::int64_t deferred = 0;  // of `waiting`: those that wait for a prefix which another sequence computes
+  std::int64_t pages = 0;
+  std::int64_t pages_used = 0;            // by sequences; pages that only the prefix cache has are free
+  std::int64_t prefix_cache_queries = 0;  // tokens of sequences that were looked up; preempted ones count once
+  std::int64_t prefix_cache_hits = 0;     // of these, tokens that were found
+  std::int64_t preemptions = 0;
+};
+
+class Scheduler {
+ public:
+  Scheduler() = default;
+  Scheduler(SchedulerSettings settings, std::int64_t pages);
+
+  // The sequence waits from now on, and must stay at its address until it is removed. All pages together must suffice
+  // for the longest that it becomes.
+  void add(ScheduledSequence& sequence);
+  // Ends a sequence, whether it runs or waits, and releases its pages.
+  void remove(ScheduledSequence& sequence);
+
+  // The sequences of the next step, with pages for their rows; none only if there are no sequences. Valid until the
+  // next call, except for sequences that were removed. Allocates nothing.
+  std::span<const Chunk> schedule();
+  // Makes the full blocks of a sequence findable, as far as they are computed.
+  void publish(ScheduledSequence& sequence);
+
+  // The content of all pages is lost: all sequences wait, and nothing is found in the prefix cache.
+  void restart();
+  // Empties the prefix cache. Returns false, and does nothing, while a sequence runs.
+  bool reset_prefix_cache() { return pool_.forget_all(); }
+
+  KvPagePool& pool() { return pool_; }
+  EngineStatistics statistics() const;
+
+ private:
+  using Sequences = std::list<ScheduledSequence*>;
+  enum class Admission { admitted, deferred, full };
+
+  bool schedule_running();
+  void schedule_waiting();
+  Admission admit(ScheduledSequence& sequence);
+  void find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix);
+  bool is_computed_now(const ScheduledSequence& sequence, const KvPrefix& prefix);
+  void add_chunk(ScheduledSequence& sequence);
+  bool reserve_pages(ScheduledSequence& sequence, std::int64_t tokens);
+  ScheduledSequence& victim() const;
+  void preempt(ScheduledSequence& sequence);
+  void wait_again(ScheduledSequence& sequence);
+  void release_pages(ScheduledSequence& sequence);
+  Sequences::iterator place_of(const ScheduledSequence& sequence);
+  std::span<const std::int32_t> block_of(const ScheduledSequence& sequence, std::int64_t index);
+  std::int64_t pages_of(std::int64_t tokens) const { return (tokens + settings_.block - 1) / settings_.block; }
+
+  SchedulerSettings settings_;
+  KvPagePool pool_;
+  Sequences running_, waiting_;  // a sequence keeps its list node, so that moving it allocates nothing
+  std::uint64_t next_arrival_ = 0;
+  EngineStatistics counts_;  // only what is counted, and `deferred`
+
+  // Of the current step. The memory is reused by the next step.
+  std::vector<Chunk> chunks_;
+  std::int64_t rows_left_ = 0;
+  std::vector<ScheduledSequence*> order_;               // of running_ when the step began
+  std::vector<std::int32_t> found_;                     // pages from the prefix cache
+  std::vector<std::int32_t> block_tokens_;              // one block
+  std::vector<std::vector<std::int32_t>> spare_pages_;  // memory for the page lists of running sequences
+};
+
+}  // namespace weft

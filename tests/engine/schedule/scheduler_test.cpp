@@ -1,0 +1,286 @@
+// The scheduler alone: a fake runner computes a step at once, and each new token is the number of tokens before it.
+
+#include "engine/schedule/scheduler.h"
+
+#include <map>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace weft::scheduler_test {
+
+using Rows = std::vector<std::pair<int, std::int64_t>>;  // sequences by number, with their rows
+
+class FakeEngine {
+ public:
+  FakeEngine(const SchedulerSettings& settings, std::int64_t pages) : scheduler_(settings, pages) {}
+
+  int add(std::vector<int> prompt, std::int64_t tokens, std::int64_t priority = 0) {
+    const int number = next_++;
+    Sequence& added = sequences_[number];
+    added.number = number;
+    added.wanted = tokens;
+    added.prompt_ids = std::make_shared<const std::vector<int>>(std::move(prompt));
+    added.prompt = *added.prompt_ids;
+    added.priority = priority;
+    scheduler_.add(added);
+    return number;
+  }
+  void remove(int number) {
+    scheduler_.remove(sequences_.at(number));
+    sequences_.erase(number);
+  }
+  ScheduledSequence& sequence(int number) { return sequences_.at(number); }
+  bool has(int number) const { return sequences_.contains(number); }
+  bool is_idle() const { return sequences_.empty(); }
+  Scheduler& scheduler() { return scheduler_; }
+  EngineStatistics statistics() const { return scheduler_.statistics(); }
+
+  // Runs a step; sequences end with their last token.
+  Rows step() {
+    Rows rows;
+    std::vector<int> ended;
+    for (const Chunk& chunk : scheduler_.schedule()) {
+      auto& one = static_cast<Sequence&>(*chunk.sequence);
+      rows.emplace_back(one.number, chunk.rows);
+      one.computed += chunk.rows;
+      scheduler_.publish(one);
+      if (one.computed < one.token_count()) continue;
+      one.output.push_back(static_cast<int>(one.token_count()));
+      if (std::ssize(one.output) == one.wanted) ended.push_back(one.number);
+    }
+    for (const int number : ended) remove(number);
+    return rows;
+  }
+
+ private:
+  struct Sequence : ScheduledSequence {
+    int number = 0;
+    std::int64_t wanted = 0;
+  };
+  Scheduler scheduler_;
+  std::map<int, Sequence> sequences_;
+  int next_ = 0;
+};
+
+std::vector<int> prompt_of(int length, int first = 0) {
+  std::vector<int> prompt;
+  for (int i = 0; i < length; ++i) prompt.push_back(first + i);
+  return prompt;
+}
+
+TEST(Scheduler, RunsRunningSequencesFirstAndCutsPromptsToTheBudget) {
+  FakeEngine engine({.rows = 8, .sequences = 4, .block = 4, .longest = 64}, 32);
+  engine.add(prompt_of(5), 3);
+  engine.add(prompt_of(9, 100), 2);
+  EXPECT_EQ(engine.step(), (Rows{{0, 5}, {1, 3}}));
+  engine.add(prompt_of(2, 200), 1);
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 6}, {2, 1}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}, {2, 1}}));
+  EXPECT_TRUE(engine.is_idle());
+}
+
+TEST(Scheduler, ALongPromptTakesFewRowsWhileThereAreOthers) {
+  FakeEngine engine({.rows = 16, .sequences = 4, .block = 4, .longest = 64, .long_prefill_threshold = 3}, 32);
+  engine.add(prompt_of(20), 1);
+  EXPECT_EQ(engine.step(), (Rows{{0, 16}}));
+  engine.add(prompt_of(7, 100), 2);
+  EXPECT_EQ(engine.step(), (Rows{{0, 3}, {1, 3}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 3}}));
+  EXPECT_EQ(engine.step(), (Rows{{1, 1}}));
+}
+
+TEST(Scheduler, NeverRunsMoreSequencesThanAStepHas) {
+  FakeEngine engine({.rows = 16, .sequences = 2, .block = 4, .longest = 64}, 32);
+  for (int i = 0; i < 4; ++i) engine.add(prompt_of(2, 10 * i), 2);
+  EXPECT_EQ(engine.step(), (Rows{{0, 2}, {1, 2}}));
+  EXPECT_EQ(engine.statistics().waiting, 2);
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}}));
+  EXPECT_EQ(engine.step(), (Rows{{2, 2}, {3, 2}}));
+}
+
+// A prompt is admitted only if the pages of all its tokens are free, and the next ones do not overtake it.
+TEST(Scheduler, AdmitsWholePromptsInOrder) {
+  FakeEngine engine({.rows = 8, .sequences = 4, .block = 4, .longest = 64}, 10);
+  engine.add(prompt_of(20), 3);       // 5 pages, and 6 with its answer
+  engine.add(prompt_of(24, 100), 1);  // 6 pages
+  engine.add(prompt_of(1, 200), 1);   // 1 page
+  EXPECT_EQ(engine.step(), (Rows{{0, 8}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 8}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 4}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}}));
+  EXPECT_EQ(engine.step(), (Rows{{1, 8}}));
+  EXPECT_EQ(engine.step(), (Rows{{1, 8}}));
+  EXPECT_EQ(engine.step(), (Rows{{1, 8}}));
+  EXPECT_EQ(engine.step(), (Rows{{2, 1}}));
+}
+
+TEST(Scheduler, PreemptsTheLastOfTheRunningAndPutsItInFrontOfTheWaiting) {
+  FakeEngine engine({.rows = 16, .sequences = 3, .block = 2, .longest = 16}, 6);
+  for (int i = 0; i < 3; ++i) engine.add(prompt_of(4, 10 * i), 8);  // 2 pages each
+  engine.add(prompt_of(1, 90), 1);
+  EXPECT_EQ(engine.step(), (Rows{{0, 4}, {1, 4}, {2, 4}}));
+  // The first takes a page of the third, and the second the other one. Nothing is admitted in such a step.
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}}));
+  EXPECT_EQ(engine.sequence(2).preemptions, 1);
+  EXPECT_EQ(engine.sequence(2).computed, 0);
+  EXPECT_EQ(engine.statistics().preemptions, 1);
+  EXPECT_EQ(engine.statistics().waiting, 2);
+  std::vector<int> order;
+  while (!engine.is_idle())
+    for (const auto& [number, rows] : engine.step())
+      if (number >= 2 && (order.empty() || order.back() != number)) order.push_back(number);
+  EXPECT_EQ(order.front(), 2) << "the one that had begun goes first";
+}
+
+TEST(Scheduler, APreemptedSequenceFindsItsOwnPages) {
+  FakeEngine engine({.rows = 16, .sequences = 2, .block = 2, .longest = 16, .caches_prefixes = true}, 7);
+  engine.add(prompt_of(4), 8);
+  engine.add(prompt_of(6, 10), 8);
+  engine.step();
+  while (engine.sequence(1).preemptions == 0) ASSERT_FALSE(engine.step().empty());
+  while (engine.has(0)) engine.step();
+  const std::int64_t tokens = engine.sequence(1).token_count();
+  EXPECT_EQ(engine.step(), (Rows{{1, tokens - 2}})) << "the other sequence took three of its four pages, from the end";
+  EXPECT_EQ(engine.statistics().prefix_cache_queries, 10) << "each prompt once";
+}
+
+TEST(Scheduler, ByPriorityTheSmallestNumberGoesFirstAndTheGreatestGivesUpItsPages) {
+  FakeEngine engine({.rows = 16, .sequences = 2, .block = 2, .longest = 16, .has_priorities = true}, 5);
+  engine.add(prompt_of(2), 4, 5);
+  engine.add(prompt_of(2, 10), 4, 0);
+  engine.add(prompt_of(2, 20), 4, -1);
+  engine.add(prompt_of(2, 30), 4, 0);
+  EXPECT_EQ(engine.step(), (Rows{{2, 2}, {1, 2}}));
+  // Numbers 2 and 1 hold 4 pages at their ends; number 3 follows number 1, and 0 is the last.
+  std::vector<int> ended;
+  std::set<int> open{0, 1, 2, 3};
+  while (!engine.is_idle()) {
+    engine.step();
+    for (auto at = open.begin(); at != open.end();) {
+      if (!engine.has(*at)) {
+        ended.push_back(*at);
+        at = open.erase(at);
+      } else {
+        ++at;
+      }
+    }
+  }
+  EXPECT_EQ(std::set<int>(ended.begin(), ended.begin() + 2), (std::set<int>{1, 2}));
+  EXPECT_EQ(std::vector<int>(ended.begin() + 2, ended.end()), (std::vector<int>{3, 0}));
+}
+
+// The victim may come earlier in the step than the sequence that needs its page: then it has no rows in the step.
+TEST(Scheduler, AVictimByPriorityLeavesTheStep) {
+  FakeEngine engine({.rows = 16, .sequences = 2, .block = 2, .longest = 16, .has_priorities = true}, 3);
+  engine.add(prompt_of(1), 5, 9);
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}}));
+  engine.add(prompt_of(4, 10), 3, 0);
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 4}})) << "3 pages in use";
+  EXPECT_EQ(engine.step(), (Rows{{1, 1}})) << "the first needs a page, and is the victim itself";
+  EXPECT_EQ(engine.sequence(0).preemptions, 1);
+}
+
+TEST(Scheduler, FindsFullBlocksAndComputesAtLeastTheLastToken) {
+  FakeEngine engine({.rows = 64, .sequences = 4, .block = 4, .longest = 64, .caches_prefixes = true}, 32);
+  engine.add(prompt_of(10), 3);
+  while (!engine.is_idle()) engine.step();
+  EXPECT_EQ(engine.statistics().pages_used, 0);
+  // The answer is 10, 11, 12, of which the last is not computed: blocks 0 to 2 are found.
+  engine.add(prompt_of(13), 1);
+  EXPECT_EQ(engine.step(), (Rows{{1, 1}}));
+  engine.add(prompt_of(12), 1);
+  EXPECT_EQ(engine.step(), (Rows{{2, 4}})) << "a prompt of found blocks computes its last block again";
+  engine.add(prompt_of(4), 1);
+  EXPECT_EQ(engine.step(), (Rows{{3, 4}}));
+  const EngineStatistics counts = engine.statistics();
+  EXPECT_EQ(counts.prefix_cache_queries, 10 + 13 + 12 + 4);
+  EXPECT_EQ(counts.prefix_cache_hits, 12 + 8);
+}
+
+TEST(Scheduler, ASequenceThatReadsNoCacheLeavesItsBlocks) {
+  FakeEngine engine({.rows = 64, .sequences = 4, .block = 4, .longest = 64, .caches_prefixes = true}, 32);
+  for (int i = 0; i < 2; ++i) {
+    engine.sequence(engine.add(prompt_of(9), 1)).reads_prefix_cache = false;
+    EXPECT_EQ(engine.step(), (Rows{{i, 9}}));
+  }
+  engine.add(prompt_of(9), 1);
+  EXPECT_EQ(engine.step(), (Rows{{2, 1}}));
+  EXPECT_EQ(engine.statistics().prefix_cache_queries, 9);
+}
+
+// Of sequences with one prompt that come together the first computes it, and the others compute what is not in full
+// blocks. One with other tokens waits for none of them.
+TEST(Scheduler, SequencesOfOneStepComputeASharedPrefixOnce) {
+  FakeEngine engine({.rows = 16, .sequences = 8, .block = 4, .longest = 64, .caches_prefixes = true}, 64);
+  for (int i = 0; i < 3; ++i) engine.add(prompt_of(22), 1);
+  engine.add(prompt_of(3, 100), 2);
+  EXPECT_EQ(engine.step(), (Rows{{0, 16}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 6}, {3, 3}}));
+  EXPECT_EQ(engine.statistics().deferred, 2);
+  EXPECT_EQ(engine.step(), (Rows{{3, 1}, {1, 2}, {2, 2}}));
+  EXPECT_EQ(engine.statistics().prefix_cache_hits, 40);
+  // With a salt they share nothing.
+  engine.add(prompt_of(22), 1);
+  engine.sequence(4).cache_salt = "a";
+  EXPECT_EQ(engine.step(), (Rows{{4, 16}}));
+}
+
+TEST(Scheduler, RestartComputesEverythingAgain) {
+  FakeEngine engine({.rows = 16, .sequences = 2, .block = 2, .longest = 16, .caches_prefixes = true}, 16);
+  engine.add(prompt_of(5), 3);
+  engine.add(prompt_of(5, 10), 3);
+  engine.add(prompt_of(5, 20), 3);
+  engine.step();
+  EXPECT_FALSE(engine.scheduler().reset_prefix_cache()) << "pages are in use";
+  engine.scheduler().restart();
+  EXPECT_EQ(engine.statistics().pages_used, 0);
+  EXPECT_EQ(engine.step(), (Rows{{0, 6}, {1, 6}}));
+  EXPECT_EQ(engine.statistics().preemptions, 0);
+}
+
+// Requests of every kind come, are cancelled in every state, and end; a sequence gets the tokens that it gets alone,
+// and at the end no page is in use.
+TEST(Scheduler, LosesNoPageWhenSequencesAreCancelledInEveryState) {
+  for (const bool has_priorities : {false, true}) {
+    std::mt19937 random(3);
+    const auto below = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
+    FakeEngine engine({.rows = 12,
+                       .sequences = 5,
+                       .block = 2,
+                       .longest = 24,
+                       .long_prefill_threshold = 5,
+                       .has_priorities = has_priorities,
+                       .caches_prefixes = true},
+                      17);
+    std::set<int> open;
+    for (int step = 0; step < 20'000; ++step) {
+      if (below(3) == 0 && open.size() < 12)
+        open.insert(engine.add(prompt_of(1 + below(14), 4 * below(3)), 1 + below(10), below(3)));
+      if (below(10) == 0 && !open.empty()) {
+        const auto cancelled = std::next(open.begin(), below(static_cast<int>(open.size())));
+        engine.remove(*cancelled);
+        open.erase(cancelled);
+      }
+      std::int64_t rows = 0;
+      const Rows ran = engine.step();
+      for (const auto& [number, count] : ran) {
+        EXPECT_GT(count, 0);
+        rows += count;
+      }
+      EXPECT_LE(rows, 12);
+      EXPECT_LE(ran.size(), 5U);
+      EXPECT_EQ(ran.empty(), open.empty());
+      std::erase_if(open, [&](int number) { return !engine.has(number); });
+    }
+    EXPECT_GT(engine.statistics().preemptions, 100);
+    EXPECT_GT(engine.statistics().prefix_cache_hits, 1000);
+    while (!engine.is_idle()) engine.step();
+    EXPECT_EQ(engine.statistics().pages_used, 0);
+    EXPECT_TRUE(engine.scheduler().reset_prefix_cache());
+  }
+}
+
+}  // namespace weft::scheduler_test
