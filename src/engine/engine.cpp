@@ -42,6 +42,8 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   chunks_.reserve(sequences_of_step);
   logit_rows_.reserve(sequences_of_step);
   events_.reserve(sequences_of_step);
+  first_scheduled_.reserve(sequences_of_step);
+  preempted_.reserve(sequences_of_step);
   step_ = StepBuffer(most);
   logits_.resize(static_cast<std::size_t>(runner_->vocabulary_size()));
   sampler_ = Sampler(logits_.size(), static_cast<std::size_t>(max_model_len()));
@@ -101,6 +103,8 @@ bool Engine::reserve_pages(Request& request, std::int64_t tokens) {
       if (&youngest == &request || youngest.pages.empty()) return false;
       pool_.give_back(youngest.pages);
       youngest.computed = 0;
+      ++preemptions_;
+      preempted_.push_back(youngest.id);
       continue;
     }
     request.pages.push_back(*page);
@@ -110,6 +114,8 @@ bool Engine::reserve_pages(Request& request, std::int64_t tokens) {
 
 void Engine::schedule() {
   chunks_.clear();
+  first_scheduled_.clear();
+  preempted_.clear();
   std::int64_t left = runner_->max_tokens();
   const auto sequences = static_cast<std::size_t>(context_->options.max_num_seqs);
   auto add_all = [&](bool generating) {
@@ -127,6 +133,23 @@ void Engine::schedule() {
   add_all(false);
   // A sequence that lost its pages after it was chosen waits for a later step.
   std::erase_if(chunks_, [](const Chunk& chunk) { return chunk.request->pages.empty(); });
+  rows_ = 0;
+  for (const auto& [request, rows] : chunks_) {
+    rows_ += rows;
+    if (!request->was_scheduled) first_scheduled_.push_back({.request = request->id});
+    request->was_scheduled = true;
+  }
+}
+
+EngineStatistics Engine::statistics() const {
+  const auto running =
+      std::count_if(requests_.begin(), requests_.end(), [](const auto& request) { return !request->pages.empty(); });
+  return {.running = running,
+          .waiting = std::ssize(requests_) - running,
+          .pages_used = page_count_ - static_cast<std::int64_t>(pool_.free_count()),
+          .pages = page_count_,
+          .rows = rows_,
+          .preemptions = preemptions_};
 }
 
 const Tensor& Engine::run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows) {

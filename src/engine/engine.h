@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/engine_statistics.h"
 #include "engine/kv_page_pool.h"
 #include "engine/run/model_runner.h"
 #include "engine/run/step_buffer.h"
@@ -69,6 +70,10 @@ class Engine {
   // again and recomputes the other requests. DeviceError where the device cannot be opened.
   std::span<const RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
+  EngineStatistics statistics() const;
+  // The requests whose first rows were in the last step, and those that lost their pages in it.
+  std::span<const FirstScheduled> first_scheduled() const { return first_scheduled_; }
+  std::span<const int> preempted() const { return preempted_; }
   // Cancels a request and releases its pages; does nothing for a finished request. Not within a step.
   void cancel(int request);
 
@@ -95,7 +100,8 @@ class Engine {
     std::vector<int> output;
     SamplingParameters parameters;
     std::vector<std::int32_t> pages;
-    std::int64_t computed = 0;                        // tokens whose keys and values are in the pages
+    std::int64_t computed = 0;  // tokens whose keys and values are in the pages
+    bool was_scheduled = false;
     std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;
 
@@ -138,6 +144,10 @@ class Engine {
   std::vector<float> logits_;  // one row
   Sampler sampler_;
   std::vector<RequestEvent> events_;
+  std::vector<FirstScheduled> first_scheduled_;
+  std::vector<int> preempted_;
+  std::int64_t rows_ = 0;
+  std::int64_t preemptions_ = 0;
 };
 
 }  // namespace weft

@@ -45,18 +45,19 @@ void EngineLoop::acknowledge() {
 }
 
 void EngineLoop::run() {
-  std::vector<SequenceEvent> events;
   while (take_commands()) {
-    events.clear();
-    admit(events);
-    if (!engine_.is_idle()) step(events);
+    StepReport report;
+    report.begin = report.end = now_();
+    admit(report.events);
+    if (!engine_.is_idle()) step(report);
     load_ = waiting_.size() + running_.size();
-    if (events.empty()) continue;
+    report.statistics = engine_.statistics();
+    report.statistics.waiting += std::ssize(waiting_);
     {
       const std::lock_guard lock(mutex_);
       ++undelivered_;
     }
-    deliver_(std::move(events));
+    deliver_(std::move(report));
   }
   for (const auto& [ticket, request] : running_) engine_.cancel(request);
 }
@@ -111,19 +112,28 @@ void EngineLoop::admit(std::vector<SequenceEvent>& events) {
   }
 }
 
-void EngineLoop::step(std::vector<SequenceEvent>& events) {
+void EngineLoop::step(StepReport& report) {
   try {
-    for (const RequestEvent& event : engine_.step()) {
+    const std::span<const RequestEvent> events = engine_.step();
+    report.end = now_();
+    report.has_step = true;
+    for (const FirstScheduled& first : engine_.first_scheduled())
+      if (const auto found = tickets_.find(first.request); found != tickets_.end())
+        report.scheduled.push_back({found->second, first.cached_tokens});
+    for (const int request : engine_.preempted())
+      if (const auto found = tickets_.find(request); found != tickets_.end()) report.preempted.push_back(found->second);
+    for (const RequestEvent& event : events) {
       const auto found = tickets_.find(event.request);
       if (found == tickets_.end()) continue;
-      events.push_back({found->second, event});
+      report.events.push_back({found->second, event});
       if (event.finished == FinishReason::none) continue;
       running_.erase(found->second);
       tickets_.erase(found);
     }
   } catch (const std::exception& error) {
     // The next step would fail in the same way, as all requests are unchanged.
-    fail_all(error.what(), events);
+    report.end = now_();
+    fail_all(error.what(), report.events);
   }
 }
 

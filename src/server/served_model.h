@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "engine/engine.h"
 #include "io/chat_template.h"
+#include "server/metric_values.h"
 
 namespace weft {
 
@@ -25,6 +26,7 @@ struct ServedModel {
   std::string missing_template;               // why there is none
   Json template_arguments = Json::object();   // variables of the template that requests may override
   SamplingParameters defaults;                // of what a request does not give
+  InfoLabels cache_config;                    // of the metric cache_config_info
 
   bool has_name(const std::string& name) const;
 };
