@@ -41,6 +41,7 @@ function(weft_asynchronous target)
   target_include_directories(${target} SYSTEM PRIVATE ${WEFT_BOOST_HEADERS})
   set_source_files_properties(
     ${CMAKE_SOURCE_DIR}/src/server/http_connection.cpp ${CMAKE_SOURCE_DIR}/src/server/http_server.cpp
+    ${CMAKE_SOURCE_DIR}/src/server/stream_client.cpp
     PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 

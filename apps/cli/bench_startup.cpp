@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <ostream>
 
 #include <stdlib.h>
 
+#include "apps/cli/bench_numbers.h"
 #include "apps/cli/child_process.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -19,7 +19,6 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kMostIterations = 10'000;
-constexpr int kPercentages[] = {10, 25, 50, 75, 90, 99};
 
 // A folder for caches, gone with all in it at the end of the scope.
 class CacheFolder {
@@ -60,19 +59,6 @@ struct Starts {
   Json most_memory = Json::object();
   StartTimes::Parts phases = {};  // milliseconds, summed
 };
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-// Between the two nearest values, in proportion.
-double percentile(std::vector<double> values, int percentage) {
-  std::sort(values.begin(), values.end());
-  const double at = percentage / 100.0 * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
-}
 
 int start_once(const StartupArguments& arguments, VerbCall& call) {
   call.watch.lap("options");
@@ -145,7 +131,7 @@ Json report_json(const std::string& model, const std::vector<std::pair<std::stri
   for (const auto& [kind, starts] : kinds) {
     const auto add = [&](const std::string& what, const std::vector<double>& seconds) {
       Json percentiles = Json::object();
-      for (const int percentage : kPercentages)
+      for (const int percentage : kLatencyPercents)
         percentiles[std::to_string(percentage)] = percentile(seconds, percentage);
       report["avg_" + kind + "_" + what + "_time"] = mean(seconds);
       report[kind + "_" + what + "_times"] = seconds;
@@ -165,7 +151,7 @@ void print_report(const std::vector<std::pair<std::string, Starts>>& kinds, std:
   for (const auto& [kind, starts] : kinds) {
     const auto line = [&](const char* what, const std::vector<double>& seconds) {
       out << fmt::format("{} {:<12} {:.4f} s on average", kind, what, mean(seconds));
-      for (const int percentage : kPercentages)
+      for (const int percentage : kLatencyPercents)
         out << fmt::format(", {}%: {:.4f}", percentage, percentile(seconds, percentage));
       out << "\n";
     };

@@ -40,6 +40,8 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   events_.reserve(sequences_of_step);
   spare_outputs_.resize(sequences_of_step);
   for (auto& memory : spare_outputs_) memory.reserve(static_cast<std::size_t>(max_model_len()));
+  first_scheduled_.reserve(sequences_of_step);
+  preempted_.reserve(sequences_of_step);
   step_ = StepBuffer(most);
   logits_.resize(static_cast<std::size_t>(runner_->vocabulary_size()));
   sampler_ = Sampler(logits_.size(), static_cast<std::size_t>(max_model_len()));
@@ -127,8 +129,13 @@ int Engine::add(NewRequest added) {
 
 void Engine::schedule() {
   chunks_ = scheduler_.schedule();
+  first_scheduled_.clear();
+  for (const ScheduledSequence* sequence : scheduler_.first_scheduled())
+    first_scheduled_.push_back({request_of(*sequence).id, sequence->cached_tokens});
+  preempted_.clear();
+  for (const ScheduledSequence* sequence : scheduler_.preempted()) preempted_.push_back(request_of(*sequence).id);
   for (const Chunk& chunk : chunks_) {
-    step_requests_.push_back(request_of(chunk).id);
+    step_requests_.push_back(request_of(*chunk.sequence).id);
     std::vector<int>& output = chunk.sequence->output;
     if (output.capacity() > 0 || spare_outputs_.empty()) continue;
     output = std::move(spare_outputs_.back());
@@ -214,7 +221,7 @@ void Engine::reopen_device() {
 void Engine::fail_chunks(const std::string& error) {
   for (const Chunk& chunk : chunks_) {
     events_.push_back(
-        {.request = request_of(chunk).id, .finished = FinishReason::failed, .error = error, .is_of_device = true});
+        {.request = request_of(*chunk.sequence).id, .finished = FinishReason::failed, .error = error, .is_of_device = true});
     cancel(events_.back().request);
   }
 }
@@ -248,7 +255,7 @@ std::span<const RequestEvent> Engine::step() {
 // Samples a token if all tokens are computed. Blocks are published only after the check for numbers that their type
 // does not hold, so that no later request is computed from them.
 void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t& next_row) {
-  Request& request = request_of(chunk);
+  Request& request = request_of(*chunk.sequence);
   std::string error = runner_->describe_overflow(request.pages, request.computed - chunk.rows, request.computed);
   const bool has_logits = request.computed == request.token_count();
   if (error.empty() && has_logits) error = take_logits(request, logits, next_row);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/engine_statistics.h"
 #include "engine/run/model_runner.h"
 #include "engine/run/step_buffer.h"
 #include "engine/sampling/sampler.h"
@@ -79,6 +80,9 @@ class Engine {
   // DeviceError where the device cannot be opened.
   std::span<const RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
+  // The requests whose first rows were in the last step, and those that lost their pages in it.
+  std::span<const FirstScheduled> first_scheduled() const { return first_scheduled_; }
+  std::span<const int> preempted() const { return preempted_; }
   // Cancels a request and releases its pages; does nothing for a finished request. Not within a step.
   void cancel(int request);
   // The requests of the last step, over or not: those that an exception of it concerns.
@@ -116,7 +120,8 @@ class Engine {
     std::string last_text() { return detokenizer ? detokenizer->finish() : ""; }
   };
 
-  static Request& request_of(const Chunk& chunk) { return static_cast<Request&>(*chunk.sequence); }
+  static Request& request_of(ScheduledSequence& sequence) { return static_cast<Request&>(sequence); }
+  static const Request& request_of(const ScheduledSequence& sequence) { return static_cast<const Request&>(sequence); }
   SchedulerSettings scheduler_settings() const;
   std::int64_t default_page_count() const;
   void check_request(const NewRequest& request) const;
@@ -148,6 +153,8 @@ class Engine {
   Sampler sampler_;
   std::vector<RequestEvent> events_;
   std::vector<std::vector<int>> spare_outputs_;  // memory for the answers of running requests
+  std::vector<FirstScheduled> first_scheduled_;
+  std::vector<int> preempted_;
 };
 
 }  // namespace weft

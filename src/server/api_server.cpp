@@ -1,6 +1,7 @@
 #include "server/api_server.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,13 +9,14 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "server/json_body.h"
+#include "server/process_values.h"
 #include "server/text_endpoints.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kLongestId = 128;
-constexpr std::size_t kMostNoted = 1000;
+constexpr const char* kIdField = "x-request-id";
 
 // In a time that does not depend on where they differ.
 bool equal_keys(std::string_view a, std::string_view b) {
@@ -42,6 +44,23 @@ bool is_id(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7F; });
 }
 
+// The id that a client gives its request; "" if it gives none.
+std::string given_id(const HttpRequest& request) {
+  const std::string_view given = request.field("x-request-id").value_or("");
+  return is_id(given) ? std::string(given) : "";
+}
+
+// Values of labels. What clients may send at will is one value, so that they cannot make new samples without end.
+std::string handler_label(const Route* route) {
+  if (route == nullptr) return "none";
+  return std::string(route->path) + (route->path.ends_with('/') ? "{name}" : "");
+}
+
+std::string method_label(const std::string& method) {
+  static constexpr std::string_view kKnown[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"};
+  return std::find(std::begin(kKnown), std::end(kKnown), method) == std::end(kKnown) ? "other" : method;
+}
+
 Endpoint endpoint_of(RouteKind kind) {
   switch (kind) {
     case RouteKind::chat:
@@ -64,11 +83,17 @@ struct ApiServer::Prepared {
 };
 
 ApiServer::ApiServer(ApiSettings settings, Post post, Log log)
-    : settings_(std::move(settings)), post_(std::move(post)), log_(std::move(log)) {}
+    : settings_(std::move(settings)), post_(std::move(post)), log_(std::move(log)), unknown_(log_) {}
 
 void ApiServer::set_model(const ServedModel& model, EngineLoop& loop) {
+  MetricValues values = make_metric_values(model.max_model_len);
+  values.http_requests = std::move(values_.http_requests);
+  values.http_times = std::move(values_.http_times);
+  values.cache_config = model.cache_config;
+  values_ = std::move(values);
   model_ = &model;
   loop_ = &loop;
+  generations_ = std::make_unique<GenerationTable>(model, loop, values_, log_);
 }
 
 HttpResponse ApiServer::fault(int status, const std::string& message) {
@@ -91,6 +116,10 @@ std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
     HttpResponse response = error.response();
     if (error.status() == 405) response.fields.emplace_back("allow", route->methods);
     response.closes = is_draining_;
+    if (settings_.has_id_fields) {
+      const std::string id = given_id(head);
+      response.fields.emplace_back(kIdField, id.empty() ? new_id() : id);
+    }
     return response;
   }
   return std::nullopt;
@@ -107,7 +136,7 @@ void ApiServer::check_head(const HttpRequest& head, const Route* route) {
   if (route->kind == RouteKind::not_made)
     throw not_made_here(fmt::format("{} is not part of this version", route->path));
   if (route->kind == RouteKind::health || route->kind == RouteKind::version) return;
-  if (is_draining_) throw unavailable("the server is shutting down");
+  if (is_draining_ && route->kind != RouteKind::metrics) throw unavailable("the server is shutting down");
   if (model_ == nullptr) throw unavailable("the model is loading");
   if (route->methods == "POST" && !route->is_for_developers && !is_json(head.field("content-type").value_or("")))
     throw ApiError(400, "Bad Request", "Content-Type must be application/json");
@@ -124,6 +153,10 @@ void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
     case RouteKind::reset_prefix_cache:
       return reset_prefix_cache(std::move(reply));
     default:
+      if (settings_.has_id_fields) {
+        const std::string id = given_id(request);
+        reply->add_field(kIdField, id.empty() ? new_id() : id);
+      }
       return reply->send(answer_at_once(route, request));
   }
 }
@@ -136,6 +169,8 @@ HttpResponse ApiServer::answer_at_once(const Route& route, const HttpRequest& re
       return {.body = json_text({{"server_load", loop_->load()}})};
     case RouteKind::models:
       return models(request);
+    case RouteKind::metrics:
+      return metrics();
     default:
       return health();
   }
@@ -148,6 +183,12 @@ HttpResponse ApiServer::health() const {
   return {.status = 503,
           .body = R"({"error":{"code":503,"message":"Loading model","type":"unavailable_error","param":null}})",
           .fields = {{"retry-after", "1"}}};
+}
+
+HttpResponse ApiServer::metrics() {
+  read_process_values(values_);
+  return {.body = metrics_text(values_, {.prefix = settings_.metrics_prefix, .model_name = model_->names[0]}),
+          .content_type = "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 HttpResponse ApiServer::models(const HttpRequest& request) const {
@@ -184,17 +225,23 @@ void ApiServer::prepare_later(const Route& route, HttpRequest request, std::shar
   const auto is_gone = std::make_shared<std::atomic<bool>>(false);
   reply->on_gone([is_gone] { *is_gone = true; });
   const auto body = std::make_shared<std::string>(std::move(request.body));
-  const std::string id(request.field("x-request-id").value_or(""));
-  pool_.add([this, kind = route.kind, id, body, is_gone, reply = std::move(reply)] {
+  const std::string given = given_id(request);
+  const MonotonicClock::time_point arrival = request.arrival;
+  pool_.add([this, kind = route.kind, given, arrival, body, is_gone, reply = std::move(reply)] {
     if (*is_gone || is_aborted_) {
       // Also lets go of the reply on its own thread.
       return post_([reply] { reply->send(unavailable("the server is shutting down").response()); });
     }
     const std::shared_ptr<Prepared> result = prepared(kind, std::move(*body));
-    post_([this, result, id, is_gone, reply] {
+    post_([this, result, given, arrival, is_gone, reply] {
       if (*is_gone) return;
+      std::string id = given;
+      // The id of the head wins over that of the body.
+      if (result->request && id.empty()) id = result->request->request.request_id.value_or("");
+      if (!is_id(id)) id = new_id();
+      if (settings_.has_id_fields) reply->add_field(kIdField, id);
       if (result->response) return reply->send(std::move(*result->response));
-      begin(result, id, reply);
+      begin(std::move(*result->request), id, reply, arrival);
     });
   });
 }
@@ -204,7 +251,7 @@ std::shared_ptr<ApiServer::Prepared> ApiServer::prepared(RouteKind kind, std::st
   try {
     const JsonBody json(std::move(body));
     ApiRequest request = read_fields(json.object(), endpoint_of(kind));
-    note_unknown(request);
+    unknown_.note(request);
     if (kind == RouteKind::tokenize) {
       result->response = {.body = json_text(tokenized(request, *model_))};
     } else if (kind == RouteKind::detokenize) {
@@ -221,74 +268,91 @@ std::shared_ptr<ApiServer::Prepared> ApiServer::prepared(RouteKind kind, std::st
   return result;
 }
 
-void ApiServer::note_unknown(const ApiRequest& request) {
-  for (const std::string& name : request.unknown) {
-    {
-      const std::lock_guard lock(noted_mutex_);
-      if (noted_.size() >= kMostNoted || !noted_.insert(name).second) continue;
-    }
-    log_(fmt::format("[server] the field {} of requests is unknown and ignored{}", quote(name),
-                     suggestion(name, field_names(request.endpoint))));
-  }
-}
-
 std::uint64_t ApiServer::random_bits() { return (std::uint64_t{random_()} << 32) | random_(); }
 
-// The id of the head wins over that of the body.
-void ApiServer::begin(const std::shared_ptr<Prepared>& prepared, std::string id,
-                      const std::shared_ptr<HttpReply>& reply) {
+std::string ApiServer::new_id() { return fmt::format("{:016x}", random_bits()); }
+
+void ApiServer::begin(PreparedRequest prepared, const std::string& id, const std::shared_ptr<HttpReply>& reply,
+                      MonotonicClock::time_point arrival) {
   if (is_aborted_) return reply->send(unavailable("the server is shutting down").response());
-  if (!is_id(id)) id = prepared->request->request.request_id.value_or("");
-  if (!is_id(id)) id = fmt::format("{:016x}", random_bits());
-  const Ticket first = next_ticket_;
-  auto generation = std::make_unique<Generation>(std::move(*prepared->request), *model_, id, first, reply);
-  next_ticket_ += generation->size();
-  std::vector<Sequence> sequences = generation->begin(random_bits());
-  if (sequences.empty()) return;
-  generations_.emplace(first, std::move(generation));
-  reply->on_gone([this, first] { end(first); });
-  loop_->submit(std::move(sequences));
-}
-
-// Also cancels what of the request still runs.
-void ApiServer::end(Ticket first) {
-  const auto found = generations_.find(first);
-  if (found == generations_.end()) return;
-  std::vector<Ticket> open = found->second->open_tickets();
-  if (!open.empty()) loop_->cancel(std::move(open));
-  generations_.erase(found);
-}
-
-void ApiServer::deliver(std::vector<SequenceEvent> events) {
-  for (const SequenceEvent& event : events) {
-    auto found = generations_.upper_bound(event.ticket);
-    if (found == generations_.begin()) continue;
-    --found;
-    Generation& generation = *found->second;
-    if (event.ticket >= found->first + generation.size()) continue;
-    generation.take(event);
-    if (!generation.is_over()) continue;
-    if (!generation.error().empty()) log_(fmt::format("[server] a request failed: {}", generation.error()));
-    end(found->first);
+  try {
+    check_queue(prepared);
+  } catch (const ApiError& error) {
+    return reply->send(error.response());
   }
+  if (settings_.forces_usage) prepared.request.include_usage = true;
+  if (settings_.logs_requests) log_request(prepared, id);
+  generations_->begin(std::move(prepared), id, random_bits(), reply, arrival);
+}
+
+void ApiServer::check_queue(const PreparedRequest& prepared) {
+  std::int64_t tokens = 0;
+  for (const PreparedPrompt& prompt : prepared.prompts) tokens += std::ssize(*prompt.ids) * prepared.choices;
+  const std::int64_t sequences = std::ssize(prepared.prompts) * prepared.choices;
+  const auto check = [&](Rejection reason, const std::optional<std::int64_t>& most, std::int64_t now,
+                         std::int64_t asked, const char* what) {
+    if (!most || now + asked <= *most) return;
+    ++values_.rejections[static_cast<std::size_t>(reason)];
+    throw unavailable(
+        fmt::format("the queue is full: it may have {} {}, has {}, and the request has {}", *most, what, now, asked));
+  };
+  const SequenceRecords& records = generations_->records();
+  check(Rejection::sequences, settings_.most_sequences, static_cast<std::int64_t>(records.open()), sequences,
+        "sequences");
+  check(Rejection::tokens, settings_.most_queued_tokens, records.queued_tokens(), tokens, "prompt tokens");
+}
+
+void ApiServer::log_request(const PreparedRequest& prepared, const std::string& id) {
+  constexpr std::size_t kMostShown = 2000;
+  const ApiRequest& request = prepared.request;
+  for (std::size_t i = 0; i < prepared.prompts.size(); ++i) {
+    const std::vector<int>& ids = *prepared.prompts[i].ids;
+    const PromptText* text =
+        request.endpoint == chat ? &prepared.prompt_text : std::get_if<PromptText>(&request.prompts[i]);
+    const SamplingParameters& with = prepared.parameters;
+    log_(fmt::format(
+        "request {}: {} tokens, prompt {}, n {}, max_tokens {}, temperature {}, top_p {}, top_k {}, "
+        "min_p {}, stream {}",
+        id, ids.size(), text != nullptr ? quote(*text, kMostShown) : "of token ids", prepared.choices, with.max_tokens,
+        with.temperature, with.top_p, with.top_k, with.min_p, request.stream.value_or(false)));
+  }
+}
+
+void ApiServer::deliver(const StepReport& report) {
+  if (generations_ != nullptr) generations_->deliver(report);
 }
 
 void ApiServer::abort() {
   is_draining_ = true;
   is_aborted_ = true;
-  while (!generations_.empty()) {
-    const auto first = generations_.begin()->first;
-    std::vector<Ticket> open = generations_.begin()->second->open_tickets();
-    generations_.begin()->second->abort();
-    if (!open.empty()) loop_->cancel(std::move(open));
-    generations_.erase(first);
-  }
+  if (generations_ != nullptr) generations_->abort();
+}
+
+void ApiServer::keep_alive() {
+  if (generations_ != nullptr) generations_->keep_alive();
+}
+
+void ApiServer::log_statistics(std::chrono::duration<double> interval) {
+  if (!settings_.logs_statistics) return;
+  const double prompt = values_.prompt_tokens - std::exchange(logged_.prompt, values_.prompt_tokens);
+  const double generated = values_.generation_tokens - std::exchange(logged_.generated, values_.generation_tokens);
+  if (prompt == 0 && generated == 0 && values_.running == 0 && values_.waiting == 0) return;
+  const double hits = values_.prefix_queries == 0 ? 0 : values_.prefix_hits / values_.prefix_queries;
+  log_(fmt::format(
+      "prompts {:.1f} tokens/s, generation {:.1f} tokens/s, running {}, waiting {}, KV pages used {:.1f} %, "
+      "prefix cache hits {:.1f} %",
+      prompt / interval.count(), generated / interval.count(), values_.running, values_.waiting,
+      100 * values_.page_usage, 100 * hits));
 }
 
 void ApiServer::failed(const std::string& error) { log_(fmt::format("[server] a task failed: {}", error)); }
 
 void ApiServer::log(const HttpRequest& request, int status, std::chrono::duration<double> time) {
-  if (!settings_.logs_requests) return;
+  const std::string handler = handler_label(find_route(request.path)), method = method_label(request.method);
+  ++values_.http_requests[{handler, method, fmt::format("{}xx", status / 100)}];
+  const auto timed = values_.http_times.try_emplace({handler, method}, bucket_bounds(Buckets::http, 0)).first;
+  timed->second.observe(time.count());
+  if (!settings_.logs_access || settings_.quiet_paths.contains(request.path)) return;
   log_(fmt::format("{} {} {} {} in {:.3f} s", request.peer, request.method.empty() ? "?" : request.method,
                    request.path.empty() ? "?" : quote(request.path, 200), status, time.count()));
 }

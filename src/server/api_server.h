@@ -6,9 +6,8 @@
 #include <atomic>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -16,18 +15,27 @@
 
 #include "server/api_error.h"
 #include "server/engine_loop.h"
-#include "server/generation.h"
+#include "server/generation_table.h"
 #include "server/http_message.h"
+#include "server/metric_families.h"
 #include "server/routes.h"
 #include "server/served_model.h"
+#include "server/unknown_fields.h"
 #include "server/worker_pool.h"
 
 namespace weft {
 
 struct ApiSettings {
-  std::vector<std::string> keys;  // none: anybody may ask
-  bool logs_requests = true;
+  std::vector<std::string> keys;      // none: anybody may ask
+  bool logs_access = true;            // a line for each response
+  std::set<std::string> quiet_paths;  // no such line for them
+  bool logs_requests = false;         // a line with the prompt and the parameters of each request
+  bool logs_statistics = true;        // see log_statistics()
+  bool has_id_fields = false;         // each response has X-Request-Id
+  bool forces_usage = false;          // streams have the usage event without being asked
   bool has_developer_paths = false;
+  std::optional<std::int64_t> most_sequences, most_queued_tokens;  // running and waiting; else 503
+  std::string metrics_prefix = "vllm:";
 };
 
 class ApiServer final : public HttpHandler {
@@ -40,11 +48,15 @@ class ApiServer final : public HttpHandler {
 
   // Until then all requests of the model are answered by 503. Both outlive this object.
   void set_model(const ServedModel& model, EngineLoop& loop);
-  void deliver(std::vector<SequenceEvent> events);
+  void deliver(const StepReport& report);
   // Refuses new requests.
   void drain() { is_draining_ = true; }
   // Ends the answers that are not complete.
   void abort();
+  // To be called four times in each interval of --sse-keep-alive-interval.
+  void keep_alive();
+  // Logs the rates since the last call, if there was anything to do. To be called each `interval`.
+  void log_statistics(std::chrono::duration<double> interval);
 
   std::optional<HttpResponse> check(const HttpRequest& head) override;
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
@@ -59,29 +71,34 @@ class ApiServer final : public HttpHandler {
   HttpResponse answer_at_once(const Route& route, const HttpRequest& request);
   HttpResponse health() const;
   HttpResponse models(const HttpRequest& request) const;
+  HttpResponse metrics();
   void reset_prefix_cache(std::shared_ptr<HttpReply> reply);
   void prepare_later(const Route& route, HttpRequest request, std::shared_ptr<HttpReply> reply);
   std::shared_ptr<Prepared> prepared(RouteKind kind, std::string body);  // on a thread of the pool
-  void note_unknown(const ApiRequest& request);                          // on a thread of the pool
-  void begin(const std::shared_ptr<Prepared>& prepared, std::string id, const std::shared_ptr<HttpReply>& reply);
-  void end(Ticket first);
+  void begin(PreparedRequest prepared, const std::string& id, const std::shared_ptr<HttpReply>& reply,
+             MonotonicClock::time_point arrival);
+  // Throws the ApiError of a full queue.
+  void check_queue(const PreparedRequest& prepared);
+  void log_request(const PreparedRequest& prepared, const std::string& id);
   std::uint64_t random_bits();
+  std::string new_id();
 
   ApiSettings settings_;
   Post post_;
   Log log_;
+  UnknownFields unknown_;
   const ServedModel* model_ = nullptr;
   EngineLoop* loop_ = nullptr;
   bool is_draining_ = false;
   std::atomic<bool> is_aborted_ = false;
 
-  std::map<Ticket, std::unique_ptr<Generation>> generations_;  // by the first ticket of each
-  Ticket next_ticket_ = 0;
+  MetricValues values_;
+  std::unique_ptr<GenerationTable> generations_;  // null until there is a model
+  struct {
+    double prompt = 0, generated = 0;
+  } logged_;                                       // tokens
   std::deque<std::shared_ptr<HttpReply>> resets_;  // that wait for EngineLoop::reset_prefix_cache
   std::random_device random_;
-
-  std::mutex noted_mutex_;
-  std::set<std::string> noted_;  // unknown fields that were logged
 
   WorkerPool pool_{2};  // its threads end first
 };

@@ -55,16 +55,18 @@ void EngineLoop::acknowledge() {
 }
 
 void EngineLoop::run() {
-  std::vector<SequenceEvent> events;
-  while (take_commands(events)) {
-    if (!engine_.is_idle()) step(events);
+  while (true) {
+    StepReport report;
+    if (!take_commands(report.events)) break;
+    report.begin = report.end = now_();
+    if (!engine_.is_idle()) step(report);
     load_ = requests_.size();
-    if (events.empty()) continue;
+    report.statistics = engine_.statistics();
     {
       const std::lock_guard lock(mutex_);
       ++undelivered_;
     }
-    deliver_(std::exchange(events, {}));
+    deliver_(std::move(report));
   }
   for (const auto& [ticket, request] : requests_) engine_.cancel(request);
 }
@@ -117,18 +119,27 @@ void EngineLoop::cancel(Ticket ticket) {
   requests_.erase(found);
 }
 
-void EngineLoop::step(std::vector<SequenceEvent>& events) {
+void EngineLoop::step(StepReport& report) {
   try {
-    for (const RequestEvent& event : engine_.step()) {
+    const std::span<const RequestEvent> events = engine_.step();
+    report.end = now_();
+    report.has_step = true;
+    for (const FirstScheduled& first : engine_.first_scheduled())
+      if (const auto found = tickets_.find(first.request); found != tickets_.end())
+        report.scheduled.push_back({found->second, first.cached_tokens});
+    for (const int request : engine_.preempted())
+      if (const auto found = tickets_.find(request); found != tickets_.end()) report.preempted.push_back(found->second);
+    for (const RequestEvent& event : events) {
       const auto found = tickets_.find(event.request);
       if (found == tickets_.end()) continue;
-      events.push_back({found->second, event});
+      report.events.push_back({found->second, event});
       if (event.finished == FinishReason::none) continue;
       requests_.erase(found->second);
       tickets_.erase(found);
     }
   } catch (const std::exception& error) {
-    fail_step(error.what(), events);
+    report.end = now_();
+    fail_step(error.what(), report.events);
   }
   warn_of_preemptions();
 }
@@ -137,7 +148,7 @@ void EngineLoop::step(std::vector<SequenceEvent>& events) {
 void EngineLoop::warn_of_preemptions() {
   const EngineStatistics now = engine_.statistics();
   if (now.preemptions == warned_preemptions_) return;
-  const auto time = std::chrono::steady_clock::now();
+  const auto time = now_();
   if (time < next_warning_) return;
   log_(fmt::format(
       "[kv cache] pages ran out: {} sequences lost theirs and are computed again ({} of {} pages in use, {} "

@@ -1,7 +1,7 @@
 #pragma once
 
-// Runs an Engine for requests that come from another thread. They are queued, taken between two steps, and their events
-// are handed over once for each step. Only the thread of run() touches the Engine.
+// Runs an Engine for requests that come from another thread. They are queued, taken between two steps, and a report is
+// handed over after each step. Only the thread of run() touches the Engine.
 
 #include <atomic>
 #include <chrono>
@@ -36,14 +36,32 @@ struct SequenceEvent {
   RequestEvent event;
 };
 
+// Of all times in the metrics.
+using MonotonicClock = std::chrono::steady_clock;
+
+// A step of the engine, or commands that were taken without one.
+struct StepReport {
+  std::vector<SequenceEvent> events;
+  struct Scheduled {
+    Ticket ticket;
+    std::int64_t cached_tokens;  // of its prompt, found in the prefix cache
+  };
+  std::vector<Scheduled> scheduled;  // sequences whose first rows were in the step
+  std::vector<Ticket> preempted;     // sequences that lost their pages in it
+  EngineStatistics statistics;
+  bool has_step = false;
+  MonotonicClock::time_point begin, end;
+};
+
 class EngineLoop {
  public:
-  using Deliver = std::function<void(std::vector<SequenceEvent>)>;
+  using Deliver = std::function<void(StepReport)>;
   using Log = std::function<void(const std::string& line)>;
+  using Now = std::function<MonotonicClock::time_point()>;
 
-  // `deliver` and `log` are called on the thread of run(), without a lock.
-  EngineLoop(Engine& engine, Deliver deliver, Log log)
-      : engine_(engine), deliver_(std::move(deliver)), log_(std::move(log)) {}
+  // `deliver` and `log` are called on the thread of run(), without a lock. `now` is for tests.
+  EngineLoop(Engine& engine, Deliver deliver, Log log, Now now = MonotonicClock::now)
+      : engine_(engine), deliver_(std::move(deliver)), log_(std::move(log)), now_(std::move(now)) {}
 
   // Any thread may call these. Calls of one thread have their effects in their order.
   void submit(std::vector<Sequence> sequences);
@@ -52,8 +70,8 @@ class EngineLoop {
   // and nothing was done.
   void reset_prefix_cache(std::function<void(bool)> done);
   void stop();
-  // To be called when the events of one delivery are handled. Steps wait for it: a slow thread then has few events to
-  // handle, and answers other connections in time.
+  // To be called when one report is handled. Steps wait for it: a slow thread then has few events to handle, and
+  // answers other connections in time.
   void acknowledge();
   // Sequences that were submitted and are neither over nor cancelled.
   std::size_t load() const { return load_; }
@@ -72,13 +90,14 @@ class EngineLoop {
   bool take_commands(std::vector<SequenceEvent>& events);
   void add(const Sequence& sequence, std::vector<SequenceEvent>& events);
   void cancel(Ticket ticket);
-  void step(std::vector<SequenceEvent>& events);
+  void step(StepReport& report);
   void warn_of_preemptions();
   void fail_step(const std::string& error, std::vector<SequenceEvent>& events);
 
   Engine& engine_;
   Deliver deliver_;
   Log log_;
+  Now now_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -91,7 +110,7 @@ class EngineLoop {
   std::unordered_map<Ticket, int> requests_;  // of the engine
   std::unordered_map<int, Ticket> tickets_;
   std::int64_t warned_preemptions_ = 0;  // of EngineStatistics at the last warning
-  std::chrono::steady_clock::time_point next_warning_;
+  MonotonicClock::time_point next_warning_;
 };
 
 }  // namespace weft

@@ -119,6 +119,8 @@ void Generation::send(Json json, std::size_t choice, bool is_last) {
     json["usage"] = usage_json({std::ssize(*prompt_of(choice).ids), choices_[choice].tokens});
   if (is_last) json["system_fingerprint"] = head_.fingerprint;
   reply_->send_event(event_text(json));
+  has_head_ = true;
+  silent_intervals_ = 0;
 }
 
 void Generation::send_text(std::size_t index, const std::string& text, const std::vector<int>& tokens,
@@ -165,7 +167,7 @@ void Generation::fail(const std::string& error) {
   error_ = error;
   // The sentence of the engine may have paths of this machine: it is for the log.
   const ApiError failure = internal_error("the model failed to compute this answer");
-  if (!has_begun_) return reply_->send(failure.response());
+  if (!has_head_) return reply_->send(failure.response());
   reply_->send_event(event_text(failure.body()));
   reply_->send_event(kLastEvent);
   reply_->end();
@@ -173,7 +175,7 @@ void Generation::fail(const std::string& error) {
 
 void Generation::abort() {
   if (is_over_) return;
-  if (!has_begun_) {
+  if (!has_head_) {
     is_over_ = true;
     return reply_->send(unavailable("the server is shutting down").response());
   }
@@ -183,6 +185,14 @@ void Generation::abort() {
     send_text(i, "", {}, end);
     finish(i, end);
   }
+}
+
+void Generation::keep_alive() {
+  constexpr int kIntervals = 4;
+  if (!is_stream_ || is_over_ || ++silent_intervals_ < kIntervals) return;
+  reply_->send_event(": keep-alive\n\n");
+  has_head_ = true;
+  silent_intervals_ = 0;
 }
 
 }  // namespace weft

@@ -26,6 +26,8 @@ class Generation {
   void take(const SequenceEvent& event);
   // Ends the answer now, because the server ends.
   void abort();
+  // Called in regular intervals; sends a comment in a stream that had no event for four of them.
+  void keep_alive();
 
   bool is_over() const { return is_over_; }
   // Tickets of sequences that are not over.
@@ -64,6 +66,8 @@ class Generation {
   std::size_t open_;
   bool is_stream_, has_ids_, has_usage_event_, has_prompt_details_;
   bool has_begun_ = false;  // a stream has sent its first event
+  bool has_head_ = false;   // a stream has sent an event or a comment
+  int silent_intervals_ = 0;
   bool is_over_ = false;
   std::string error_;
 };

@@ -61,6 +61,9 @@ class ConnectionReply final : public HttpReply {
  public:
   ConnectionReply(std::weak_ptr<HttpConnection> connection, std::uint64_t exchange)
       : connection_(std::move(connection)), exchange_(exchange) {}
+  void add_field(std::string name, std::string value) override {
+    if (const auto connection = current()) connection->add_field(std::move(name), std::move(value));
+  }
   void send(HttpResponse response) override {
     if (const auto connection = current()) connection->send(std::move(response));
   }
@@ -181,6 +184,7 @@ bool HttpConnection::process_head() {
     return false;
   }
   head->peer = std::move(request_.peer);
+  head->arrival = begun_;
   request_ = std::move(*head);
   is_head_ = request_.method == "HEAD";
   is_http_10_ = request_.is_http_10;
@@ -237,6 +241,7 @@ void HttpConnection::dispatch() {
   read_timer_.cancel();
   ++read_limit_;
   is_ended_ = has_head_ = false;
+  added_.clear();
   gone_ = nullptr;
   ++requests_;
   ++exchange_;
@@ -262,6 +267,7 @@ void HttpConnection::refuse(const HttpFault& fault) {
 void HttpConnection::send(HttpResponse response) {
   if (response.closes || host_.is_draining) closes_ = true;
   HttpFields fields = std::move(response.fields);
+  fields.insert(fields.end(), added_.begin(), added_.end());
   fields.emplace_back("content-type", response.content_type);
   if (closes_) fields.emplace_back("connection", "close");
   if (!closes_ && is_http_10_) fields.emplace_back("connection", "keep-alive");
@@ -278,6 +284,7 @@ void HttpConnection::send_event(const std::string& event) {
     has_head_ = true;
     status_ = 200;
     HttpFields fields{{"content-type", "text/event-stream; charset=utf-8"}, {"cache-control", "no-cache"}};
+    fields.insert(fields.end(), added_.begin(), added_.end());
     if (host_.is_draining || is_http_10_) closes_ = true;
     if (closes_ && !is_http_10_) fields.emplace_back("connection", "close");
     // HTTP/1.0 has no chunks: the end of the connection ends the response.

@@ -40,6 +40,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void abandon() { close(); }
 
   // The response to the current request: HttpReply's calls.
+  void add_field(std::string name, std::string value) { added_.emplace_back(std::move(name), std::move(value)); }
   void send(HttpResponse response);
   void send_event(const std::string& event);
   void end();
@@ -85,6 +86,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::size_t requests_ = 0;
   std::uint64_t exchange_ = 0;  // the number of the current request, which a reply must have
 
+  HttpFields added_;     // to the response
   std::string out_;      // bytes for the next write
   std::string written_;  // bytes of the current write
   std::size_t written_bytes_ = 0;

@@ -25,7 +25,8 @@ struct HttpRequest {
   bool is_http_10 = false;
   HttpFields fields;  // names in lower case, values without white space at both ends
   std::string body;
-  std::string peer;  // its address, for the log
+  std::string peer;                               // its address, for the log
+  std::chrono::steady_clock::time_point arrival;  // of its head
 
   // The value of the first field with this name, which is in lower case.
   std::optional<std::string_view> field(std::string_view name) const;
@@ -43,6 +44,8 @@ struct HttpResponse {
 class HttpReply {
  public:
   virtual ~HttpReply() = default;
+  // A field of the response's head. Before send() and send_event().
+  virtual void add_field(std::string name, std::string value) = 0;
   // A response in one piece.
   virtual void send(HttpResponse response) = 0;
   // A part of a response of server-sent events. The first part sends the head of status 200, so until then send() is

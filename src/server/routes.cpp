@@ -12,6 +12,7 @@ constexpr Route kRoutes[] = {
     {"/ping", kAny, RouteKind::health, true},
     {"/version", kGet, RouteKind::version, true},
     {"/load", kGet, RouteKind::load},
+    {"/metrics", kGet, RouteKind::metrics, true},
     {"/v1/models", kGet, RouteKind::models},
     {"/v1/models/", kGet, RouteKind::models},
     {"/v1/completions", kPost, RouteKind::completions},
@@ -20,7 +21,6 @@ constexpr Route kRoutes[] = {
     {"/detokenize", kPost, RouteKind::detokenize},
     {"/reset_prefix_cache", kPost, RouteKind::reset_prefix_cache, false, true},
 
-    {"/metrics", kGet, RouteKind::not_made, true},
     {"/v1/responses", kPost, RouteKind::not_made},
     {"/v1/embeddings", kPost, RouteKind::not_made},
     {"/v1/messages", kPost, RouteKind::not_made},

@@ -12,6 +12,7 @@ enum class RouteKind {
   health,
   version,
   load,
+  metrics,
   models,
   completions,
   chat,

@@ -49,6 +49,10 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
   } else {
     model.missing_template = "the model has no chat template; weft serve --chat-template FILE gives it one";
   }
+  model.cache_config = {{"block_size", std::to_string(engine.page_tokens())},
+                        {"cache_dtype", engine.context().options.kv_cache_dtype},
+                        {"enable_prefix_caching", "False"},
+                        {"num_gpu_blocks", std::to_string(engine.page_count())}};
   // OpenAI's default, unlike that of the command line.
   const SamplingRequest request{.parameters = {.temperature = 1},
                                 .reads_generation_config = settings.reads_generation_config};

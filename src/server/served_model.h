@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "engine/engine.h"
 #include "io/chat_template.h"
+#include "server/metric_values.h"
 
 namespace weft {
 
@@ -26,6 +27,7 @@ struct ServedModel {
   Json template_arguments = Json::object();   // variables of the template that requests may override
   SamplingParameters defaults;                // of what a request does not give
   bool has_prompt_details = false;            // usage says how many tokens of the prompt were cached
+  InfoLabels cache_config;                    // of the metric cache_config_info
 
   bool has_name(const std::string& name) const;
 };

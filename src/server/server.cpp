@@ -1,11 +1,17 @@
 #include "server/server.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 
 #include <fmt/format.h>
 
 namespace weft {
+namespace {
+
+constexpr std::chrono::seconds kStatisticsInterval{10};
+
+}  // namespace
 
 Server::Server(ServerSettings settings, ApiServer::Log log)
     : settings_(std::move(settings)),
@@ -32,15 +38,15 @@ void Server::end_io() {
 void Server::serve(Engine& engine, const ServedModel& model, const std::function<void()>& ready) {
   EngineLoop loop(
       engine,
-      [this, &loop](std::vector<SequenceEvent> events) {
-        const auto shared = std::make_shared<std::vector<SequenceEvent>>(std::move(events));
+      [this, &loop](StepReport report) {
+        const auto shared = std::make_shared<const StepReport>(std::move(report));
         http_.post([this, shared, &loop] {
           // Also after an exception: the next step waits for it.
           struct Acknowledged {
             EngineLoop& loop;
             ~Acknowledged() { loop.acknowledge(); }
           } const acknowledged{loop};
-          api_.deliver(std::move(*shared));
+          api_.deliver(*shared);
         });
       },
       log_);
@@ -52,6 +58,10 @@ void Server::serve(Engine& engine, const ServedModel& model, const std::function
   http_.post([this, &model, &loop, ready] {
     loop_ = &loop;
     api_.set_model(model, loop);
+    repeat(kStatisticsInterval, [this] { api_.log_statistics(kStatisticsInterval); });
+    // Four times in each interval, so that a comment comes at most a quarter of it too late.
+    if (settings_.keep_alive_interval.count() > 0)
+      repeat(std::max(settings_.keep_alive_interval / 4, std::chrono::milliseconds(1)), [this] { api_.keep_alive(); });
     if (ready) ready();
   });
   try {
@@ -62,6 +72,13 @@ void Server::serve(Engine& engine, const ServedModel& model, const std::function
   }
   const std::lock_guard lock(mutex_);
   running_ = nullptr;
+}
+
+void Server::repeat(std::chrono::milliseconds interval, const std::function<void()>& task) {
+  http_.after(interval, [this, interval, task] {
+    task();
+    repeat(interval, task);
+  });
 }
 
 void Server::shut_down() {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -21,8 +22,9 @@ struct ServerSettings {
   int port = 8000;
   HttpLimits limits;
   ApiSettings api;
-  std::chrono::milliseconds shutdown_timeout{0};  // in which answers may end by themselves
-  bool takes_signals = false;                     // SIGINT and SIGTERM end the server
+  std::chrono::milliseconds shutdown_timeout{0};     // in which answers may end by themselves
+  std::chrono::milliseconds keep_alive_interval{0};  // after which a silent stream gets a comment; 0: never
+  bool takes_signals = false;                        // SIGINT and SIGTERM end the server
 };
 
 class Server {
@@ -43,7 +45,8 @@ class Server {
 
  private:
   void take_signal(int signal);
-  void drain();  // on the I/O thread
+  void drain();                                                                        // on the I/O thread
+  void repeat(std::chrono::milliseconds interval, const std::function<void()>& task);  // on the I/O thread
   void end_io();
 
   ServerSettings settings_;

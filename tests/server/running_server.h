@@ -27,6 +27,7 @@ class RunningServer {
   Server& server() { return *server_; }
   int port() const { return server_->port(); }
   const std::string& model_path() const { return path_; }
+  std::string template_path() const { return folder_ / "template.jinja"; }
   // Ends the server and waits for its threads.
   void shut_down();
   // Waits until GET /load reports at least this number; false if it does not.

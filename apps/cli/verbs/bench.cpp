@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <chrono>
 
+#include "apps/cli/bench_engine.h"
 #include "apps/cli/bench_functions_verb.h"
 #include "apps/cli/bench_fusions_report.h"
 #include "apps/cli/bench_model.h"
 #include "apps/cli/bench_ops.h"
 #include "apps/cli/bench_ops_report.h"
+#include "apps/cli/bench_serve.h"
 #include "apps/cli/bench_startup.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
@@ -205,12 +207,15 @@ void declare_ops(Flags& ops, OpsArguments& arguments) {
 VERB(bench) {
   verbs.add(
       "bench",
-      {.summary = "Measure: bench model, bench ops, bench functions, bench startup.",
+      {.summary = "Measure: bench model, ops, functions, startup, serve, latency, throughput.",
        .setup = [](Flags& flags, VerbCall& call) -> VerbBody {
          auto arguments = std::make_shared<BenchArguments>();
          auto of_ops = std::make_shared<OpsArguments>();
          auto of_functions = std::make_shared<FunctionArguments>();
          auto of_startup = std::make_shared<StartupArguments>();
+         auto of_serve = std::make_shared<BenchServeArguments>();
+         auto of_latency = std::make_shared<LatencyArguments>();
+         auto of_throughput = std::make_shared<ThroughputArguments>();
          auto run = std::make_shared<VerbBody>([arguments, &call] { return bench_model(*arguments, call); });
          declare_ops(flags.verb("ops", "Speed of every op's kernels against what the machine can do.",
                                 [=, &call] { *run = [=, &call] { return bench_ops(*of_ops, call); }; }),
@@ -234,6 +239,14 @@ VERB(bench) {
          of_startup->declare(
              flags.verb("startup", "Time from the start of a process until it could compute, with and without a cache.",
                         [=, &call] { *run = [=, &call] { return bench_startup(*of_startup, call); }; }));
+         of_serve->declare(flags.verb("serve", "Latencies and rates of a server, this one or another.",
+                                      [=, &call] { *run = [=, &call] { return bench_serve(*of_serve, call); }; }));
+         of_latency->declare(flags.verb("latency", "Time of one batch of requests, in the engine alone.", [=, &call] {
+           *run = [=, &call] { return bench_latency(*of_latency, call); };
+         }));
+         of_throughput->declare(
+             flags.verb("throughput", "Tokens per second of many requests, in the engine alone.",
+                        [=, &call] { *run = [=, &call] { return bench_throughput(*of_throughput, call); }; }));
          return [run] { return (*run)(); };
        },
        .own_options = {"-t", "--threads"},

@@ -1,12 +1,17 @@
+#include <cmath>
 #include <mutex>
+#include <set>
 
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "server/routes.h"
 #include "server/server.h"
 
 namespace weft {
 namespace {
+
+constexpr std::int64_t kNone = -1;
 
 struct ServeArguments {
   ModelArgument model;
@@ -20,9 +25,13 @@ struct ServeArguments {
   std::int64_t head_lines = 256;
   std::int64_t body_bytes = std::int64_t{64} << 20;
   double shutdown_timeout = 0;
-  bool is_quiet = false;
-  bool has_prompt_details = false;
-  bool has_developer_paths = false;
+  double keep_alive_interval = 0;
+  std::int64_t most_sequences = kNone, most_queued_tokens = kNone;
+  std::string quiet_paths;
+  std::string metrics_prefix = "vllm:";
+  bool is_quiet = false, logs_requests = false, logs_no_statistics = false;
+  bool has_id_fields = false, forces_usage = false;
+  bool has_prompt_details = false, has_developer_paths = false;
 };
 
 void declare(ServeArguments& arguments, Flags& flags) {
@@ -43,16 +52,72 @@ void declare(ServeArguments& arguments, Flags& flags) {
   flags.option("--h11-max-incomplete-event-size", arguments.head_bytes, "Most bytes of a request's head.");
   flags.option("--h11-max-header-count", arguments.head_lines, "Most fields of a request's head.");
   flags.option("--max-body-size", arguments.body_bytes, "Most bytes of a request's body.");
+  flags.option("--max-num-queued-reqs", arguments.most_sequences,
+               "Most sequences that run and wait together; 503 beyond. Else there is no limit.");
+  flags.option("--max-num-queued-tokens", arguments.most_queued_tokens,
+               "Most prompt tokens of sequences without a first token; 503 beyond. Else there is no limit.");
+  flags.option("--sse-keep-alive-interval", arguments.keep_alive_interval,
+               "Seconds after which a silent stream gets a comment; 0 is off.", {.shows_default = true});
+  flags.flag("--enable-force-include-usage", arguments.forces_usage,
+             "End each stream with an event of its usage, also if it is not asked for.");
+  flags.flag("--enable-request-id-headers", arguments.has_id_fields, "Give each response the field X-Request-Id.");
+  flags.option("--metrics-prefix", arguments.metrics_prefix, "What the names of metrics begin with.",
+               {.shows_default = true});
   flags.flag("--disable-uvicorn-access-log", arguments.is_quiet, "Print no line for each request.");
   flags.flag("--enable-prompt-tokens-details", arguments.has_prompt_details,
              "Say in usage how many tokens of the prompt were found in the prefix cache.");
   flags.flag("--enable-dev-endpoints", arguments.has_developer_paths,
              "Serve POST /reset_prefix_cache, for benchmarks.");
+  flags.option("--disable-access-log-for-endpoints", arguments.quiet_paths,
+               "Print no such line for these paths, separated by commas: /health,/metrics.");
+  flags.flag("--enable-log-requests", arguments.logs_requests,
+             "Print also the prompt and the parameters of each request.");
+  flags.flag("--disable-log-stats", arguments.logs_no_statistics,
+             "Print no line of rates each 10 seconds in which there is anything to do.");
+}
+
+std::set<std::string> paths_of(const std::string& text) {
+  std::set<std::string> paths;
+  if (text.empty()) return paths;
+  for (const std::string& word : split_text(text, ',')) {
+    const std::string path(trim(word));
+    USER_CHECK(find_route(path) != nullptr,
+               "[--disable-access-log-for-endpoints] must be paths of the server, but {} is none", quote(path));
+    paths.insert(path);
+  }
+  return paths;
+}
+
+void check_metrics_prefix(const std::string& prefix) {
+  const auto is_name = [](char c) { return c == '_' || c == ':' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  for (std::size_t i = 0; i < prefix.size(); ++i)
+    USER_CHECK(is_name(prefix[i]) || (i > 0 && prefix[i] >= '0' && prefix[i] <= '9'),
+               "[--metrics-prefix] must have letters, digits, _ and : alone, and begin with no digit, but is {}",
+               quote(prefix));
 }
 
 std::int64_t in_range(std::int64_t value, std::int64_t least, std::int64_t most, const char* flag) {
   USER_CHECK(value >= least && value <= most, "[{}] must be from {} to {}, but is {}", flag, least, most, value);
   return value;
+}
+
+std::optional<std::int64_t> queue_limit(std::int64_t given, const char* flag) {
+  if (given == kNone) return std::nullopt;
+  return in_range(given, 1, std::int64_t{1} << 40, flag);
+}
+
+void take_api_settings(const ServeArguments& arguments, ApiSettings& api) {
+  api.logs_access = !arguments.is_quiet;
+  api.quiet_paths = paths_of(arguments.quiet_paths);
+  api.logs_requests = arguments.logs_requests;
+  api.logs_statistics = !arguments.logs_no_statistics;
+  api.has_id_fields = arguments.has_id_fields;
+  api.has_developer_paths = arguments.has_developer_paths;
+  api.forces_usage = arguments.forces_usage;
+  api.most_sequences = queue_limit(arguments.most_sequences, "--max-num-queued-reqs");
+  api.most_queued_tokens = queue_limit(arguments.most_queued_tokens, "--max-num-queued-tokens");
+  check_metrics_prefix(arguments.metrics_prefix);
+  api.metrics_prefix = arguments.metrics_prefix;
 }
 
 ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& call) {
@@ -71,8 +136,11 @@ ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& 
   if (const auto key = call.environment("WEFT_API_KEY"); settings.api.keys.empty() && key && !key->empty())
     settings.api.keys = {*key};
   for (const std::string& key : settings.api.keys) USER_CHECK(!key.empty(), "[--api-key] a key must not be empty");
-  settings.api.logs_requests = !arguments.is_quiet;
-  settings.api.has_developer_paths = arguments.has_developer_paths;
+  USER_CHECK(arguments.keep_alive_interval >= 0 && arguments.keep_alive_interval <= 1e6,
+             "[--sse-keep-alive-interval] must be from 0 to 1000000 seconds, but is {}", arguments.keep_alive_interval);
+  settings.keep_alive_interval =
+      std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(arguments.keep_alive_interval * 1000)));
+  take_api_settings(arguments, settings.api);
   return settings;
 }
 

@@ -13,6 +13,8 @@ Scheduler::Scheduler(SchedulerSettings settings, std::int64_t pages)
   const auto sequences = static_cast<std::size_t>(settings.sequences);
   const auto blocks = static_cast<std::size_t>(pages_of(settings.longest));
   chunks_.reserve(sequences);
+  first_scheduled_.reserve(sequences);
+  preempted_.reserve(sequences);
   order_.reserve(sequences);
   found_.reserve(blocks);
   block_tokens_.resize(static_cast<std::size_t>(settings.block));
@@ -45,9 +47,12 @@ void Scheduler::remove(ScheduledSequence& sequence) {
 
 std::span<const Chunk> Scheduler::schedule() {
   chunks_.clear();
+  first_scheduled_.clear();
+  preempted_.clear();
   rows_left_ = settings_.rows;
   counts_.deferred = 0;
   if (!schedule_running()) schedule_waiting();
+  counts_.rows = settings_.rows - rows_left_;
   CHECK(!chunks_.empty() || (running_.empty() && waiting_.empty()), "no sequence fits into the KV pages");
   return chunks_;
 }
@@ -104,6 +109,7 @@ void Scheduler::preempt(ScheduledSequence& sequence) {
   }
   ++sequence.preemptions;
   ++counts_.preemptions;
+  preempted_.push_back(&sequence);
   wait_again(sequence);
 }
 
@@ -156,10 +162,13 @@ Scheduler::Admission Scheduler::admit(ScheduledSequence& sequence) {
   sequence.prefix_ = prefix;
   sequence.published_ = std::ssize(found_);
   sequence.computed = std::ssize(found_) * settings_.block;
-  if (!std::exchange(sequence.was_scheduled_, true) && pool_.is_caching() && sequence.reads_prefix_cache) {
-    sequence.cached_tokens = sequence.computed;
-    counts_.prefix_cache_queries += sequence.token_count();
-    counts_.prefix_cache_hits += sequence.computed;
+  if (!std::exchange(sequence.was_scheduled_, true)) {
+    first_scheduled_.push_back(&sequence);
+    if (pool_.is_caching() && sequence.reads_prefix_cache) {
+      sequence.cached_tokens = sequence.computed;
+      counts_.prefix_cache_queries += sequence.token_count();
+      counts_.prefix_cache_hits += sequence.computed;
+    }
   }
   sequence.is_running_ = true;
   running_.splice(running_.end(), waiting_, sequence.at_);

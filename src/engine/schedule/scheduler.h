@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/engine_statistics.h"
 #include "engine/schedule/kv_page_pool.h"
 
 namespace weft {
@@ -61,18 +62,6 @@ struct SchedulerSettings {
   bool caches_prefixes = false;
 };
 
-// Counts of tokens and events are since the begin.
-struct EngineStatistics {
-  std::int64_t running = 0;
-  std::int64_t waiting = 0;
-  std::int64_t deferred = 0;  // of `waiting`: those that wait for a prefix which another sequence computes
-  std::int64_t pages = 0;
-  std::int64_t pages_used = 0;            // by sequences; pages that only the prefix cache has are free
-  std::int64_t prefix_cache_queries = 0;  // tokens of sequences that were looked up; preempted ones count once
-  std::int64_t prefix_cache_hits = 0;     // of these, tokens that were found
-  std::int64_t preemptions = 0;
-};
-
 class Scheduler {
  public:
   Scheduler() = default;
@@ -87,6 +76,9 @@ class Scheduler {
   // The sequences of the next step, with pages for their rows; none only if there are no sequences. Valid until the
   // next call, except for sequences that were removed. Allocates nothing.
   std::span<const Chunk> schedule();
+  // The sequences whose first rows are in this step, and those that lost their pages for it. Valid as long as it.
+  std::span<const ScheduledSequence* const> first_scheduled() const { return first_scheduled_; }
+  std::span<const ScheduledSequence* const> preempted() const { return preempted_; }
   // Makes the full blocks of a sequence findable, as far as they are computed.
   void publish(ScheduledSequence& sequence);
 
@@ -125,6 +117,7 @@ class Scheduler {
 
   // Of the current step. The memory is reused by the next step.
   std::vector<Chunk> chunks_;
+  std::vector<const ScheduledSequence*> first_scheduled_, preempted_;
   std::int64_t rows_left_ = 0;
   std::vector<ScheduledSequence*> order_;               // of running_ when the step began
   std::vector<std::int32_t> found_;                     // pages from the prefix cache

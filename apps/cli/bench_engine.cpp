@@ -1,0 +1,150 @@
+#include "apps/cli/bench_engine.h"
+
+#include <chrono>
+#include <fstream>
+#include <ostream>
+
+#include "apps/cli/bench_numbers.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace weft {
+namespace {
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void check_count(std::int64_t value, std::int64_t least, const char* flag) {
+  USER_CHECK(value >= least && value <= 1'000'000, "[{}] must be from {} to 1000000, but is {}", flag, least, value);
+}
+
+std::unique_ptr<Engine> open_engine_to_measure(const ModelArgument& model, const std::string& threads, VerbCall& call) {
+  if (!threads.empty()) set_option(call.options, "threads", threads, "command line");
+  auto engine = open_engine(model.request(call), notes_to(call), &call.watch);
+  print_emulated(engine->context(), call.err);
+  return engine;
+}
+
+BenchVocabulary vocabulary_of(Engine& engine) {
+  return {.tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
+          .size = engine.runner().vocabulary_size()};
+}
+
+// Else the context would end the sequence, and fewer tokens would be counted.
+void check_fits(const Engine& engine, std::int64_t prompt, std::int64_t output) {
+  USER_CHECK(prompt + output <= engine.max_model_len(),
+             "[--output-len] a prompt and its output must fit into the context of {} tokens, but have {} and {}",
+             engine.max_model_len(), prompt, output);
+}
+
+void add(Engine& engine, std::vector<int> ids, std::int64_t output_tokens) {
+  SamplingParameters parameters{.temperature = 0, .max_tokens = output_tokens};
+  parameters.ignore_end = true;
+  engine.add(std::move(ids), std::move(parameters));
+}
+
+void run(Engine& engine) {
+  while (!engine.is_idle())
+    for (const RequestEvent& event : engine.step())
+      if (event.finished == FinishReason::failed) fail_by(event);
+}
+
+void write_json(const std::string& path, const Json& json) {
+  if (path.empty()) return;
+  std::ofstream file(path);
+  file << json_text(json, 4) << '\n';
+  file.close();
+  USER_CHECK(file.good(), "[--output-json] {} cannot be written", quote(path, 1000));
+}
+
+}  // namespace
+
+int bench_throughput(const ThroughputArguments& arguments, VerbCall& call) {
+  const auto engine = open_engine_to_measure(arguments.model, arguments.threads, call);
+  const std::vector<BenchRequest> requests = bench_requests(arguments.dataset, vocabulary_of(*engine));
+  std::int64_t prompt_tokens = 0, output_tokens = 0;
+  for (const BenchRequest& request : requests) {
+    check_fits(*engine, std::ssize(request.ids), request.output_tokens);
+    prompt_tokens += std::ssize(request.ids);
+    output_tokens += request.output_tokens;
+  }
+  const double seconds = seconds_of([&] {
+    for (const BenchRequest& request : requests) add(*engine, request.ids, request.output_tokens);
+    run(*engine);
+  });
+  const auto count = static_cast<double>(requests.size());
+  const auto total = static_cast<double>(prompt_tokens + output_tokens);
+  call.out << fmt::format("Throughput: {:.2f} requests/s, {:.2f} total tokens/s, {:.2f} output tokens/s\n",
+                          count / seconds, total / seconds, static_cast<double>(output_tokens) / seconds)
+           << "Total num prompt tokens:  " << prompt_tokens << "\nTotal num output tokens:  " << output_tokens << "\n";
+  write_json(arguments.output, {{"model_id", arguments.model.name},
+                                {"elapsed_time", seconds},
+                                {"num_requests", requests.size()},
+                                {"total_num_tokens", prompt_tokens + output_tokens},
+                                {"requests_per_second", count / seconds},
+                                {"tokens_per_second", total / seconds}});
+  return 0;
+}
+
+int bench_latency(const LatencyArguments& arguments, VerbCall& call) {
+  check_count(arguments.input_len, 1, "--input-len");
+  check_count(arguments.output_len, 1, "--output-len");
+  check_count(arguments.batch_size, 1, "--batch-size");
+  check_count(arguments.choices, 1, "--n");
+  check_count(arguments.warm_ups, 0, "--num-iters-warmup");
+  check_count(arguments.iterations, 1, "--num-iters");
+  const auto engine = open_engine_to_measure(arguments.model, arguments.threads, call);
+  check_fits(*engine, arguments.input_len, arguments.output_len);
+  std::mt19937_64 random(arguments.seed);
+  std::vector<double> latencies;
+  // Each iteration has prompts of its own, so that none of it is in a prefix cache.
+  for (std::int64_t i = -arguments.warm_ups; i < arguments.iterations; ++i) {
+    std::vector<std::vector<int>> prompts;
+    for (std::int64_t prompt = 0; prompt < arguments.batch_size; ++prompt)
+      prompts.push_back(random_ids(arguments.input_len, vocabulary_of(*engine), random));
+    const double seconds = seconds_of([&] {
+      for (const std::vector<int>& prompt : prompts)
+        for (std::int64_t choice = 0; choice < arguments.choices; ++choice) add(*engine, prompt, arguments.output_len);
+      run(*engine);
+    });
+    if (i >= 0) latencies.push_back(seconds);
+  }
+  Json percentiles = Json::object();
+  call.out << fmt::format("Avg latency: {} seconds\n", mean(latencies));
+  for (const int percent : kLatencyPercents) {
+    const double value = percentile(latencies, percent);
+    percentiles[std::to_string(percent)] = value;
+    call.out << fmt::format("{}% percentile latency: {} seconds\n", percent, value);
+  }
+  write_json(arguments.output, {{"model_id", arguments.model.name},
+                                {"avg_latency", mean(latencies)},
+                                {"latencies", latencies},
+                                {"percentiles", percentiles}});
+  return 0;
+}
+
+void ThroughputArguments::declare(Flags& flags) {
+  model.declare_to_run(flags);
+  dataset.prefix = "--";
+  dataset.declare(flags);
+  flags.option("--output-json", output, "Write the results to this file.");
+  flags.option("-t,--threads", threads, "Threads that compute.");
+}
+
+void LatencyArguments::declare(Flags& flags) {
+  model.declare_to_run(flags);
+  flags.option("--input-len", input_len, "Tokens of each prompt.", {.shows_default = true});
+  flags.option("--output-len", output_len, "Tokens to generate after each.", {.shows_default = true});
+  flags.option("--batch-size", batch_size, "Prompts that run together.", {.shows_default = true});
+  flags.option("--n", choices, "Sequences of each prompt.", {.shows_default = true});
+  flags.option("--num-iters-warmup", warm_ups, "Iterations before those that count.", {.shows_default = true});
+  flags.option("--num-iters", iterations, "Iterations that count.", {.shows_default = true});
+  flags.option("--seed", seed, "Seed of the prompts.", {.shows_default = true});
+  flags.option("--output-json", output, "Write the results to this file.");
+  flags.option("-t,--threads", threads, "Threads that compute.");
+}
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+#pragma once
+
+// Sends requests at their times to a server, as many at once as are allowed, and measures the streams that answer.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/cli/serve_results.h"
+#include "server/http_message.h"
+
+namespace weft {
+
+struct LoadTarget {
+  std::string host;
+  int port = 0;
+  std::string path;
+  HttpFields fields;
+  std::optional<std::int64_t> max_concurrency;
+};
+
+struct LoadRequest {
+  std::string body;
+  std::int64_t prompt_tokens = 0;  // where the server does not report them
+  double send_at = 0;              // seconds from the begin
+};
+
+struct LoadResult {
+  std::vector<ServeOutcome> outcomes;  // in the order of the requests
+  double duration = 0;                 // from the begin to the last end
+};
+
+LoadResult send_load(const LoadTarget& target, const std::vector<LoadRequest>& requests);
+
+}  // namespace weft

@@ -1,0 +1,73 @@
+#include <filesystem>
+#include <fstream>
+
+#include "apps/cli/session.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "server/batch_run.h"
+
+namespace weft {
+namespace {
+
+struct BatchArguments {
+  ModelArgument model;
+  TemplateArgument chat_template;
+  std::string in, out;
+  std::string generation_config = "auto";
+  std::vector<std::string> names;
+};
+
+int run_batch(const BatchArguments& arguments, VerbCall& call) {
+  const std::string& config = arguments.generation_config;
+  USER_CHECK(config == "auto" || config == "none" || config == "vllm",
+             "[--generation-config] must be auto or none, but is {}", quote(config));
+  const auto log = [&call](const std::string& line) { call.err << "weft: " << line << std::endl; };
+  std::ifstream in_file;
+  std::ofstream out_file;
+  if (arguments.in != "-") {
+    in_file.open(arguments.in);
+    USER_CHECK(in_file.is_open(), "[--input-file] {} cannot be read", quote(arguments.in, 1000));
+  }
+  if (arguments.out != "-") {
+    std::error_code none;
+    USER_CHECK(arguments.in == "-" || !std::filesystem::equivalent(arguments.in, arguments.out, none),
+               "[--output-file] must be another file than the input, but is {}", quote(arguments.out, 1000));
+    out_file.open(arguments.out);
+    USER_CHECK(out_file.is_open(), "[--output-file] {} cannot be written", quote(arguments.out, 1000));
+  }
+  const auto engine = open_engine(arguments.model.request(call), log, &call.watch);
+  const ServedModel model = make_served_model(
+      *engine, {.names = arguments.names.empty() ? std::vector<std::string>{arguments.model.name} : arguments.names,
+                .root = arguments.model.name,
+                .chat_template = arguments.chat_template.given,
+                .template_arguments = arguments.chat_template.arguments(),
+                .reads_generation_config = config == "auto"});
+  std::istream& in = arguments.in == "-" ? call.in : in_file;
+  std::ostream& out = arguments.out == "-" ? call.out : out_file;
+  const BatchRun::Counts counts = BatchRun(*engine, model, in, out, log).run();
+  log(fmt::format("{} lines, {} failed", counts.lines, counts.failed));
+  return counts.failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace weft
+
+VERB(run_batch) {
+  verbs.add("run-batch",
+            {"Answer the requests of a file as the server does.", [](Flags& flags, VerbCall& call) -> VerbBody {
+               auto arguments = std::make_shared<BatchArguments>();
+               arguments->model.declare_to_run(flags);
+               flags.option("-i,--input-file", arguments->in,
+                            "The requests, a JSON object on each line; - is standard input.", {.required = true});
+               flags.option("-o,--output-file", arguments->out,
+                            "The results, in the order of the requests; - is standard output.", {.required = true});
+               flags.option("--served-model-name", arguments->names,
+                            "The model's name in requests and answers, instead of MODEL; may be given several times.");
+               arguments->chat_template.declare(flags);
+               flags.option("--generation-config", arguments->generation_config,
+                            "auto takes defaults of sampling from the model's generation_config.json; none (or vllm) "
+                            "does not.",
+                            {.shows_default = true});
+               return [arguments, &call] { return run_batch(*arguments, call); };
+             }});
+}

@@ -1,0 +1,65 @@
+#pragma once
+
+// `weft run-batch` without its command line: answers requests of a file, one JSON object on each line, by the code that
+// answers a client of the server. Lines run together; their results are written in their order.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "server/generation_table.h"
+#include "server/unknown_fields.h"
+
+namespace weft {
+
+class BatchRun {
+ public:
+  struct Counts {
+    std::int64_t lines = 0, failed = 0;
+  };
+
+  // The engine must be idle. All arguments outlive this object.
+  BatchRun(Engine& engine, const ServedModel& model, std::istream& in, std::ostream& out,
+           const std::function<void(const std::string& line)>& log);
+
+  // Runs all lines on the calling thread. UserError where the output cannot be written.
+  Counts run();
+
+ private:
+  class LineReply;
+  // A line that was read and whose result is not written.
+  struct Line {
+    std::string custom_id;  // JSON
+    std::optional<std::string> result;
+  };
+
+  void read_lines();
+  void begin(std::string text);
+  void begin_request(std::size_t index, std::string_view url, simdjson::dom::object body);
+  void answer(std::size_t index, const HttpResponse& response);
+  // An error of the line itself.
+  void refuse(std::size_t index, const std::string& sentence);
+  void finish(std::size_t index, int status, const std::string& body, const std::string& error);
+  void write_results();
+  bool is_over() const { return is_read_ && lines_.empty(); }
+  std::string new_id();
+
+  const ServedModel& model_;
+  std::istream& in_;
+  std::ostream& out_;
+  UnknownFields unknown_;
+  EngineLoop loop_;
+  MetricValues values_;
+  GenerationTable generations_;
+  std::random_device random_;
+  std::deque<Line> lines_;
+  std::size_t first_ = 0;  // the index of lines_[0] in the file
+  bool is_read_ = false;   // to the end of the file
+  Counts counts_;
+};
+
+}  // namespace weft

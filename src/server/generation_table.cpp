@@ -1,0 +1,72 @@
+#include "server/generation_table.h"
+
+#include <fmt/format.h>
+
+namespace weft {
+
+GenerationTable::GenerationTable(const ServedModel& model, EngineLoop& loop, MetricValues& values,
+                                 std::function<void(const std::string&)> log)
+    : model_(model), loop_(loop), values_(values), log_(std::move(log)) {}
+
+void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std::uint64_t random_seed,
+                            const std::shared_ptr<HttpReply>& reply, MonotonicClock::time_point arrival) {
+  const Ticket first = next_ticket_;
+  const auto choices = static_cast<double>(prepared.choices);
+  auto generation = std::make_unique<Generation>(std::move(prepared), model_, id, first, reply);
+  next_ticket_ += generation->size();
+  std::vector<Sequence> sequences = generation->begin(random_seed);
+  if (sequences.empty()) return;
+  values_.request_choices.observe(choices);
+  for (const Sequence& sequence : sequences)
+    records_.add(sequence.ticket, {.arrival = arrival,
+                                   .prompt_tokens = std::ssize(*sequence.prompt),
+                                   .max_tokens = sequence.parameters->max_tokens});
+  generations_.emplace(first, std::move(generation));
+  reply->on_gone([this, first] { end(first); });
+  loop_.submit(std::move(sequences));
+}
+
+void GenerationTable::cancel(const std::vector<Ticket>& tickets) {
+  if (tickets.empty()) return;
+  records_.abort(tickets, MonotonicClock::now());
+  loop_.cancel(tickets);
+}
+
+// Also cancels what of the request still runs.
+void GenerationTable::end(Ticket first) {
+  const auto found = generations_.find(first);
+  if (found == generations_.end()) return;
+  cancel(found->second->open_tickets());
+  generations_.erase(found);
+}
+
+void GenerationTable::deliver(const StepReport& report) {
+  records_.take(report);
+  for (const SequenceEvent& event : report.events) {
+    auto found = generations_.upper_bound(event.ticket);
+    if (found == generations_.begin()) continue;
+    --found;
+    Generation& generation = *found->second;
+    if (event.ticket >= found->first + generation.size()) continue;
+    generation.take(event);
+    if (!generation.is_over()) continue;
+    if (!generation.error().empty()) log_(fmt::format("[server] a request failed: {}", generation.error()));
+    end(found->first);
+  }
+}
+
+void GenerationTable::abort() {
+  while (!generations_.empty()) {
+    const auto first = generations_.begin();
+    const std::vector<Ticket> open = first->second->open_tickets();
+    first->second->abort();
+    cancel(open);
+    generations_.erase(first);
+  }
+}
+
+void GenerationTable::keep_alive() {
+  for (const auto& [first, generation] : generations_) generation->keep_alive();
+}
+
+}  // namespace weft

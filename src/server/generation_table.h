@@ -1,0 +1,49 @@
+#pragma once
+
+// The requests that run: gives tickets to their sequences, and reports of the engine to their answers and to the
+// metrics. It lives on the thread that takes the reports.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "server/engine_loop.h"
+#include "server/generation.h"
+#include "server/metric_values.h"
+#include "server/sequence_records.h"
+
+namespace weft {
+
+class GenerationTable {
+ public:
+  // All but `log`, which gets the reason of each failure, outlive this object.
+  GenerationTable(const ServedModel& model, EngineLoop& loop, MetricValues& values,
+                  std::function<void(const std::string& line)> log);
+
+  // `random_seed` is for a request without a seed, `arrival` for the metrics.
+  void begin(PreparedRequest prepared, const std::string& id, std::uint64_t random_seed,
+             const std::shared_ptr<HttpReply>& reply, MonotonicClock::time_point arrival);
+  void deliver(const StepReport& report);
+  // Ends the answers that are not complete.
+  void abort();
+  // To be called four times in each interval of --sse-keep-alive-interval.
+  void keep_alive();
+
+  const SequenceRecords& records() const { return records_; }
+
+ private:
+  void end(Ticket first);
+  void cancel(const std::vector<Ticket>& tickets);
+
+  const ServedModel& model_;
+  EngineLoop& loop_;
+  MetricValues& values_;
+  std::function<void(const std::string&)> log_;
+  SequenceRecords records_{values_};
+  std::map<Ticket, std::unique_ptr<Generation>> generations_;  // by the first ticket of each
+  Ticket next_ticket_ = 0;
+};
+
+}  // namespace weft

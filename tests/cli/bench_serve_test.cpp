@@ -1,0 +1,190 @@
+// weft bench serve, latency and throughput, and weft run-batch, as programs with the sample model.
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "apps/cli/bench_requests.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "builtin/models.h"
+#include "tests/program_run.h"
+#include "tests/sample_checkpoint.h"
+
+namespace weft::bench_serve_test {
+
+class BenchServe : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+  Json read(const std::string& name) const { return parse_json(read_file(folder_ / name, 1 << 20)); }
+
+  const TemporaryFolder folder_;
+  const std::string model_ =
+      SampleCheckpoint(make_model_registry().find("llama", "test")).write_folder(folder_, "model", DType::bf16);
+};
+
+TEST_F(BenchServe, ThroughputCountsAllTokens) {
+  const ProgramRun run = run_weft({"bench", "throughput", model_, "--input-len", "5", "--output-len", "4",
+                                   "--num-prompts", "6", "--output-json", folder_ / "out.json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_TRUE(run.out.starts_with("Throughput: ")) << run.out;
+  EXPECT_NE(run.out.find("Total num prompt tokens:  30\nTotal num output tokens:  24\n"), std::string::npos) << run.out;
+  const Json json = read("out.json");
+  EXPECT_EQ(json["num_requests"], 6);
+  EXPECT_EQ(json["total_num_tokens"], 54);
+  EXPECT_DOUBLE_EQ(json["tokens_per_second"].get<double>() / json["requests_per_second"].get<double>(), 9);
+  EXPECT_EQ(breach_of_refusal(run_weft({"bench", "throughput", model_, "--input-len", "100000"}), "[--output-len]"),
+            "");
+  EXPECT_EQ(breach_of_refusal(run_weft({"bench", "throughput", model_, "--input-len", "0"}), "[--input-len]"), "");
+  EXPECT_EQ(breach_of_refusal(run_weft({"bench", "throughput", model_, "--dataset-name", "no"}), "[--dataset-name]"),
+            "");
+}
+
+TEST_F(BenchServe, LatencyMeasuresIterations) {
+  const ProgramRun run =
+      run_weft({"bench", "latency", model_, "--input-len", "5", "--output-len", "3", "--batch-size", "2", "--n", "2",
+                "--num-iters", "4", "--num-iters-warmup", "1", "--output-json", folder_ / "out.json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_TRUE(run.out.starts_with("Avg latency: ")) << run.out;
+  EXPECT_NE(run.out.find("\n99% percentile latency: "), std::string::npos) << run.out;
+  EXPECT_EQ(read("out.json")["latencies"].size(), 4U);
+  EXPECT_EQ(read("out.json")["percentiles"].size(), 6U);
+  EXPECT_EQ(breach_of_refusal(run_weft({"bench", "latency", model_, "--num-iters", "0"}), "[--num-iters]"), "");
+}
+
+TEST_F(BenchServe, ServesItselfAndMeasuresStreams) {
+  write("model/chat_template.jinja", "{% for m in messages %}{{ m.content }}{% endfor %}");
+  for (const std::string backend : {"openai", "openai-chat"}) {
+    const ProgramRun run = run_weft({"bench",
+                                     "serve",
+                                     model_,
+                                     "--backend",
+                                     backend,
+                                     "--random-input-len",
+                                     "5",
+                                     "--random-output-len",
+                                     "4",
+                                     "--num-prompts",
+                                     "7",
+                                     "--max-concurrency",
+                                     "3",
+                                     "--request-rate",
+                                     "1000",
+                                     "--save-result",
+                                     "--save-detailed",
+                                     "--result-dir",
+                                     folder_ / "results",
+                                     "--result-filename",
+                                     backend + ".json",
+                                     "--metadata",
+                                     "a=b",
+                                     "--num-warmups",
+                                     "1"});
+    ASSERT_EQ(run.status, 0) << run.err << run.out;
+    const Json json = read("results/" + backend + ".json");
+    EXPECT_EQ(json["completed"], 7);
+    EXPECT_EQ(json["a"], "b");
+    EXPECT_EQ(json["total_output_tokens"], 28);
+    if (backend == "openai") EXPECT_EQ(json["input_lens"], Json(std::vector<int>(7, 5)));
+    for (std::size_t i = 0; i < 7; ++i) {
+      EXPECT_EQ(json["itls"][i].size(), 3U) << "an event for each token";
+      EXPECT_GT(json["ttfts"][i].get<double>(), 0);
+    }
+    EXPECT_LE(json["max_concurrent_requests"], 7);
+  }
+}
+
+TEST_F(BenchServe, ReportsFailedRequests) {
+  const ProgramRun run = run_weft({"bench", "serve", model_, "--random-input-len", "5", "--random-output-len", "4",
+                                   "--num-prompts", "2", "--extra-body", R"({"temperature":9})"});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_NE(run.out.find("Failed requests:                         2"), std::string::npos) << run.out;
+  EXPECT_NE(run.err.find("temperature"), std::string::npos) << run.err;
+  const ProgramRun none = run_weft({"bench", "serve", model_, "--port", "1", "--random-input-len", "5",
+                                    "--random-output-len", "4", "--num-prompts", "2"});
+  EXPECT_EQ(none.status, 1) << "no server listens there";
+  EXPECT_NE(none.err.find("connecting"), std::string::npos) << none.err;
+}
+
+TEST_F(BenchServe, RefusesFlagsThatAreWrong) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--backend", "tgi"}, "[--backend]"},
+      {{"--request-rate", "0"}, "[--request-rate]"},
+      {{"--burstiness", "0"}, "[--burstiness]"},
+      {{"--percentile-metrics", "ttfb"}, "[--percentile-metrics]"},
+      {{"--goodput", "itl:5"}, "[--goodput]"},
+      {{"--goodput", "ttft"}, "[--goodput]"},
+      {{"--base-url", "https://a"}, "[--base-url]"},
+      {{"--extra-body", "[]"}, "[--extra-body]"},
+      {{"--random-range-ratio", "1"}, "[--random-range-ratio]"},
+      {{"--dataset-name", "custom"}, "[--dataset-path]"},
+  };
+  for (const auto& [flags, part] : cases) {
+    std::vector<std::string> words = {"bench", "serve", model_};
+    words.insert(words.end(), flags.begin(), flags.end());
+    EXPECT_EQ(breach_of_refusal(run_weft(words), part), "") << part;
+  }
+}
+
+TEST_F(BenchServe, RequestsAreTheSameForASeed) {
+  DatasetArguments arguments{.count = 20};
+  arguments.random = {.input_len = 10, .output_len = 6, .prefix_len = 2, .range_ratio = 0.5};
+  const auto first = bench_requests(arguments, {.tokenizer = nullptr, .size = 50});
+  const auto again = bench_requests(arguments, {.tokenizer = nullptr, .size = 50});
+  ASSERT_EQ(first.size(), 20U);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(first[i].ids, again[i].ids);
+    EXPECT_EQ(first[i].ids[0], first[0].ids[0]);
+    EXPECT_EQ(first[i].ids[1], first[0].ids[1]);
+    EXPECT_GE(first[i].ids.size(), 7U);
+    EXPECT_LE(first[i].ids.size(), 17U);
+    EXPECT_GE(first[i].output_tokens, 3);
+    EXPECT_LE(first[i].output_tokens, 9);
+  }
+  arguments.seed = 1;
+  EXPECT_NE(bench_requests(arguments, {.tokenizer = nullptr, .size = 50})[0].ids, first[0].ids);
+}
+
+TEST_F(BenchServe, ReadsDatasets) {
+  const std::string custom =
+      write("custom.jsonl", "{\"prompt\": \"hi there\"}\n\n{\"prompt\": \"hi\", \"output_tokens\": 3}\n");
+  const ProgramRun run = run_weft({"bench", "throughput", model_, "--dataset-name", "custom", "--dataset-path", custom,
+                                   "--custom-output-len", "2", "--num-prompts", "3"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.out.find("Total num output tokens:  7\n"), std::string::npos)
+      << "2, 3, and the first again: " << run.out;
+  const std::string talk =
+      R"({"conversations":[{"value":"hi there you"},{"value":"hi there you too"}]},{"conversations":[]},5)";
+  const std::string shared = write("shared.json", "[" + talk + "]");
+  const ProgramRun chats = run_weft({"bench", "throughput", model_, "--dataset-name", "sharegpt", "--dataset-path",
+                                     shared, "--sharegpt-output-len", "2", "--num-prompts", "2"});
+  ASSERT_EQ(chats.status, 0) << chats.err;
+  EXPECT_NE(chats.out.find("Total num output tokens:  4\n"), std::string::npos) << chats.out;
+  const std::string wrong = write("wrong.jsonl", "{\"text\": 1}\n");
+  EXPECT_EQ(
+      breach_of_refusal(run_weft({"bench", "throughput", model_, "--dataset-name", "custom", "--dataset-path", wrong}),
+                        "line 1"),
+      "");
+}
+
+TEST_F(BenchServe, RunBatchReadsAndWritesFiles) {
+  const std::string good =
+      R"({"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"hi","max_tokens":2}})";
+  const std::string in = write("in.jsonl", good + "\n");
+  const ProgramRun run = run_weft({"run-batch", "-i", in, "-o", folder_ / "out.jsonl", "--model", model_});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(read("out.jsonl")["response"]["body"]["usage"]["completion_tokens"], 2);
+  const ProgramRun piped = run_weft({"run-batch", "-i", "-", "-o", "-", "--model", model_}, good + "\n{\n");
+  EXPECT_EQ(piped.status, 1) << "one line failed";
+  EXPECT_EQ(std::count(piped.out.begin(), piped.out.end(), '\n'), 2);
+  EXPECT_EQ(
+      breach_of_refusal(run_weft({"run-batch", "-i", folder_ / "none", "-o", "-", "-m", model_}), "[--input-file]"),
+      "");
+  EXPECT_EQ(breach_of_refusal(run_weft({"run-batch", "-i", in, "-o", in, "-m", model_}), "[--output-file]"), "");
+  EXPECT_EQ(read_file(in, 1000), good + "\n");
+}
+
+}  // namespace weft::bench_serve_test
