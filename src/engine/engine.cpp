@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 
@@ -36,17 +37,26 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
   const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;
   const std::int64_t sequences = context_->stream_device == nullptr ? kSequencesWithFullContext : kSequencesOnDevice;
+  find_ends();
   limit_pages(per_sequence * std::min(context_->options.max_num_seqs, sequences));
   const StepLimits most = runner_->step_limits();
   const auto sequences_of_step = static_cast<std::size_t>(most.sequences);
   chunks_.reserve(sequences_of_step);
-  logit_rows_.reserve(sequences_of_step);
+  logit_rows_.reserve(static_cast<std::size_t>(runner_->max_logit_rows()));
   events_.reserve(sequences_of_step);
   step_ = StepBuffer(most);
   logits_.resize(static_cast<std::size_t>(runner_->vocabulary_size()));
   sampler_ = Sampler(logits_.size(), static_cast<std::size_t>(max_model_len()));
   runner_->set_ready();
   laps.lap("pages");
+}
+
+void Engine::find_ends() {
+  for (const std::int64_t id : runner_->facts().config.eos_token_ids)
+    if (id >= 0 && id < runner_->vocabulary_size()) ends_.push_back(static_cast<int>(id));
+  if (tokenizer_ == nullptr) return;
+  for (const int id : tokenizer_->vocabulary().end_of_generation)
+    if (id < runner_->vocabulary_size() && !ends_text(id)) ends_.push_back(id);
 }
 
 const Tokenizer& Engine::tokenizer() const {
@@ -67,25 +77,33 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
   USER_CHECK(!prompt.empty(), "[prompt] must hold at least one token, but is empty");
   USER_CHECK(static_cast<std::int64_t>(prompt.size()) < max_model_len(),
              "[prompt] must be shorter than the context of {} tokens, but has {}", max_model_len(), prompt.size());
-  for (int id : prompt)
-    USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[prompt] a token must be in [0, {}), but is {}",
+  const auto check = [&](const char* name, int id) {
+    USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[{}] a token must be in [0, {}), but is {}", name,
                runner_->vocabulary_size(), id);
-  for (int id : parameters.stop_ids)
-    USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[stop_ids] a token must be in [0, {}), but is {}",
-               runner_->vocabulary_size(), id);
+  };
+  for (const int id : prompt) check("prompt", id);
+  for (const int id : parameters.stop_ids) check("stop_ids", id);
+  for (const int id : parameters.allowed_ids.value_or(std::vector<int>())) check("allowed_ids", id);
+  for (const std::vector<int>& word : parameters.bad_words)
+    for (const int id : word) check("bad_words", id);
+  for (const TokenBias& bias : parameters.logit_bias) check("logit_bias", bias.id);
   auto request = std::make_unique<Request>();
   request->id = next_request_++;
   // Reserves the greatest length that the output can reach.
   const std::int64_t most = std::min(parameters.max_tokens, max_model_len() - std::ssize(prompt));
   request->output.reserve(static_cast<std::size_t>(most));
   request->pages.reserve(static_cast<std::size_t>(runner_->step_limits().blocks));
+  if (parameters.prompt_logprobs) request->prompt_logprobs.push_back({.chosen = {.id = prompt.front()}});
   request->prompt = std::move(prompt);
-  request->stops = StopTexts(parameters.stop);
-  request->parameters = std::move(parameters);
+  request->stops = StopTexts(parameters.stop, parameters.includes_stop);
+  request->masks = LogitMasks(parameters, ends_);
   if (tokenizer_ != nullptr) {
-    request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
+    request->detokenizer.emplace(*tokenizer_,
+                                 DecodeOptions{.skip_special = parameters.skips_special,
+                                               .spaces_between_special = parameters.spaces_between_special});
     request->detokenizer->continue_after(request->prompt);
   }
+  request->parameters = std::move(parameters);
   requests_.push_back(std::move(request));
   return requests_.back()->id;
 }
@@ -110,17 +128,20 @@ bool Engine::reserve_pages(Request& request, std::int64_t tokens) {
 
 void Engine::schedule() {
   chunks_.clear();
-  std::int64_t left = runner_->max_tokens();
+  std::int64_t left = runner_->max_tokens(), logits_left = runner_->max_logit_rows();
   const auto sequences = static_cast<std::size_t>(context_->options.max_num_seqs);
   auto add_all = [&](bool generating) {
     for (auto& request : requests_) {
       const std::int64_t missing = request->token_count() - request->computed;
       const bool is_generating = missing == 1 && request->computed > 0;
       if (is_generating != generating || left == 0 || chunks_.size() == sequences) continue;
-      const std::int64_t rows = std::min(missing, left);
+      const std::int64_t before_logits = std::max<std::int64_t>(request->first_logit_row() - request->computed, 0);
+      const std::int64_t rows = std::min({missing, left, before_logits + logits_left});
+      if (rows == 0) continue;
       if (!reserve_pages(*request, request->computed + rows)) continue;
-      chunks_.push_back({request.get(), rows});
+      chunks_.push_back({request.get(), rows, std::max<std::int64_t>(rows - before_logits, 0)});
       left -= rows;
+      logits_left -= chunks_.back().logit_rows;
     }
   };
   add_all(true);
@@ -147,54 +168,10 @@ const Tensor& Engine::run(std::span<const Chunk> chunks, std::span<const std::in
   return logits;
 }
 
-// Ids beyond the vocabulary, which a model with a padded embedding can produce, have no text.
-bool Engine::is_special(int token) const {
-  return tokenizer_ != nullptr && token < tokenizer_->token_count() && tokenizer_->is_special(token);
-}
-
-bool Engine::ends_text(int token) const {
-  const std::vector<std::int64_t>& config = runner_->facts().config.eos_token_ids;
-  if (std::find(config.begin(), config.end(), token) != config.end()) return true;
-  if (tokenizer_ == nullptr) return false;
-  const std::vector<int>& ends = tokenizer_->vocabulary().end_of_generation;
-  return std::find(ends.begin(), ends.end(), token) != ends.end();
-}
-
 std::string Engine::take_logits(const Request& request, const Tensor& logits, std::int64_t row) {
   runner_->copy_logits(logits, row, logits_);
   if (std::none_of(logits_.begin(), logits_.end(), [](float logit) { return std::isnan(logit); })) return "";
   return runner_->describe_nan(step_.input(), row, request.pages, request.computed);
-}
-
-RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
-  RequestEvent event{.request = request.id};
-  event.token = sampler_.sample(logits, request.parameters, request.prompt, request.output);
-  request.output.push_back(event.token);
-  if (ends_text(event.token) && !request.parameters.ignore_end) {
-    event.finished = FinishReason::stop;
-    event.text = request.stops.finish() + request.last_text();
-    return event;
-  }
-  StopTexts& stops = request.stops;
-  const std::vector<int>& ids = request.parameters.stop_ids;
-  if (std::find(ids.begin(), ids.end(), event.token) != ids.end()) {
-    event.finished = FinishReason::stop;
-    event.stop_id = event.token;
-    event.text = stops.finish() + request.last_text();
-    return event;
-  }
-  event.text = is_special(event.token) ? stops.push_special(tokenizer_->token_bytes(event.token))
-                                       : stops.push(request.text_of(event.token));
-  if (stops.has_stopped()) {
-    event.finished = FinishReason::stop;
-    event.stop_text = stops.stopped_by();
-  } else if (static_cast<std::int64_t>(request.output.size()) >= request.parameters.max_tokens ||
-             request.token_count() >= max_model_len()) {
-    event.finished = FinishReason::length;
-    event.text += stops.push(request.last_text());
-    event.text += stops.finish();
-  }
-  return event;
 }
 
 // The keys and values are lost with the device, so they are computed again.
@@ -225,8 +202,7 @@ std::span<const RequestEvent> Engine::step() {
   std::int64_t end = 0;
   for (const Chunk& chunk : chunks_) {
     end += chunk.rows;
-    const bool is_whole = chunk.request->computed + chunk.rows == chunk.request->token_count();
-    if (is_whole) logit_rows_.push_back(end - 1);  // otherwise more of the prompt follows
+    for (std::int64_t row = end - chunk.logit_rows; row < end; ++row) logit_rows_.push_back(row);
   }
   const Tensor* ran = nullptr;
   try {
@@ -238,12 +214,15 @@ std::span<const RequestEvent> Engine::step() {
   }
   const Tensor& logits = *ran;
   std::int64_t next_row = 0;
-  for (const auto& [request, rows] : chunks_) {
+  for (const auto& [chunk_request, rows, logit_rows] : chunks_) {
+    Request* const request = chunk_request;
+    const std::int64_t first_row = std::exchange(next_row, next_row + logit_rows);
     std::string error = runner_->describe_overflow(request->pages, request->computed - rows, request->computed);
-    const bool has_logits = request->computed == request->token_count();
-    if (error.empty() && !has_logits) continue;
-    if (error.empty()) error = take_logits(*request, logits, next_row);
-    next_row += has_logits ? 1 : 0;
+    if (error.empty()) error = score_prompt(*request, logits, first_row);
+    const bool is_whole = request->computed == request->token_count();  // otherwise more of the prompt follows
+    if (error.empty() && !is_whole) continue;
+    if (error.empty()) error = take_logits(*request, logits, next_row - 1);
+    if (error.empty()) error = mask_logits(*request);
     if (error.empty()) {
       events_.push_back(advance(*request, logits_));
       if (events_.back().finished != FinishReason::none)

@@ -4,6 +4,7 @@
 // order of arrival, cut into chunks that fit --max-num-batched-tokens. Sequences take KV pages as they grow. When no
 // page is free, the youngest sequence releases its pages and starts over later.
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -15,6 +16,8 @@
 #include "engine/kv_page_pool.h"
 #include "engine/run/model_runner.h"
 #include "engine/run/step_buffer.h"
+#include "engine/sampling/logit_masks.h"
+#include "engine/sampling/logprobs.h"
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/stop_texts.h"
 #include "io/detokenizer.h"
@@ -34,6 +37,10 @@ struct RequestEvent {
   int stop_id = -1;           // the token of SamplingParameters::stop_ids that did; neither for an end token
   std::string error = {};     // set with `failed`; there is no token then
   bool is_of_device = false;  // whether the device, and not the model, caused the error
+  // Of the token, with SamplingParameters::logprobs; and, in the event of the first token, of the prompt's tokens, with
+  // SamplingParameters::prompt_logprobs. The prompt's first token has no log probability, and its rank is 0.
+  std::optional<TokenLogprobs> logprobs = {};
+  std::vector<TokenLogprobs> prompt_logprobs = {};
 };
 
 // Throws the error of a failed event: DeviceError or UserError.
@@ -65,8 +72,8 @@ class Engine {
   int add(std::vector<int> prompt, SamplingParameters parameters);
   // Runs one step for as many requests as fit, and returns its events, which are valid until the next step; none while
   // idle. When it throws, all requests are unchanged. It allocates nothing, except for text that exceeds the capacity
-  // of a std::string. A step that breaks the device ends its own requests as failed. The next step opens the device
-  // again and recomputes the other requests. DeviceError where the device cannot be opened.
+  // of a std::string, and for log probabilities. A step that breaks the device ends its own requests as failed. The
+  // next step opens the device again and recomputes the other requests. DeviceError where the device cannot be opened.
   std::span<const RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
   // Cancels a request and releases its pages; does nothing for a finished request. Not within a step.
@@ -98,6 +105,9 @@ class Engine {
     std::int64_t computed = 0;                        // tokens whose keys and values are in the pages
     std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;
+    LogitMasks masks;
+    std::int64_t scored = 0;                     // rows of the prompt whose log probabilities were computed
+    std::vector<TokenLogprobs> prompt_logprobs;  // until the event of the first token takes them
 
     std::string text_of(int token) { return detokenizer ? detokenizer->push(token) : ""; }
     std::string last_text() { return detokenizer ? detokenizer->finish() : ""; }
@@ -106,12 +116,19 @@ class Engine {
       const auto i = static_cast<std::size_t>(at);
       return i < prompt.size() ? prompt[i] : output[i - prompt.size()];
     }
+    // The logits of this position and of all after it are wanted.
+    std::int64_t first_logit_row() const {
+      const bool scores = parameters.prompt_logprobs && scored + 1 < std::ssize(prompt);
+      return scores ? scored : token_count() - 1;
+    }
   };
   struct Chunk {
     Request* request;
     std::int64_t rows;
+    std::int64_t logit_rows = 0;  // the last of them, whose logits are wanted
   };
 
+  void find_ends();
   void reopen_device();
   void fail_chunks(const std::string& error);
   void schedule();
@@ -119,13 +136,20 @@ class Engine {
   const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
   // Copies row `row` of the step's logits into logits_. Returns "", or the error where a logit is not a number.
   std::string take_logits(const Request& request, const Tensor& logits, std::int64_t row);
+  // Adds the log probabilities of the prompt's tokens that follow the rows of this step, whose logits begin at
+  // `first_row`. Returns "", or the error where a logit is not a number.
+  std::string score_prompt(Request& request, const Tensor& logits, std::int64_t first_row);
+  // Changes logits_ by what the request asks for before the penalties. Returns "", or the error where no token is left.
+  std::string mask_logits(const Request& request);
   RequestEvent advance(Request& request, std::span<const float> logits);
+  void add_text(Request& request, RequestEvent& event);
   bool is_special(int token) const;
-  bool ends_text(int token) const;
+  bool ends_text(int token) const { return std::find(ends_.begin(), ends_.end(), token) != ends_.end(); }
 
   std::shared_ptr<Context> context_;
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<Tokenizer> tokenizer_;  // null for a dummy checkpoint without one
+  std::vector<int> ends_;                 // tokens that end an answer
   std::int64_t page_count_ = 0;
   KvPagePool pool_;
   std::deque<std::unique_ptr<Request>> requests_;  // oldest first
@@ -135,7 +159,8 @@ class Engine {
   std::vector<Chunk> chunks_;
   std::vector<std::int64_t> logit_rows_;
   StepBuffer step_;
-  std::vector<float> logits_;  // one row
+  std::vector<float> logits_;      // one row
+  std::vector<float> raw_logits_;  // the same row before masks, for log probabilities
   Sampler sampler_;
   std::vector<RequestEvent> events_;
 };

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/version.h"
 #include "engine/conversation.h"
-#include "engine/sampling/sampling_request.h"
 #include "options/options_text.h"
 
 namespace weft {
@@ -41,7 +40,8 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .max_model_len = engine.max_model_len(),
                     .vocabulary_size = engine.runner().vocabulary_size(),
                     .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
-                    .template_arguments = settings.template_arguments};
+                    .template_arguments = settings.template_arguments,
+                    .answers = settings.answers};
   const bool has_template = !settings.chat_template.empty() || checkpoint.chat_template().has_value();
   if (has_template) {
     model.chat_template.emplace(chosen_chat_template(&checkpoint, settings.chat_template, Json::object()));
@@ -49,8 +49,7 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
     model.missing_template = "the model has no chat template; weft serve --chat-template FILE gives it one";
   }
   // OpenAI's default, unlike that of the command line.
-  const SamplingRequest request{.parameters = {.temperature = 1},
-                                .reads_generation_config = settings.reads_generation_config};
+  const SamplingRequest request{.parameters = {.temperature = 1}, .config = settings.generation_config};
   model.defaults = sampling_parameters(request, checkpoint, engine.context().log);
   return model;
 }

@@ -9,9 +9,17 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "engine/sampling/sampling_request.h"
 #include "io/chat_template.h"
 
 namespace weft {
+
+// What the command line says about all answers.
+struct AnswerSettings {
+  std::int64_t max_logprobs = 20;    // most tokens for each of `logprobs` and its like; -1: the vocabulary
+  std::int64_t stream_interval = 1;  // least tokens of an event, but for the first and the last
+  bool tokens_as_ids = false;        // tokens of log probabilities are written as token_id:42
+};
 
 struct ServedModel {
   std::vector<std::string> names;  // aliases; answers have the first
@@ -25,6 +33,7 @@ struct ServedModel {
   std::string missing_template;               // why there is none
   Json template_arguments = Json::object();   // variables of the template that requests may override
   SamplingParameters defaults;                // of what a request does not give
+  AnswerSettings answers;
 
   bool has_name(const std::string& name) const;
 };
@@ -34,7 +43,8 @@ struct ServedModelSettings {
   std::string root;
   std::string chat_template;  // as --chat-template
   Json template_arguments = Json::object();
-  bool reads_generation_config = true;
+  GenerationConfigSource generation_config;
+  AnswerSettings answers;
 };
 
 // UserError where the chat template or the model's generation_config.json is wrong.

@@ -19,7 +19,8 @@ class RunningServer {
  public:
   using EngineOptions = std::vector<std::pair<std::string, std::string>>;
 
-  explicit RunningServer(ServerSettings settings = {}, const EngineOptions& options = {});
+  explicit RunningServer(ServerSettings settings = {}, const EngineOptions& options = {},
+                         const AnswerSettings& answers = {});
   ~RunningServer();
 
   Server& server() { return *server_; }
