@@ -12,6 +12,7 @@
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "engine/engine.h"
+#include "engine/sampling/logprobs.h"
 #include "options/effective_options.h"
 #include "tests/parity.h"
 

@@ -1,7 +1,5 @@
 #include "apps/cli/session.h"
 
-#include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -81,6 +79,16 @@ std::string PromptArgument::read(const VerbCall& call) const {
   return prompt;
 }
 
+void declare_generation_config(GenerationConfigSource& source, Flags& flags) {
+  flags.option("--generation-config", source.from,
+               "auto takes defaults of sampling from the model's generation_config.json, a folder from the one in it; "
+               "none (or vllm) reads none.",
+               {.shows_default = true});
+  flags.option(
+      "--override-generation-config", source.overrides,
+      "JSON: an object of temperature, top_k, top_p, min_p and repetition_penalty that replaces such defaults.");
+}
+
 void SamplingArguments::declare(Flags& app) {
   flags = &app;
   const auto take = [this](const std::string& text) { given.max_tokens = human_integer(text, "--max-tokens"); };
@@ -95,17 +103,12 @@ void SamplingArguments::declare(Flags& app) {
   app.option("--presence-penalty", given.presence_penalty, "Lowers tokens that were generated.");
   app.option("-s,--seed", given.seed, "Seed of the draw.", {.shows_default = true});
   app.option("--stop", given.stop, "Text that ends the answer; may be given several times.");
-  app.option(
-      "--generation-config", generation_config,
-      "auto reads options that are not given from the model's generation_config.json; none (or vllm) does not read it.",
-      {.shows_default = true});
+  declare_generation_config(generation_config, app);
   app.flag("--ignore-eos", given.ignore_end, "Go on after end-of-text tokens.");
 }
 
 SamplingRequest SamplingArguments::request() const {
-  SamplingRequest request{.parameters = given, .given = {}, .reads_generation_config = generation_config == "auto"};
-  USER_CHECK(request.reads_generation_config || generation_config == "none" || generation_config == "vllm",
-             "[--generation-config] must be auto or none, but is {}", quote(generation_config));
+  SamplingRequest request{.parameters = given, .given = {}, .config = generation_config};
   for (const auto& [flag, key] : kConfiguredFlags)
     if (flags->given(flag)) request.given.emplace_back(key);
   return request;
@@ -166,22 +169,6 @@ void print_emulated(const Context& context, std::ostream& err) {
 }
 
 const char* reason_text(FinishReason reason) { return reason == FinishReason::stop ? "stop" : "length"; }
-
-double log_sum_exp(std::span<const float> logits) {
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  if (std::isinf(largest)) return largest;
-  double sum = 0;
-  for (float logit : logits) sum += std::exp(logit - largest);
-  return largest + std::log(sum);
-}
-
-double negative_log_likelihood(std::span<const float> logits, std::size_t id) {
-  const double whole = log_sum_exp(logits);
-  if (!std::isinf(whole) || whole < 0) return whole - logits[id];
-  if (!std::isinf(logits[id]) || logits[id] < 0) return whole;
-  // Infinite ones share all of the probability.
-  return std::log(static_cast<double>(std::count(logits.begin(), logits.end(), logits[id])));
-}
 
 std::int64_t peak_memory_bytes() {
   // Not getrusage: its maximum also counts what this process was before exec.

@@ -40,10 +40,13 @@ struct PromptArgument {
   std::string read(const VerbCall& call) const;
 };
 
+// The flags --generation-config and --override-generation-config.
+void declare_generation_config(GenerationConfigSource& source, Flags& flags);
+
 // The flags --temp, --top-k ...
 struct SamplingArguments {
   SamplingParameters given;
-  std::string generation_config = "auto";
+  GenerationConfigSource generation_config;
   Flags* flags = nullptr;
   void declare(Flags& app);
   SamplingRequest request() const;
@@ -85,11 +88,6 @@ const char* reason_text(FinishReason reason);
 // was ready, if any.
 void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, const ModelRunner& runner,
                       std::ostream& err);
-
-// Returns log(sum(exp(logits))) in double precision.
-double log_sum_exp(std::span<const float> logits);
-// Returns -log of the probability of a token. Infinite logits share all of the probability.
-double negative_log_likelihood(std::span<const float> logits, std::size_t id);
 
 // Returns the largest resident set size of this process so far, in bytes.
 std::int64_t peak_memory_bytes();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "base/available_memory.h"
 #include "base/error.h"
@@ -32,11 +33,12 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   laps.lap("tokenizer");
   if (tokenizer_ != nullptr) log_unknown_keys(context_->log, checkpoint.path(), tokenizer_->vocabulary().unknown_keys);
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
+  find_ends();
   limit_pages(default_page_count());
   const StepLimits most = runner_->step_limits();
   const auto sequences_of_step = static_cast<std::size_t>(most.sequences);
   step_requests_.reserve(sequences_of_step);
-  logit_rows_.reserve(sequences_of_step);
+  logit_rows_.reserve(static_cast<std::size_t>(runner_->max_logit_rows()));
   events_.reserve(sequences_of_step);
   spare_outputs_.resize(sequences_of_step);
   for (auto& memory : spare_outputs_) memory.reserve(static_cast<std::size_t>(max_model_len()));
@@ -47,6 +49,14 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   sampler_ = Sampler(logits_.size(), static_cast<std::size_t>(max_model_len()));
   runner_->set_ready();
   laps.lap("pages");
+}
+
+void Engine::find_ends() {
+  for (const std::int64_t id : runner_->facts().config.eos_token_ids)
+    if (id >= 0 && id < runner_->vocabulary_size()) ends_.push_back(static_cast<int>(id));
+  if (tokenizer_ == nullptr) return;
+  for (const int id : tokenizer_->vocabulary().end_of_generation)
+    if (id < runner_->vocabulary_size() && !ends_text(id)) ends_.push_back(id);
 }
 
 const Tokenizer& Engine::tokenizer() const {
@@ -67,6 +77,7 @@ SchedulerSettings Engine::scheduler_settings() const {
   const Options& options = context_->options;
   const StepLimits most = runner_->step_limits();
   return {.rows = most.rows,
+          .logit_rows = runner_->max_logit_rows(),
           .sequences = most.sequences,
           .block = page_tokens(),
           .longest = max_model_len(),
@@ -88,15 +99,20 @@ void Engine::check_request(const NewRequest& request) const {
   USER_CHECK(!prompt.empty(), "[prompt] must hold at least one token, but is empty");
   USER_CHECK(std::ssize(prompt) < max_model_len(), "[prompt] must be shorter than the context of {} tokens, but has {}",
              max_model_len(), prompt.size());
-  for (int id : prompt)
-    USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[prompt] a token must be in [0, {}), but is {}",
+  const SamplingParameters& parameters = request.parameters;
+  const auto check = [&](const char* name, int id) {
+    USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[{}] a token must be in [0, {}), but is {}", name,
                runner_->vocabulary_size(), id);
-  for (int id : request.parameters.stop_ids)
-    USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[stop_ids] a token must be in [0, {}), but is {}",
-               runner_->vocabulary_size(), id);
+  };
+  for (const int id : prompt) check("prompt", id);
+  for (const int id : parameters.stop_ids) check("stop_ids", id);
+  for (const int id : parameters.allowed_ids.value_or(std::vector<int>())) check("allowed_ids", id);
+  for (const std::vector<int>& word : parameters.bad_words)
+    for (const int id : word) check("bad_words", id);
+  for (const TokenBias& bias : parameters.logit_bias) check("logit_bias", bias.id);
   // The last token is not computed.
   const std::int64_t longest =
-      std::min(max_model_len() - std::ssize(prompt), request.parameters.max_tokens) + std::ssize(prompt) - 1;
+      std::min(max_model_len() - std::ssize(prompt), parameters.max_tokens) + std::ssize(prompt) - 1;
   USER_CHECK(longest <= page_count_ * page_tokens(),
              "[prompt] prompt and answer may have {} tokens, but all {} KV pages together hold {}", longest + 1,
              page_count_, page_count_ * page_tokens());
@@ -110,16 +126,23 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
 int Engine::add(NewRequest added) {
   check_request(added);
   auto request = std::make_unique<Request>();
+  const SamplingParameters& parameters = request->parameters = std::move(added.parameters);
   request->id = next_request_++;
   request->prompt_ids = std::move(added.prompt);
   request->prompt = *request->prompt_ids;
   request->priority = added.priority;
   request->cache_salt = std::move(added.cache_salt);
-  request->reads_prefix_cache = added.reads_prefix_cache;
-  request->stops = StopTexts(added.parameters.stop);
-  request->parameters = std::move(added.parameters);
+  request->reads_prefix_cache = !parameters.prompt_logprobs;
+  if (parameters.prompt_logprobs) {
+    request->first_logit_row = 0;
+    request->prompt_logprobs.push_back({.chosen = {.id = request->prompt.front()}});
+  }
+  request->stops = StopTexts(parameters.stop, parameters.includes_stop);
+  request->masks = LogitMasks(parameters, ends_);
   if (tokenizer_ != nullptr) {
-    request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
+    request->detokenizer.emplace(*tokenizer_,
+                                 DecodeOptions{.skip_special = parameters.skips_special,
+                                               .spaces_between_special = parameters.spaces_between_special});
     request->detokenizer->continue_after(request->prompt);
   }
   Request& queued = *requests_.emplace(request->id, std::move(request)).first->second;
@@ -161,54 +184,10 @@ const Tensor& Engine::run(std::span<const Chunk> chunks, std::span<const std::in
   return logits;
 }
 
-// Ids beyond the vocabulary, which a model with a padded embedding can produce, have no text.
-bool Engine::is_special(int token) const {
-  return tokenizer_ != nullptr && token < tokenizer_->token_count() && tokenizer_->is_special(token);
-}
-
-bool Engine::ends_text(int token) const {
-  const std::vector<std::int64_t>& config = runner_->facts().config.eos_token_ids;
-  if (std::find(config.begin(), config.end(), token) != config.end()) return true;
-  if (tokenizer_ == nullptr) return false;
-  const std::vector<int>& ends = tokenizer_->vocabulary().end_of_generation;
-  return std::find(ends.begin(), ends.end(), token) != ends.end();
-}
-
 std::string Engine::take_logits(const Request& request, const Tensor& logits, std::int64_t row) {
   runner_->copy_logits(logits, row, logits_);
   if (std::none_of(logits_.begin(), logits_.end(), [](float logit) { return std::isnan(logit); })) return "";
   return runner_->describe_nan(step_.input(), row, request.pages, request.computed);
-}
-
-RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
-  RequestEvent event{.request = request.id, .cached_tokens = request.cached_tokens};
-  event.token = sampler_.sample(logits, request.parameters, request.prompt, request.output);
-  request.output.push_back(event.token);
-  if (ends_text(event.token) && !request.parameters.ignore_end) {
-    event.finished = FinishReason::stop;
-    event.text = request.stops.finish() + request.last_text();
-    return event;
-  }
-  StopTexts& stops = request.stops;
-  const std::vector<int>& ids = request.parameters.stop_ids;
-  if (std::find(ids.begin(), ids.end(), event.token) != ids.end()) {
-    event.finished = FinishReason::stop;
-    event.stop_id = event.token;
-    event.text = stops.finish() + request.last_text();
-    return event;
-  }
-  event.text = is_special(event.token) ? stops.push_special(tokenizer_->token_bytes(event.token))
-                                       : stops.push(request.text_of(event.token));
-  if (stops.has_stopped()) {
-    event.finished = FinishReason::stop;
-    event.stop_text = stops.stopped_by();
-  } else if (static_cast<std::int64_t>(request.output.size()) >= request.parameters.max_tokens ||
-             request.token_count() >= max_model_len()) {
-    event.finished = FinishReason::length;
-    event.text += stops.push(request.last_text());
-    event.text += stops.finish();
-  }
-  return event;
 }
 
 // The keys and values are lost with the device, so they are computed again.
@@ -236,8 +215,7 @@ std::span<const RequestEvent> Engine::step() {
   std::int64_t end = 0;
   for (const Chunk& chunk : chunks_) {
     end += chunk.rows;
-    const bool is_whole = chunk.sequence->computed + chunk.rows == chunk.sequence->token_count();
-    if (is_whole) logit_rows_.push_back(end - 1);  // otherwise more of the prompt follows
+    for (std::int64_t row = end - chunk.logit_rows; row < end; ++row) logit_rows_.push_back(row);
   }
   const Tensor* logits = nullptr;
   try {
@@ -256,12 +234,14 @@ std::span<const RequestEvent> Engine::step() {
 // does not hold, so that no later request is computed from them.
 void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t& next_row) {
   Request& request = request_of(*chunk.sequence);
+  const std::int64_t first_row = std::exchange(next_row, next_row + chunk.logit_rows);
   std::string error = runner_->describe_overflow(request.pages, request.computed - chunk.rows, request.computed);
-  const bool has_logits = request.computed == request.token_count();
-  if (error.empty() && has_logits) error = take_logits(request, logits, next_row);
-  next_row += has_logits ? 1 : 0;
+  if (error.empty()) error = score_prompt(request, logits, first_row);
+  const bool is_whole = request.computed == request.token_count();  // otherwise more of the prompt follows
+  if (error.empty() && is_whole) error = take_logits(request, logits, next_row - 1);
   if (error.empty()) scheduler_.publish(request);
-  if (error.empty() && !has_logits) return;
+  if (error.empty() && !is_whole) return;
+  if (error.empty()) error = mask_logits(request);
   RequestEvent& event = events_.emplace_back();
   event.request = request.id;
   if (error.empty()) {

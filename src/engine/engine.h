@@ -3,6 +3,7 @@
 // Runs requests on one loaded model. Several sequences share a step; schedule/scheduler.h decides which, and how many
 // tokens of each. KV pages with the tokens that a request begins with are found in the prefix cache.
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "engine/engine_statistics.h"
 #include "engine/run/model_runner.h"
 #include "engine/run/step_buffer.h"
+#include "engine/sampling/logit_masks.h"
+#include "engine/sampling/logprobs.h"
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/stop_texts.h"
 #include "engine/schedule/scheduler.h"
@@ -35,14 +38,18 @@ struct RequestEvent {
   std::string error = {};          // set with `failed`; there is no token then
   bool is_of_device = false;       // whether the device, and not the model, caused the error
   std::int64_t cached_tokens = 0;  // tokens of the prompt that were found in the prefix cache
+  // Of the token, with SamplingParameters::logprobs; and, in the event of the first token, of the prompt's tokens, with
+  // SamplingParameters::prompt_logprobs. The prompt's first token has no log probability, and its rank is 0.
+  std::optional<TokenLogprobs> logprobs = {};
+  std::vector<TokenLogprobs> prompt_logprobs = {};
 };
 
+// With SamplingParameters::prompt_logprobs every row of the prompt is computed, whatever the prefix cache has.
 struct NewRequest {
   std::shared_ptr<const std::vector<int>> prompt;
   SamplingParameters parameters;
-  std::int64_t priority = 0;       // smaller is earlier; with --scheduling-policy priority
-  std::string cache_salt;          // requests with different salts share nothing in the prefix cache
-  bool reads_prefix_cache = true;  // false: every row of the prompt is computed
+  std::int64_t priority = 0;  // smaller is earlier; with --scheduling-policy priority
+  std::string cache_salt;     // requests with different salts share nothing in the prefix cache
 };
 
 // Throws the error of a failed event: DeviceError or UserError.
@@ -75,9 +82,9 @@ class Engine {
   int add(std::vector<int> prompt, SamplingParameters parameters);
   // Runs one step for as many requests as fit, and returns its events, which are valid until the next step; none while
   // idle. When the model throws, all requests are unchanged; after other exceptions the requests of the step are to be
-  // cancelled. It allocates nothing, except for text that exceeds the capacity of a std::string. A step that breaks the
-  // device ends its own requests as failed. The next step opens the device again and recomputes the other requests.
-  // DeviceError where the device cannot be opened.
+  // cancelled. It allocates nothing, except for text that exceeds the capacity of a std::string, and for log
+  // probabilities. A step that breaks the device ends its own requests as failed. The next step opens the device again
+  // and recomputes the other requests. DeviceError where the device cannot be opened.
   std::span<const RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
   // The requests whose first rows were in the last step, and those that lost their pages in it.
@@ -115,6 +122,8 @@ class Engine {
     SamplingParameters parameters;
     std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;
+    LogitMasks masks;
+    std::vector<TokenLogprobs> prompt_logprobs;  // until the event of the first token takes them
 
     std::string text_of(int token) { return detokenizer ? detokenizer->push(token) : ""; }
     std::string last_text() { return detokenizer ? detokenizer->finish() : ""; }
@@ -122,6 +131,7 @@ class Engine {
 
   static Request& request_of(ScheduledSequence& sequence) { return static_cast<Request&>(sequence); }
   static const Request& request_of(const ScheduledSequence& sequence) { return static_cast<const Request&>(sequence); }
+  void find_ends();
   SchedulerSettings scheduler_settings() const;
   std::int64_t default_page_count() const;
   void check_request(const NewRequest& request) const;
@@ -132,13 +142,20 @@ class Engine {
   const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
   // Copies row `row` of the step's logits into logits_. Returns "", or the error where a logit is not a number.
   std::string take_logits(const Request& request, const Tensor& logits, std::int64_t row);
+  // Adds the log probabilities of the prompt's tokens that follow the rows of this step, whose logits begin at
+  // `first_row`. Returns "", or the error where a logit is not a number.
+  std::string score_prompt(Request& request, const Tensor& logits, std::int64_t first_row);
+  // Changes logits_ by what the request asks for before the penalties. Returns "", or the error where no token is left.
+  std::string mask_logits(const Request& request);
   RequestEvent advance(Request& request, std::span<const float> logits);
+  void add_text(Request& request, RequestEvent& event);
   bool is_special(int token) const;
-  bool ends_text(int token) const;
+  bool ends_text(int token) const { return std::find(ends_.begin(), ends_.end(), token) != ends_.end(); }
 
   std::shared_ptr<Context> context_;
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<Tokenizer> tokenizer_;  // null for a dummy checkpoint without one
+  std::vector<int> ends_;                 // tokens that end an answer
   std::int64_t page_count_ = 0;
   Scheduler scheduler_;
   std::unordered_map<int, std::unique_ptr<Request>> requests_;
@@ -149,7 +166,8 @@ class Engine {
   std::vector<int> step_requests_;  // their ids
   std::vector<std::int64_t> logit_rows_;
   StepBuffer step_;
-  std::vector<float> logits_;  // one row
+  std::vector<float> logits_;      // one row
+  std::vector<float> raw_logits_;  // the same row before masks, for log probabilities
   Sampler sampler_;
   std::vector<RequestEvent> events_;
   std::vector<std::vector<int>> spare_outputs_;  // memory for the answers of running requests

@@ -26,6 +26,8 @@ std::string StreamingDetokenizer::push(int id) {
   if (options_.skip_special && tokenizer_->is_special(id)) return {};
   const Vocabulary& vocabulary = tokenizer_->vocabulary();
   const bool is_first = std::exchange(is_first_, false);
+  const bool is_special = tokenizer_->is_special(id);
+  const bool joins = std::exchange(was_special_, is_special) && is_special && !options_.spaces_between_special;
   if (vocabulary.decoder.form == Decoder::Form::bytes) {
     pending_ += tokenizer_->token_bytes(id);
     return incomplete_utf8_suffix(pending_) == 0 ? stripped(take_bytes()) : std::string();
@@ -37,7 +39,7 @@ std::string StreamingDetokenizer::push(int id) {
     return is_complete ? stripped(take_bytes()) : std::string();
   }
   std::string text = take_bytes();
-  if (is_first) {
+  if (is_first || joins) {
     append_token_text(vocabulary, id, true, text);
   } else {
     text += tokenizer_->token_bytes(id);
@@ -70,6 +72,7 @@ std::string StreamingDetokenizer::stripped(std::string text) {
 std::string StreamingDetokenizer::finish() {
   std::string text = stripped(take_bytes());
   is_first_ = true;
+  was_special_ = false;
   strips_left_ = tokenizer_->vocabulary().decoder.strip_count;
   return text;
 }

@@ -35,9 +35,10 @@ class StreamingDetokenizer {
 
   const Tokenizer* tokenizer_;
   DecodeOptions options_;
-  std::string pending_;     // begins at a character
-  bool is_first_ = true;    // no token had text
-  size_t strips_left_ = 0;  // see Decoder::strip_count
+  std::string pending_;       // begins at a character
+  bool is_first_ = true;      // no token had text
+  bool was_special_ = false;  // the last token is a control token
+  size_t strips_left_ = 0;    // see Decoder::strip_count
 };
 
 }  // namespace weft

@@ -32,18 +32,18 @@ Json whole_choice(Endpoint endpoint, std::size_t index, const AnswerChoice& choi
   } else {
     json["text"] = choice.text;
   }
-  json["logprobs"] = nullptr;
+  json["logprobs"] = choice.logprobs;
   json["finish_reason"] = choice.end.reason;
   json["stop_reason"] = choice.end.stop_reason;
   json["token_ids"] = has_ids ? Json(choice.tokens) : Json(nullptr);
   if (endpoint == chat) return json;
-  json["prompt_logprobs"] = nullptr;
+  json["prompt_logprobs"] = choice.prompt_logprobs;
   json["prompt_token_ids"] = prompt_ids;
   return json;
 }
 
-Json whole_answer(const AnswerHead& head, std::vector<Json> choices, const AnswerUsage& usage, const Json& prompt_ids,
-                  const Json& prompt_text) {
+Json whole_answer(const AnswerHead& head, std::vector<Json> choices, const AnswerUsage& usage,
+                  const Json& prompt_logprobs, const Json& prompt_ids, const Json& prompt_text) {
   Json json{{"id", head.id},
             {"object", head.endpoint == chat ? "chat.completion" : "text_completion"},
             {"created", head.created},
@@ -55,7 +55,7 @@ Json whole_answer(const AnswerHead& head, std::vector<Json> choices, const Answe
   if (!usage.cached_tokens) json["usage"]["prompt_tokens_details"] = nullptr;
   json["usage"]["completion_tokens_details"] = nullptr;
   if (head.endpoint != chat) return json;
-  json["prompt_logprobs"] = nullptr;
+  json["prompt_logprobs"] = prompt_logprobs;
   json["prompt_token_ids"] = prompt_ids;
   json["prompt_text"] = prompt_text;
   return json;
@@ -72,7 +72,7 @@ Json role_event(const AnswerHead& head, std::size_t index, const Json& prompt_id
   return json;
 }
 
-Json text_event(const AnswerHead& head, std::size_t index, const std::string& text, const Json& ids,
+Json text_event(const AnswerHead& head, std::size_t index, const std::string& text, Json logprobs, const Json& ids,
                 const std::optional<AnswerEnd>& end, const Json& prompt_ids) {
   Json choice{{"index", index}};
   if (head.endpoint == chat) {
@@ -80,7 +80,7 @@ Json text_event(const AnswerHead& head, std::size_t index, const std::string& te
   } else {
     choice["text"] = text;
   }
-  choice["logprobs"] = nullptr;
+  choice["logprobs"] = std::move(logprobs);
   choice["finish_reason"] = end ? Json(end->reason) : Json(nullptr);
   if (end || head.endpoint != chat) choice["stop_reason"] = end ? end->stop_reason : Json(nullptr);
   if (head.endpoint != chat) choice["prompt_token_ids"] = prompt_ids;

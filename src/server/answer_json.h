@@ -32,6 +32,7 @@ struct AnswerEnd {
 struct AnswerChoice {
   std::string text;
   std::vector<int> tokens;
+  Json logprobs, prompt_logprobs;  // null: not asked for
   AnswerEnd end;
 };
 
@@ -41,16 +42,16 @@ struct AnswerUsage {
   std::optional<std::int64_t> cached_tokens;  // of the prompts; nullopt: not shown
 };
 
-// Null lists of ids are not asked for.
-Json whole_answer(const AnswerHead& head, std::vector<Json> choices, const AnswerUsage& usage, const Json& prompt_ids,
-                  const Json& prompt_text);
+// Null lists are not asked for.
+Json whole_answer(const AnswerHead& head, std::vector<Json> choices, const AnswerUsage& usage,
+                  const Json& prompt_logprobs, const Json& prompt_ids, const Json& prompt_text);
 Json whole_choice(Endpoint endpoint, std::size_t index, const AnswerChoice& choice, bool has_ids,
                   const Json& prompt_ids);
 
 // The first event of a choice of a chat.
 Json role_event(const AnswerHead& head, std::size_t index, const Json& prompt_ids, const Json& prompt_text);
-// New text; `end` in the last one of the choice.
-Json text_event(const AnswerHead& head, std::size_t index, const std::string& text, const Json& ids,
+// New text; `end` in the last one of the choice. `logprobs` and the lists of ids may be null.
+Json text_event(const AnswerHead& head, std::size_t index, const std::string& text, Json logprobs, const Json& ids,
                 const std::optional<AnswerEnd>& end, const Json& prompt_ids);
 Json usage_event(const AnswerHead& head, const AnswerUsage& usage);
 

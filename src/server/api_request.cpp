@@ -101,6 +101,13 @@ void check_combinations(const ApiRequest& request) {
           "excludes add_generation_prompt");
   require(!request.best_of || *request.best_of == request.n.value_or(1), "best_of", "must be equal to n");
   for (const std::string& text : request.stop) require(!text.empty(), "stop", "a text must not be empty");
+  for (const std::string& text : request.bad_words) require(!text.empty(), "bad_words", "a word must not be empty");
+  require(!request.allowed_token_ids || !request.allowed_token_ids->empty(), "allowed_token_ids",
+          "must have at least one token");
+  require(request.top_logprobs.value_or(0) == 0 || request.wants_logprobs.value_or(false), "top_logprobs",
+          "is only for logprobs: true");
+  require(request.prompt_logprobs.value_or(0) == 0 || !request.stream.value_or(false), "prompt_logprobs",
+          "is not for stream: true");
   require(!request.truncation_side || *request.truncation_side == "left" || *request.truncation_side == "right",
           "truncation_side", "must be left or right");
   if (request.cache_salt)

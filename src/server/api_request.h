@@ -3,6 +3,7 @@
 // What a client asks for, as its JSON says, before it meets the model. request_fields.cpp has the table of all fields.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -35,7 +36,16 @@ struct ApiRequest {
   std::optional<std::int64_t> top_k, seed, max_tokens, max_completion_tokens, n, best_of, priority;
   std::vector<std::string> stop;
   std::vector<int> stop_token_ids;
-  std::optional<bool> ignore_eos;
+  std::optional<bool> ignore_eos, include_stop_str_in_output, skip_special_tokens, spaces_between_special_tokens;
+  std::optional<std::int64_t> min_tokens;
+  std::map<int, double> logit_bias;
+  std::optional<std::vector<int>> allowed_token_ids;
+  std::vector<std::string> bad_words;
+
+  std::optional<std::int64_t> logprobs;  // of completions
+  std::optional<bool> wants_logprobs;    // of chat, where `logprobs` is a flag
+  std::optional<std::int64_t> top_logprobs, prompt_logprobs, stream_interval;
+  std::optional<bool> return_tokens_as_token_ids;
 
   std::optional<bool> stream, include_usage, continuous_usage_stats;
   bool has_stream_options = false;

@@ -1,8 +1,11 @@
 #include "server/generation.h"
 
+#include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "server/api_error.h"
+#include "server/sampling_fields.h"
 
 namespace weft {
 
@@ -19,13 +22,25 @@ Generation::Generation(PreparedRequest prepared, const ServedModel& model, const
   open_ = choices_.size();
   is_stream_ = request.stream.value_or(false);
   has_ids_ = request.return_token_ids.value_or(false);
-  has_prompt_details_ = model.has_prompt_details;
+  has_prompt_details_ = model.answers.has_prompt_details;
   has_usage_event_ = is_stream_ && request.include_usage.value_or(false);
-  for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i].answer.text = prompt_of(i).text;
+  echoes_logprobs_ = echoes_logprobs(request);
+  drops_output_ = prepared_.parameters.max_tokens == 0;
+  stream_interval_ = std::max(model.answers.stream_interval, request.stream_interval.value_or(1));
+  logprobs_style_ = {.endpoint = request.endpoint,
+                     .tokenizer = model.tokenizer,
+                     .tokens_as_ids = request.return_tokens_as_token_ids.value_or(model.answers.tokens_as_ids),
+                     .count = requested_logprobs(request).value_or(0)};
+  prompt_logprobs_.resize(prepared_.prompts.size());
+  for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i].text = prompt_of(i).text;
+}
+
+std::size_t Generation::prompt_index(std::size_t choice) const {
+  return choice / static_cast<std::size_t>(prepared_.choices);
 }
 
 const PreparedPrompt& Generation::prompt_of(std::size_t choice) const {
-  return prepared_.prompts[choice / static_cast<std::size_t>(prepared_.choices)];
+  return prepared_.prompts[prompt_index(choice)];
 }
 
 bool Generation::is_first_of_prompt(std::size_t choice) const {
@@ -44,20 +59,25 @@ std::vector<Ticket> Generation::open_tickets() const {
 }
 
 std::vector<Sequence> Generation::begin(std::uint64_t random_seed) {
-  if (prepared_.parameters.max_tokens == 0) {
+  SamplingParameters parameters = prepared_.parameters;
+  if (drops_output_ && !parameters.prompt_logprobs) {
     for (std::size_t i = 0; i < choices_.size(); ++i) {
-      if (is_stream_) send_text(i, "", {}, AnswerEnd{.reason = "length"});
+      if (is_stream_) send_text(i, AnswerEnd{.reason = "length"});
       finish(i, {.reason = "length"});
     }
     return {};
   }
-  const std::uint64_t seed = prepared_.has_seed ? prepared_.parameters.seed : random_seed;
-  const auto parameters = std::make_shared<const SamplingParameters>(prepared_.parameters);
+  if (drops_output_) parameters.max_tokens = 1;
+  const std::uint64_t seed = prepared_.has_seed ? parameters.seed : random_seed;
+  const auto first_parameters = std::make_shared<const SamplingParameters>(parameters);
+  // In one piece the choices share the log probabilities of their prompt. An event of a stream cannot wait for those.
+  if (!is_stream_) parameters.prompt_logprobs.reset();
+  const auto other_parameters = std::make_shared<const SamplingParameters>(std::move(parameters));
   std::vector<Sequence> sequences;
   for (std::size_t i = 0; i < choices_.size(); ++i)
     sequences.push_back({.ticket = first_ + i,
                          .prompt = prompt_of(i).ids,
-                         .parameters = parameters,
+                         .parameters = is_first_of_prompt(i) ? first_parameters : other_parameters,
                          .seed = seed + i % static_cast<std::size_t>(prepared_.choices),
                          .priority = prepared_.request.priority.value_or(0),
                          .cache_salt = prepared_.request.cache_salt.value_or("")});
@@ -65,7 +85,8 @@ std::vector<Sequence> Generation::begin(std::uint64_t random_seed) {
 }
 
 AnswerEnd Generation::end_of(const RequestEvent& event) const {
-  AnswerEnd end{.reason = event.finished == FinishReason::length ? "length" : "stop"};
+  AnswerEnd end{.reason = event.finished == FinishReason::length || drops_output_ ? "length" : "stop"};
+  if (drops_output_) return end;
   if (event.stop_text >= 0) end.stop_reason = prepared_.parameters.stop[static_cast<std::size_t>(event.stop_text)];
   if (event.stop_id >= 0) end.stop_reason = event.stop_id;
   return end;
@@ -74,7 +95,7 @@ AnswerEnd Generation::end_of(const RequestEvent& event) const {
 AnswerUsage Generation::usage() const {
   AnswerUsage usage;
   for (const PreparedPrompt& prompt : prepared_.prompts) usage.prompt_tokens += std::ssize(*prompt.ids);
-  for (const Choice& choice : choices_) usage.completion_tokens += choice.tokens;
+  for (const Choice& choice : choices_) usage.completion_tokens += choice.token_count;
   if (!has_prompt_details_) return usage;
   usage.cached_tokens = 0;
   for (std::size_t i = 0; i < choices_.size(); ++i)
@@ -87,17 +108,32 @@ void Generation::take(const SequenceEvent& event) {
   Choice& choice = choices_[index];
   if (is_over_ || choice.is_over) return;
   if (event.event.finished == FinishReason::failed) return fail(event.event.error);
-  ++choice.tokens;
+  if (is_stream_ && !has_begun_) begin_stream();
   choice.cached_tokens = event.event.cached_tokens;
+  append(index, event.event);
   std::optional<AnswerEnd> end;
   if (event.event.finished != FinishReason::none) end = end_of(event.event);
-  if (is_stream_) {
-    send_text(index, event.event.text, {event.event.token}, end);
-  } else {
-    choice.answer.text += event.event.text;
-    if (has_ids_) choice.answer.tokens.push_back(event.event.token);
-  }
+  // The first event is sent at once, and so is the last.
+  if (is_stream_ && (end || !choice.has_event || choice.unsent_count >= stream_interval_)) send_text(index, end);
   if (end) finish(index, *end);
+}
+
+void Generation::append(std::size_t index, const RequestEvent& event) {
+  Choice& choice = choices_[index];
+  if (!event.prompt_logprobs.empty()) {
+    prompt_logprobs_[prompt_index(index)] = event.prompt_logprobs;
+    if (is_stream_ && echoes_logprobs_) choice.logprobs = event.prompt_logprobs;
+  }
+  if (drops_output_) return;
+  ++choice.token_count;
+  ++choice.unsent_count;
+  choice.text += event.text;
+  if (has_ids_) choice.tokens.push_back(event.token);
+  if (event.logprobs) choice.logprobs.push_back(*event.logprobs);
+}
+
+Json Generation::taken_logprobs(Choice& choice) const {
+  return logprobs_json(logprobs_style_, std::exchange(choice.logprobs, {}), choice.text_offset);
 }
 
 void Generation::begin_stream() {
@@ -109,36 +145,38 @@ void Generation::begin_stream() {
     send(role_event(head_, i, is_first ? prompt_ids_of(i) : Json(nullptr),
                     is_first && has_text ? Json(prepared_.prompt_text) : Json(nullptr)),
          i);
-    if (!choices_[i].answer.text.empty())
-      send(text_event(head_, i, choices_[i].answer.text, nullptr, std::nullopt, nullptr), i);
+    const std::string echoed = std::exchange(choices_[i].text, {});
+    if (!echoed.empty()) send(text_event(head_, i, echoed, nullptr, nullptr, std::nullopt, nullptr), i);
   }
 }
 
 void Generation::send(Json json, std::size_t choice, bool is_last) {
   if (prepared_.request.continuous_usage_stats.value_or(false))
-    json["usage"] = usage_json({std::ssize(*prompt_of(choice).ids), choices_[choice].tokens});
+    json["usage"] = usage_json({std::ssize(*prompt_of(choice).ids), choices_[choice].token_count});
   if (is_last) json["system_fingerprint"] = head_.fingerprint;
   reply_->send_event(event_text(json));
   has_head_ = true;
   silent_intervals_ = 0;
 }
 
-void Generation::send_text(std::size_t index, const std::string& text, const std::vector<int>& tokens,
-                           const std::optional<AnswerEnd>& end) {
+void Generation::send_text(std::size_t index, const std::optional<AnswerEnd>& end) {
   if (!has_begun_) begin_stream();
   Choice& choice = choices_[index];
-  // The prompt of a completion that echoes it is in its first event.
+  // The first event of a completion has the ids of its prompt. It has the prompt itself, too, where that is echoed.
   const bool is_first = head_.endpoint != chat && !choice.has_event;
   choice.has_event = true;
-  const std::string shown = is_first ? choice.answer.text + text : text;
+  choice.unsent_count = 0;
+  const std::string text = std::exchange(choice.text, {});
+  const std::vector<int> tokens = std::exchange(choice.tokens, {});
   const Json prompt_ids = is_first && is_first_of_prompt(index) ? prompt_ids_of(index) : Json(nullptr);
-  Json json = text_event(head_, index, shown, has_ids_ ? Json(tokens) : Json(nullptr), end, prompt_ids);
+  Json json =
+      text_event(head_, index, text, taken_logprobs(choice), has_ids_ ? Json(tokens) : Json(nullptr), end, prompt_ids);
   send(std::move(json), index, end && open_ == 1 && !has_usage_event_);
 }
 
 void Generation::finish(std::size_t index, const AnswerEnd& end) {
   choices_[index].is_over = true;
-  choices_[index].answer.end = end;
+  choices_[index].end = end;
   if (--open_ == 0) finish_all();
 }
 
@@ -153,11 +191,24 @@ void Generation::finish_all() {
     reply_->send_event(kLastEvent);
     return reply_->end();
   }
+  std::vector<Json> prompt_logprobs(prompt_logprobs_.size());
+  for (std::size_t i = 0; i < prompt_logprobs.size() && prepared_.request.prompt_logprobs; ++i)
+    prompt_logprobs[i] =
+        prompt_logprobs_json(*prepared_.request.prompt_logprobs, logprobs_style_.tokenizer, prompt_logprobs_[i]);
   std::vector<Json> choices;
-  for (std::size_t i = 0; i < choices_.size(); ++i)
-    choices.push_back(whole_choice(head_.endpoint, i, choices_[i].answer, has_ids_, prompt_ids_of(i)));
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    Choice& choice = choices_[i];
+    const std::vector<TokenLogprobs>& of_prompt = prompt_logprobs_[prompt_index(i)];
+    if (echoes_logprobs_) choice.logprobs.insert(choice.logprobs.begin(), of_prompt.begin(), of_prompt.end());
+    const AnswerChoice answer{.text = std::move(choice.text),
+                              .tokens = std::move(choice.tokens),
+                              .logprobs = taken_logprobs(choice),
+                              .prompt_logprobs = prompt_logprobs[prompt_index(i)],
+                              .end = choice.end};
+    choices.push_back(whole_choice(head_.endpoint, i, answer, has_ids_, prompt_ids_of(i)));
+  }
   const bool has_text = prepared_.request.return_prompt_text.value_or(false);
-  const Json answer = whole_answer(head_, std::move(choices), usage(), prompt_ids_of(0),
+  const Json answer = whole_answer(head_, std::move(choices), usage(), prompt_logprobs[0], prompt_ids_of(0),
                                    has_text ? Json(prepared_.prompt_text) : Json(nullptr));
   reply_->send({.body = json_text(answer)});
 }
@@ -182,7 +233,7 @@ void Generation::abort() {
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     if (choices_[i].is_over) continue;
     const AnswerEnd end{.reason = "abort"};
-    send_text(i, "", {}, end);
+    send_text(i, end);
     finish(i, end);
   }
 }

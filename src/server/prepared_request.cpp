@@ -9,12 +9,12 @@
 #include "engine/conversation.h"
 #include "io/chat_messages.h"
 #include "server/api_error.h"
+#include "server/sampling_fields.h"
 
 namespace weft {
 namespace {
 
 constexpr std::int64_t kDefaultMaxTokens = 16;  // OpenAI's, of completions
-constexpr double kGreedyBelow = 1e-5;
 
 // The parts of a message's content, which must be texts, as one text.
 std::string text_of_parts(const Json& parts) {
@@ -124,7 +124,7 @@ void add_completion_prompts(PreparedRequest& prepared, const ServedModel& model)
         const int known = model.tokenizer->token_count();  // a padded embedding has more rows
         std::vector<int> shown;
         std::copy_if(ids->begin(), ids->end(), std::back_inserter(shown), [&](int id) { return id < known; });
-        text = model.tokenizer->decode(shown, {.skip_special = true});
+        text = model.tokenizer->decode(shown, {.skip_special = request.skip_special_tokens.value_or(true)});
       }
       add_prompt(prepared, std::move(text), *ids, model);
     } else {
@@ -167,23 +167,11 @@ std::int64_t most_tokens(const PreparedRequest& prepared, const ServedModel& mod
   return std::min(left, request.max_completion_tokens.value_or(request.max_tokens.value_or(unasked)));
 }
 
-SamplingParameters parameters_of(const ApiRequest& request, const ServedModel& model) {
-  SamplingParameters parameters = model.defaults;
-  const auto take = [](auto& target, const auto& given) {
-    if (given) target = *given;
-  };
-  take(parameters.temperature, request.temperature);
-  take(parameters.top_k, request.top_k);
-  take(parameters.top_p, request.top_p);
-  take(parameters.min_p, request.min_p);
-  take(parameters.repetition_penalty, request.repetition_penalty);
-  take(parameters.frequency_penalty, request.frequency_penalty);
-  take(parameters.presence_penalty, request.presence_penalty);
-  take(parameters.ignore_end, request.ignore_eos);
-  if (parameters.temperature < kGreedyBelow) parameters.temperature = 0;
-  parameters.stop = request.stop;
-  parameters.stop_ids = request.stop_token_ids;
-  return parameters;
+void check_least(const SamplingParameters& parameters) {
+  if (parameters.min_tokens > parameters.max_tokens)
+    throw wrong_value(fmt::format("[min_tokens] must be at most max_tokens, which is {} here, but is {}",
+                                  parameters.max_tokens, parameters.min_tokens),
+                      "min_tokens");
 }
 
 }  // namespace
@@ -212,16 +200,16 @@ std::string render_messages(const ApiRequest& request, const ServedModel& model)
 PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   check_model(request, model);
   check_fields(request);
-  check_ids(request.stop_token_ids, model, "stop_token_ids");
   PreparedRequest prepared{.request = std::move(request)};
+  prepared.parameters = requested_sampling(prepared.request, model);
   check_given_limit(prepared.request, model);
   if (prepared.request.endpoint == chat) {
     add_chat_prompt(prepared, model);
   } else {
     add_completion_prompts(prepared, model);
   }
-  prepared.parameters = parameters_of(prepared.request, model);
   prepared.parameters.max_tokens = most_tokens(prepared, model);
+  check_least(prepared.parameters);
   prepared.choices = prepared.request.n.value_or(1);
   prepared.has_seed = prepared.request.seed.value_or(-1) != -1;
   if (prepared.has_seed) prepared.parameters.seed = static_cast<std::uint64_t>(*prepared.request.seed);

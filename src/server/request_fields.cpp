@@ -1,5 +1,6 @@
 #include "server/request_fields.h"
 
+#include <charconv>
 #include <limits>
 
 #include <fmt/format.h>
@@ -88,6 +89,31 @@ std::string read_stop_ids(Element value, ApiRequest& request) {
   return fits ? "" : "a list of at most 1024 token ids";
 }
 
+std::string read_logit_bias(Element value, ApiRequest& request) {
+  static constexpr const char* kWanted = "an object of token ids and numbers";
+  request.logit_bias.clear();
+  dom::object biases;
+  if (value.get(biases) != simdjson::SUCCESS) return kWanted;
+  for (const auto [key, item] : biases) {
+    int id = 0;
+    double bias = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    const bool is_id = error == std::errc() && end == key.data() + key.size() && id >= 0;
+    if (!is_id || item.get(bias) != simdjson::SUCCESS) return kWanted;
+    request.logit_bias[id] = bias;
+  }
+  return "";
+}
+
+std::string read_allowed_ids(Element value, ApiRequest& request) {
+  return read_ids(value, request.allowed_token_ids.emplace()) ? "" : "a list of token ids";
+}
+
+std::string read_bad_words(Element value, ApiRequest& request) {
+  request.bad_words.clear();
+  return read_texts(value, request.bad_words) ? "" : "a list of texts";
+}
+
 std::string read_tokens(Element value, ApiRequest& request) {
   request.tokens.clear();
   return read_ids(value, request.tokens) ? "" : "a list of token ids";
@@ -135,21 +161,6 @@ bool is_false(Element value) {
   return value.get(flag) == simdjson::SUCCESS && !flag;
 }
 
-bool is_true(Element value) {
-  bool flag = false;
-  return value.get(flag) == simdjson::SUCCESS && flag;
-}
-
-bool is_zero(Element value) {
-  double number = 1;
-  return value.get(number) == simdjson::SUCCESS && number == 0;
-}
-
-bool is_one(Element value) {
-  double number = 0;
-  return value.get(number) == simdjson::SUCCESS && number == 1;
-}
-
 bool is_empty(Element value) {
   dom::array list;
   dom::object object;
@@ -170,7 +181,6 @@ bool is_no_choice(Element value) {
   return value.get(choice) == simdjson::SUCCESS && (choice == "none" || choice == "auto");
 }
 
-bool is_anything(Element) { return true; }
 bool is_nothing(Element) { return false; }
 
 constexpr const char* kStructured = "use structured_outputs or response_format, when this server has them";
@@ -209,9 +219,22 @@ const FieldRow kRows[] = {
     {"stop", kBoth, ReadField(read_stop)},
     {"stop_token_ids", kBoth, ReadField(read_stop_ids)},
     {"ignore_eos", kBoth, &ApiRequest::ignore_eos},
+    {"include_stop_str_in_output", kBoth, &ApiRequest::include_stop_str_in_output},
+    {"min_tokens", kBoth, &ApiRequest::min_tokens, 0},
+    {"logit_bias", kBoth, ReadField(read_logit_bias)},
+    {"allowed_token_ids", kBoth, ReadField(read_allowed_ids)},
+    {"bad_words", kBoth, ReadField(read_bad_words)},
+    {"logprobs", completions, &ApiRequest::logprobs, -1},
+    {"logprobs", chat, &ApiRequest::wants_logprobs},
+    {"top_logprobs", chat, &ApiRequest::top_logprobs, -1},
+    {"prompt_logprobs", kBoth, &ApiRequest::prompt_logprobs, -1},
+    {"return_tokens_as_token_ids", kBoth, &ApiRequest::return_tokens_as_token_ids},
+    {"skip_special_tokens", kBoth, &ApiRequest::skip_special_tokens},
+    {"spaces_between_special_tokens", kBoth, &ApiRequest::spaces_between_special_tokens},
     {"echo", kBoth, &ApiRequest::echo},
     {"stream", kBoth, &ApiRequest::stream},
     {"stream_options", kBoth, ReadField(read_stream_options)},
+    {"stream_interval", kBoth, &ApiRequest::stream_interval, 1},
     {"truncate_prompt_tokens", kBoth, &ApiRequest::truncate_prompt_tokens, -1},
     {"truncation_side", kBoth, &ApiRequest::truncation_side},
     {"return_token_ids", kBoth, &ApiRequest::return_token_ids},
@@ -224,22 +247,9 @@ const FieldRow kRows[] = {
     {"session_id", kBoth, IgnoredField{}},
     {"vllm_xargs", kBoth, IgnoredField{}},
     {"kv_transfer_params", kBoth, IgnoredField{}},
-    // Nothing is in an answer that they could change.
-    {"return_tokens_as_token_ids", kBoth, IgnoredField{}},
+    // Nothing is in an answer that it could change.
     {"parallel_tool_calls", chat, IgnoredField{}},
 
-    {"logprobs", completions, RefusedField{501, is_nothing}},
-    {"logprobs", chat, RefusedField{501, is_false}},
-    {"top_logprobs", chat, RefusedField{501, is_zero}},
-    {"prompt_logprobs", kBoth, RefusedField{501, is_nothing}},
-    {"logit_bias", kBoth, RefusedField{501, is_empty}},
-    {"allowed_token_ids", kBoth, RefusedField{501, is_nothing}},
-    {"bad_words", kBoth, RefusedField{501, is_empty}},
-    {"min_tokens", kBoth, RefusedField{501, is_zero}},
-    {"include_stop_str_in_output", kBoth, RefusedField{501, is_false}},
-    {"skip_special_tokens", kBoth, RefusedField{501, is_true}},
-    {"spaces_between_special_tokens", kBoth, RefusedField{501, is_anything}},
-    {"stream_interval", kBoth, RefusedField{501, is_one}},
     {"response_format", kBoth, RefusedField{501, is_format_of_text}},
     {"structured_outputs", kBoth, RefusedField{501, is_nothing}},
     {"tools", chat | tokenize, RefusedField{501, is_empty}},

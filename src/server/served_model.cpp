@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/version.h"
 #include "engine/conversation.h"
-#include "engine/sampling/sampling_request.h"
 #include "options/options_text.h"
 
 namespace weft {
@@ -42,7 +41,7 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .vocabulary_size = engine.runner().vocabulary_size(),
                     .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
                     .template_arguments = settings.template_arguments,
-                    .has_prompt_details = settings.has_prompt_details};
+                    .answers = settings.answers};
   const bool has_template = !settings.chat_template.empty() || checkpoint.chat_template().has_value();
   if (has_template) {
     model.chat_template.emplace(chosen_chat_template(&checkpoint, settings.chat_template, Json::object()));
@@ -51,11 +50,10 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
   }
   model.cache_config = {{"block_size", std::to_string(engine.page_tokens())},
                         {"cache_dtype", engine.context().options.kv_cache_dtype},
-                        {"enable_prefix_caching", "False"},
+                        {"enable_prefix_caching", engine.context().options.enable_prefix_caching ? "True" : "False"},
                         {"num_gpu_blocks", std::to_string(engine.page_count())}};
   // OpenAI's default, unlike that of the command line.
-  const SamplingRequest request{.parameters = {.temperature = 1},
-                                .reads_generation_config = settings.reads_generation_config};
+  const SamplingRequest request{.parameters = {.temperature = 1}, .config = settings.generation_config};
   model.defaults = sampling_parameters(request, checkpoint, engine.context().log);
   return model;
 }

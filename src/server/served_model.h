@@ -9,10 +9,19 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "engine/sampling/sampling_request.h"
 #include "io/chat_template.h"
 #include "server/metric_values.h"
 
 namespace weft {
+
+// What the command line says about all answers.
+struct AnswerSettings {
+  std::int64_t max_logprobs = 20;    // most tokens for each of `logprobs` and its like; -1: the vocabulary
+  std::int64_t stream_interval = 1;  // least tokens of an event, but for the first and the last
+  bool tokens_as_ids = false;        // tokens of log probabilities are written as token_id:42
+  bool has_prompt_details = false;   // usage says how many tokens of the prompt were cached
+};
 
 struct ServedModel {
   std::vector<std::string> names;  // aliases; answers have the first
@@ -26,8 +35,8 @@ struct ServedModel {
   std::string missing_template;               // why there is none
   Json template_arguments = Json::object();   // variables of the template that requests may override
   SamplingParameters defaults;                // of what a request does not give
-  bool has_prompt_details = false;            // usage says how many tokens of the prompt were cached
-  InfoLabels cache_config;                    // of the metric cache_config_info
+  AnswerSettings answers;
+  InfoLabels cache_config;  // of the metric cache_config_info
 
   bool has_name(const std::string& name) const;
 };
@@ -37,8 +46,8 @@ struct ServedModelSettings {
   std::string root;
   std::string chat_template;  // as --chat-template
   Json template_arguments = Json::object();
-  bool reads_generation_config = true;
-  bool has_prompt_details = false;
+  GenerationConfigSource generation_config;
+  AnswerSettings answers;
 };
 
 // UserError where the chat template or the model's generation_config.json is wrong.

@@ -8,6 +8,7 @@
 
 #include "apps/cli/session.h"
 #include "builtin/models.h"
+#include "engine/sampling/logprobs.h"
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
 

@@ -147,7 +147,7 @@ TEST_F(PrefixCache, SaltsAndRequestsThatWantEveryRowFindNothing) {
   EXPECT_EQ(cached(request), 32);
   NewRequest salted = request, every_row = request;
   salted.cache_salt = "salt";
-  every_row.reads_prefix_cache = false;
+  every_row.parameters.prompt_logprobs = 0;
   EXPECT_EQ(cached(salted), 0);
   EXPECT_EQ(cached(salted), 32);
   EXPECT_EQ(cached(every_row), 0);

@@ -145,6 +145,10 @@ TEST(StreamingDetokenizer, MetaspaceAndWordPieceBeginInTheirOwnWay) {
   EXPECT_EQ(Tokenizer(words).decode(ids), "unable , do n't");
   words.decoder.clean_up = true;
   EXPECT_EQ(Tokenizer(words).decode(ids), "unable, don't");
+  words.kinds[0] = TokenKind::control;
+  const std::vector<int> special = {6, 0, 0, 6, 0};
+  EXPECT_EQ(Tokenizer(words).decode(special), "do [CLS] [CLS] do [CLS]");
+  EXPECT_EQ(Tokenizer(words).decode(special, {.spaces_between_special = false}), "do [CLS][CLS] do [CLS]");
 }
 
 }  // namespace weft::detokenizer_test

@@ -8,17 +8,15 @@
 
 namespace weft {
 
-RunningServer::RunningServer(ServerSettings settings, const EngineOptions& options, ServedModelSettings of_model)
+RunningServer::RunningServer(ServerSettings settings, const EngineOptions& options, const AnswerSettings& answers)
     : path_(write_tiny_model(folder_)) {
   const std::string chat_template = folder_ / "template.jinja";
   std::ofstream(chat_template) << "{% for m in messages %}{% if m.role == 'bad' %}{{ raise_exception('no such role') }}"
                                   "{% endif %}<{{ m.role }}>{{ m.content }}{% endfor %}"
                                   "{% if add_generation_prompt %}<assistant>{% endif %}";
   engine_ = tiny_engine(path_, options);
-  of_model.names = {"tiny", "small"};
-  of_model.root = "tiny.gguf";
-  of_model.chat_template = chat_template;
-  model_ = make_served_model(*engine_, of_model);
+  model_ = make_served_model(
+      *engine_, {.names = {"tiny", "small"}, .root = "tiny.gguf", .chat_template = chat_template, .answers = answers});
   settings.port = 0;
   server_ = std::make_unique<Server>(std::move(settings), [this](const std::string& line) {
     const std::lock_guard lock(mutex_);

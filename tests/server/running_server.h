@@ -19,9 +19,8 @@ class RunningServer {
  public:
   using EngineOptions = std::vector<std::pair<std::string, std::string>>;
 
-  // Of `of_model` the names and the template are this server's.
   explicit RunningServer(ServerSettings settings = {}, const EngineOptions& options = {},
-                         ServedModelSettings of_model = {});
+                         const AnswerSettings& answers = {});
   ~RunningServer();
 
   Server& server() { return *server_; }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "engine/sampling/logprobs.h"
 
 namespace weft {
 namespace {

@@ -13,14 +13,12 @@ struct BatchArguments {
   ModelArgument model;
   TemplateArgument chat_template;
   std::string in, out;
-  std::string generation_config = "auto";
+  GenerationConfigSource generation_config;
   std::vector<std::string> names;
 };
 
 int run_batch(const BatchArguments& arguments, VerbCall& call) {
-  const std::string& config = arguments.generation_config;
-  USER_CHECK(config == "auto" || config == "none" || config == "vllm",
-             "[--generation-config] must be auto or none, but is {}", quote(config));
+  arguments.generation_config.check();
   const auto log = [&call](const std::string& line) { call.err << "weft: " << line << std::endl; };
   std::ifstream in_file;
   std::ofstream out_file;
@@ -41,7 +39,7 @@ int run_batch(const BatchArguments& arguments, VerbCall& call) {
                 .root = arguments.model.name,
                 .chat_template = arguments.chat_template.given,
                 .template_arguments = arguments.chat_template.arguments(),
-                .reads_generation_config = config == "auto"});
+                .generation_config = arguments.generation_config});
   std::istream& in = arguments.in == "-" ? call.in : in_file;
   std::ostream& out = arguments.out == "-" ? call.out : out_file;
   const BatchRun::Counts counts = BatchRun(*engine, model, in, out, log).run();
@@ -64,10 +62,7 @@ VERB(run_batch) {
                flags.option("--served-model-name", arguments->names,
                             "The model's name in requests and answers, instead of MODEL; may be given several times.");
                arguments->chat_template.declare(flags);
-               flags.option("--generation-config", arguments->generation_config,
-                            "auto takes defaults of sampling from the model's generation_config.json; none (or vllm) "
-                            "does not.",
-                            {.shows_default = true});
+               declare_generation_config(arguments->generation_config, flags);
                return [arguments, &call] { return run_batch(*arguments, call); };
              }});
 }

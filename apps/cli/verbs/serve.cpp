@@ -16,7 +16,8 @@ constexpr std::int64_t kNone = -1;
 struct ServeArguments {
   ModelArgument model;
   TemplateArgument chat_template;
-  std::string generation_config = "auto";
+  GenerationConfigSource generation_config;
+  AnswerSettings answers;
   std::string host = "127.0.0.1";
   std::int64_t port = 8000;
   std::vector<std::string> names;
@@ -31,7 +32,7 @@ struct ServeArguments {
   std::string metrics_prefix = "vllm:";
   bool is_quiet = false, logs_requests = false, logs_no_statistics = false;
   bool has_id_fields = false, forces_usage = false;
-  bool has_prompt_details = false, has_developer_paths = false;
+  bool has_developer_paths = false;
 };
 
 void declare(ServeArguments& arguments, Flags& flags) {
@@ -44,8 +45,14 @@ void declare(ServeArguments& arguments, Flags& flags) {
   flags.option("--api-key", arguments.keys,
                "Answer only requests with this key; may be given several times. Else WEFT_API_KEY, if it is set.");
   arguments.chat_template.declare(flags);
-  flags.option("--generation-config", arguments.generation_config,
-               "auto takes defaults of sampling from the model's generation_config.json; none (or vllm) does not.",
+  declare_generation_config(arguments.generation_config, flags);
+  flags.option("--max-logprobs", arguments.answers.max_logprobs,
+               "Most tokens that logprobs, top_logprobs and prompt_logprobs may ask for; -1: the whole vocabulary.",
+               {.shows_default = true});
+  flags.flag("--return-tokens-as-token-ids", arguments.answers.tokens_as_ids,
+             "Write the tokens of log probabilities as token_id:42, unless a request says otherwise.");
+  flags.option("--stream-interval", arguments.answers.stream_interval,
+               "Tokens of an event of a stream, but for its first and last; a request may ask for more.",
                {.shows_default = true});
   flags.option("--shutdown-timeout", arguments.shutdown_timeout,
                "Seconds in which answers may end by themselves after SIGTERM.");
@@ -64,7 +71,7 @@ void declare(ServeArguments& arguments, Flags& flags) {
   flags.option("--metrics-prefix", arguments.metrics_prefix, "What the names of metrics begin with.",
                {.shows_default = true});
   flags.flag("--disable-uvicorn-access-log", arguments.is_quiet, "Print no line for each request.");
-  flags.flag("--enable-prompt-tokens-details", arguments.has_prompt_details,
+  flags.flag("--enable-prompt-tokens-details", arguments.answers.has_prompt_details,
              "Say in usage how many tokens of the prompt were found in the prefix cache.");
   flags.flag("--enable-dev-endpoints", arguments.has_developer_paths,
              "Serve POST /reset_prefix_cache, for benchmarks.");
@@ -145,17 +152,17 @@ ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& 
 }
 
 ServedModelSettings model_settings(const ServeArguments& arguments) {
-  const std::string& config = arguments.generation_config;
-  USER_CHECK(config == "auto" || config == "none" || config == "vllm",
-             "[--generation-config] must be auto or none, but is {}", quote(config));
+  arguments.generation_config.check();
+  in_range(arguments.answers.max_logprobs, -1, std::int64_t{1} << 31, "--max-logprobs");
+  in_range(arguments.answers.stream_interval, 1, std::int64_t{1} << 31, "--stream-interval");
   for (const std::string& name : arguments.names)
     USER_CHECK(!name.empty(), "[--served-model-name] a name must not be empty");
   return {.names = arguments.names.empty() ? std::vector<std::string>{arguments.model.name} : arguments.names,
           .root = arguments.model.name,
           .chat_template = arguments.chat_template.given,
           .template_arguments = arguments.chat_template.arguments(),
-          .reads_generation_config = config == "auto",
-          .has_prompt_details = arguments.has_prompt_details};
+          .generation_config = arguments.generation_config,
+          .answers = arguments.answers};
 }
 
 std::string start_line(const ServedModel& model, const Engine& engine, const Server& server) {

@@ -54,7 +54,15 @@ void SamplingParameters::check() const {
   in("presence_penalty", presence_penalty, -2, 2);
   USER_CHECK(top_k >= -1 && top_k <= INT32_MAX, "[top_k] must be -1, 0 (off) or more, but is {}", top_k);
   USER_CHECK(max_tokens >= 1 && max_tokens <= INT32_MAX, "[max_tokens] must be at least 1, but is {}", max_tokens);
+  USER_CHECK(min_tokens >= 0 && min_tokens <= max_tokens,
+             "[min_tokens] must be from 0 to max_tokens, which is {}, but is {}", max_tokens, min_tokens);
   for (const std::string& text : stop) USER_CHECK(!text.empty(), "[stop] a stop text must not be empty");
+  USER_CHECK(!allowed_ids || !allowed_ids->empty(), "[allowed_ids] must have at least one token");
+  for (const std::vector<int>& word : bad_words) USER_CHECK(!word.empty(), "[bad_words] a word must not be empty");
+  for (const TokenBias& bias : logit_bias)
+    USER_CHECK(std::isfinite(bias.bias), "[logit_bias] must be a finite number, but is {}", bias.bias);
+  for (const auto& [name, count] : {std::pair("logprobs", logprobs), std::pair("prompt_logprobs", prompt_logprobs)})
+    USER_CHECK(!count || *count >= -1, "[{}] must be -1 (all), 0 or more, but is {}", name, *count);
 }
 
 SamplingParameters sampling_of(const GenerationConfig& config, const SamplingParameters& defaults) {

@@ -13,6 +13,12 @@
 
 namespace weft {
 
+// Added to the logit of a token.
+struct TokenBias {
+  int id = 0;
+  float bias = 0;
+};
+
 struct SamplingParameters {
   double temperature = 0;  // 0: greedy; values in (0, 0.01) count as 0.01
   std::int64_t top_k = 0;  // 0 or -1: off
@@ -23,9 +29,19 @@ struct SamplingParameters {
   double presence_penalty = 0;
   std::uint64_t seed = 0;
   std::int64_t max_tokens = 128;
-  bool ignore_end = false;        // end-of-text tokens do not end the answer
-  std::vector<std::string> stop;  // texts that end the answer and are no part of it
-  std::vector<int> stop_ids;      // tokens that end the answer; their text is not part of it
+  bool ignore_end = false;             // end-of-text tokens do not end the answer
+  std::vector<std::string> stop = {};  // texts that end the answer
+  std::vector<int> stop_ids = {};      // tokens that end the answer
+  bool includes_stop = false;          // the stop text, or the text of the stop token, is part of the answer
+  bool skips_special = true;           // control tokens give no text
+  bool spaces_between_special = true;  // see DecodeOptions
+  // The first min_tokens tokens are neither ends nor stop tokens, and no stop text is looked for in their text.
+  std::int64_t min_tokens = 0;
+  std::optional<std::vector<int>> allowed_ids = {};  // only these tokens are chosen
+  std::vector<std::vector<int>> bad_words = {};      // tokens that the output never has in a row
+  std::vector<TokenBias> logit_bias = {};            // at most one of each token
+  // How many of the most likely tokens are reported for each token of the output, and of the prompt; -1: all of them.
+  std::optional<std::int64_t> logprobs = {}, prompt_logprobs = {};
 
   // UserError that names the parameter, its allowed values and its value.
   void check() const;

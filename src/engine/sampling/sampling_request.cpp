@@ -1,26 +1,90 @@
 #include "engine/sampling/sampling_request.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "io/config_fields.h"
 
 namespace weft {
+namespace {
+
+constexpr std::string_view kKeys[] = {"temperature", "top_k", "top_p", "min_p", "repetition_penalty"};
+constexpr const char* kOverrides = "--override-generation-config";
+constexpr std::size_t kMostBytes = 1u << 20;
+
+bool is_without_file(const GenerationConfigSource& source) { return source.from == "none" || source.from == "vllm"; }
+
+std::string file_of(const GenerationConfigSource& source) { return source.from + "/generation_config.json"; }
+
+// The keys that the overrides have.
+std::vector<std::string_view> overridden_keys(const GenerationConfigSource& source) {
+  std::vector<std::string_view> keys;
+  if (source.overrides.empty()) return keys;
+  const Json json = parse_config_json(source.overrides, kOverrides);
+  for (const auto& [key, value] : json.items()) {
+    const auto known = std::find(std::begin(kKeys), std::end(kKeys), key);
+    USER_CHECK(known != std::end(kKeys),
+               "[{}] may have temperature, top_k, top_p, min_p and repetition_penalty, but has {}", kOverrides,
+               quote(key));
+    if (!value.is_null()) keys.push_back(*known);
+  }
+  return keys;
+}
+
+// The keys in `overridden` are not looked at: whatever is wrong with them, the model runs.
+GenerationConfig file_config(const GenerationConfigSource& source, const Checkpoint& checkpoint,
+                             std::span<const std::string_view> overridden, const Log& log) {
+  if (is_without_file(source)) return {};
+  if (source.from == "auto") {
+    GenerationConfig config = checkpoint.generation_config(overridden);
+    log_unknown_keys(log, checkpoint.path() + "/generation_config.json", config.unknown_keys);
+    return config;
+  }
+  const std::string file = file_of(source);
+  GenerationConfig config = generation_config_from_json(read_file(file, kMostBytes), file, overridden);
+  log_unknown_keys(log, file, config.unknown_keys);
+  return config;
+}
+
+GenerationConfig overrides_of(const GenerationConfigSource& source) {
+  if (source.overrides.empty()) return {};
+  return generation_config_from_json(source.overrides, kOverrides);
+}
+
+}  // namespace
+
+void GenerationConfigSource::check() const {
+  overridden_keys(*this);
+  overrides_of(*this);
+  if (from == "auto" || is_without_file(*this)) return;
+  std::error_code ignored;
+  USER_CHECK(std::filesystem::is_regular_file(file_of(*this), ignored),
+             "[--generation-config] must be auto, none, vllm or a folder with generation_config.json, but is {}",
+             quote(from));
+}
 
 SamplingParameters sampling_parameters(const SamplingRequest& request, const Checkpoint& checkpoint, const Log& log) {
+  request.config.check();
+  std::vector<std::string_view> unread = overridden_keys(request.config);
+  unread.insert(unread.end(), request.given.begin(), request.given.end());
+  const SamplingParameters configured =
+      sampling_of(file_config(request.config, checkpoint, unread, log), request.parameters);
+  // Also where the file recommends greedy sampling.
+  const SamplingParameters overridden = sampling_of(overrides_of(request.config), configured);
   SamplingParameters parameters = request.parameters;
-  if (request.reads_generation_config) {
-    // A key that the request overrides is not looked at: whatever is wrong with it, the model runs.
-    const GenerationConfig config = checkpoint.generation_config(request.given);
-    log_unknown_keys(log, checkpoint.path() + "/generation_config.json", config.unknown_keys);
-    const SamplingParameters configured = sampling_of(config, request.parameters);
-    const auto take = [&](std::string_view key, auto SamplingParameters::*field) {
-      if (std::find(request.given.begin(), request.given.end(), key) == request.given.end())
-        parameters.*field = configured.*field;
-    };
-    take("temperature", &SamplingParameters::temperature);
-    take("top_k", &SamplingParameters::top_k);
-    take("top_p", &SamplingParameters::top_p);
-    take("min_p", &SamplingParameters::min_p);
-    take("repetition_penalty", &SamplingParameters::repetition_penalty);
-  }
+  const auto take = [&](std::string_view key, auto SamplingParameters::*field) {
+    if (std::find(request.given.begin(), request.given.end(), key) == request.given.end())
+      parameters.*field = overridden.*field;
+  };
+  take("temperature", &SamplingParameters::temperature);
+  take("top_k", &SamplingParameters::top_k);
+  take("top_p", &SamplingParameters::top_p);
+  take("min_p", &SamplingParameters::min_p);
+  take("repetition_penalty", &SamplingParameters::repetition_penalty);
   parameters.check();
   return parameters;
 }

@@ -3,6 +3,7 @@
 // The sampling parameters of a request, as far as its sender states them. The others are the model's, and if it has
 // none the defaults of the interface.
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,15 +13,26 @@
 
 namespace weft {
 
+// The defaults of sampling: a generation_config.json, and what replaces single keys of it.
+struct GenerationConfigSource {
+  std::string from = "auto";  // auto: the model's; none or vllm: no file; else a folder that has one
+  std::string overrides;      // a JSON object of temperature, top_k, top_p, min_p and repetition_penalty; "": none
+
+  // UserError that names --generation-config or --override-generation-config, where one of them is wrong.
+  void check() const;
+};
+
 struct SamplingRequest {
   SamplingParameters parameters;  // as its sender states them; the others are the interface's defaults
   // The keys of generation_config.json (temperature, top_k, top_p, min_p, repetition_penalty) for which `parameters`
   // has the sender's value.
   std::vector<std::string_view> given;
-  bool reads_generation_config = true;  // else values that are not given are the defaults of SamplingParameters
+  GenerationConfigSource config = {};
 };
 
-// Throws UserError for a value outside its bounds. Unknown keys of the generation config are reported in `log`.
+// A value that is not given is that of the overrides, else that of the file, else that of `parameters`. Throws
+// UserError for a value outside its bounds, and for a source that is wrong. Unknown keys of the generation config are
+// reported in `log`.
 SamplingParameters sampling_parameters(const SamplingRequest& request, const Checkpoint& checkpoint, const Log& log);
 
 }  // namespace weft

@@ -50,6 +50,7 @@ std::span<const Chunk> Scheduler::schedule() {
   first_scheduled_.clear();
   preempted_.clear();
   rows_left_ = settings_.rows;
+  logit_rows_left_ = settings_.logit_rows;
   counts_.deferred = 0;
   if (!schedule_running()) schedule_waiting();
   counts_.rows = settings_.rows - rows_left_;
@@ -73,9 +74,13 @@ void Scheduler::add_chunk(ScheduledSequence& sequence) {
   std::int64_t rows = std::min(missing, rows_left_);
   const bool has_others = running_.size() + waiting_.size() > 1;
   if (settings_.long_prefill_threshold > 0 && has_others) rows = std::min(rows, settings_.long_prefill_threshold);
-  if (!reserve_pages(sequence, sequence.computed + rows)) return;
-  chunks_.push_back({&sequence, rows});
+  const std::int64_t first_logit_row = std::min(sequence.first_logit_row, sequence.token_count() - 1);
+  const std::int64_t before_logits = std::max<std::int64_t>(first_logit_row - sequence.computed, 0);
+  rows = std::min(rows, before_logits + logit_rows_left_);
+  if (rows == 0 || !reserve_pages(sequence, sequence.computed + rows)) return;
+  chunks_.push_back({&sequence, rows, std::max<std::int64_t>(rows - before_logits, 0)});
   rows_left_ -= rows;
+  logit_rows_left_ -= chunks_.back().logit_rows;
 }
 
 // Returns false if the sequence itself had to give up its pages.
@@ -105,6 +110,7 @@ void Scheduler::preempt(ScheduledSequence& sequence) {
       std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunk& known) { return known.sequence == &sequence; });
   if (chunk != chunks_.end()) {
     rows_left_ += chunk->rows;
+    logit_rows_left_ += chunk->logit_rows;
     chunks_.erase(chunk);
   }
   ++sequence.preemptions;

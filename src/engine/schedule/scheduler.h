@@ -25,6 +25,9 @@ struct ScheduledSequence {
   std::string cache_salt;
   bool reads_prefix_cache = true;  // false: all rows of the prompt are computed; its blocks are published nevertheless
 
+  // The logits of this position and of those after it are wanted; at the latest those of the last token.
+  std::int64_t first_logit_row = INT64_MAX;
+
   // Changed by the scheduler alone, except for `computed`, which also grows with each step.
   std::vector<std::int32_t> pages;
   std::int64_t computed = 0;       // tokens whose keys and values are in the pages
@@ -50,10 +53,12 @@ struct ScheduledSequence {
 struct Chunk {
   ScheduledSequence* sequence = nullptr;
   std::int64_t rows = 0;
+  std::int64_t logit_rows = 0;  // the last of them, whose logits are wanted
 };
 
 struct SchedulerSettings {
   std::int64_t rows = 1;                    // most in a step
+  std::int64_t logit_rows = 1;              // most in a step
   std::int64_t sequences = 1;               // most in a step
   std::int64_t block = 1;                   // tokens in a page
   std::int64_t longest = 1;                 // tokens of the longest sequence
@@ -118,7 +123,7 @@ class Scheduler {
   // Of the current step. The memory is reused by the next step.
   std::vector<Chunk> chunks_;
   std::vector<const ScheduledSequence*> first_scheduled_, preempted_;
-  std::int64_t rows_left_ = 0;
+  std::int64_t rows_left_ = 0, logit_rows_left_ = 0;
   std::vector<ScheduledSequence*> order_;               // of running_ when the step began
   std::vector<std::int32_t> found_;                     // pages from the prefix cache
   std::vector<std::int32_t> block_tokens_;              // one block

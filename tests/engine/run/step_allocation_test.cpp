@@ -85,6 +85,11 @@ TEST_F(StepAllocation, IsNoneWhereRequestsOfEveryKindShareSteps) {
   shared.add(std::vector<int>(60, 7), {.max_tokens = 9, .ignore_end = true});
   shared.add(std::vector<int>(40, 5), {.temperature = 0.7, .top_k = 8, .max_tokens = 20, .ignore_end = true});
   shared.add(std::vector<int>(17, 4), {.temperature = 1, .top_p = 0.9, .min_p = 0.01, .max_tokens = 5});
+  shared.add({8, 9}, {.max_tokens = 20,
+                      .min_tokens = 10,
+                      .allowed_ids = std::vector<int>{1, 2, 3, 4},
+                      .bad_words = {{1, 2}, {3}},
+                      .logit_bias = {{2, 1.5F}}});
   shared.add({6, 6}, {.repetition_penalty = 1.2, .frequency_penalty = 0.1, .presence_penalty = 0.1, .max_tokens = 30});
   const std::vector<std::int64_t> counts = allocations_of_steps(shared);
   EXPECT_GT(counts.size(), 20u);

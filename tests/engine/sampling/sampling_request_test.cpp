@@ -2,6 +2,7 @@
 
 #include "engine/sampling/sampling_request.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -54,10 +55,37 @@ TEST_F(SamplingOfRequest, DoesNotReadKeysThatItGives) {
 }
 
 TEST_F(SamplingOfRequest, ReadsNoGenerationConfigIfItSaysSo) {
-  const SamplingRequest request{.parameters = {.top_k = 3}, .given = {}, .reads_generation_config = false};
-  const SamplingParameters parameters = resolve(request, kAll);
-  EXPECT_EQ(parameters.top_k, 3);
+  for (const char* none : {"none", "vllm"}) {
+    const SamplingRequest request{.parameters = {.top_k = 3}, .given = {}, .config = {.from = none}};
+    const SamplingParameters parameters = resolve(request, kAll);
+    EXPECT_EQ(parameters.top_k, 3);
+    EXPECT_EQ(parameters.temperature, 0);
+  }
+}
+
+TEST_F(SamplingOfRequest, ReadsTheGenerationConfigOfAnotherFolder) {
+  std::filesystem::create_directory(folder_ / "other");
+  std::ofstream(folder_ / "other/generation_config.json") << R"({"top_k": 11})";
+  const SamplingParameters parameters = resolve({.config = {.from = folder_ / "other"}}, kAll);
+  EXPECT_EQ(parameters.top_k, 11);
   EXPECT_EQ(parameters.temperature, 0);
+  const std::string missing = message_of([&] { resolve({.config = {.from = folder_ / "nothing"}}, kAll); });
+  EXPECT_NE(missing.find("[--generation-config]"), std::string::npos) << missing;
+}
+
+TEST_F(SamplingOfRequest, OverridesWinOverTheFileAndYieldToWhatIsGiven) {
+  const GenerationConfigSource source{.overrides = R"({"temperature": 0.25, "top_k": 5, "min_p": null})"};
+  const SamplingRequest request{.parameters = {.top_k = 3}, .given = {"top_k"}, .config = source};
+  const SamplingParameters parameters = resolve(request, R"({"temperature": "hot", "top_p": 0.9, "min_p": 0.5})");
+  EXPECT_EQ(parameters.temperature, 0.25);
+  EXPECT_EQ(parameters.top_k, 3);
+  EXPECT_EQ(parameters.top_p, 0.9);
+  EXPECT_EQ(parameters.min_p, 0.5);
+  EXPECT_EQ(resolve({.config = source}, R"({"do_sample": false})").temperature, 0.25);
+  for (const char* wrong : {R"({"max_new_tokens": 3})", R"({"top_k": "many"})", "[]", "{", R"({"temperature": -1})"}) {
+    const std::string message = message_of([&] { resolve({.config = {.overrides = wrong}}, "{}"); });
+    EXPECT_NE(message.find("[--override-generation-config]"), std::string::npos) << wrong << message;
+  }
 }
 
 TEST_F(SamplingOfRequest, IsCheckedAsAWhole) {

@@ -48,6 +48,42 @@ TEST(StopTexts, AreFoundInTheShownTextAcrossSpecialTokens) {
   EXPECT_TRUE(stops.has_stopped());
 }
 
+TEST(StopTexts, TheOneThatEndsFirstCountsAndOfEqualsTheFirstGiven) {
+  StopTexts longer({"abcd", "c"});
+  EXPECT_EQ(longer.push("xabcd"), "xab") << "which begins later";
+  EXPECT_EQ(longer.stopped_by(), 1);
+  StopTexts equals({"bc", "abc"});
+  EXPECT_EQ(equals.push("xabc"), "xa");
+  EXPECT_EQ(equals.stopped_by(), 0);
+  StopTexts special({"b<|mid|>", "mid|>c", "<|mid|>"});
+  EXPECT_EQ(special.push("ab"), "a");
+  EXPECT_EQ(special.push_special("<|mid|>"), "");
+  EXPECT_EQ(special.stopped_by(), 0);
+}
+
+TEST(StopTexts, ArePartOfTheAnswerIfAsked) {
+  StopTexts stops({"bc", "<|mid|>"}, true);
+  EXPECT_EQ(stops.push("ab"), "a");
+  EXPECT_EQ(stops.push("cd"), "bc");
+  EXPECT_EQ(stops.finish(), "");
+  StopTexts special({"b<|mid|>"}, true);
+  EXPECT_EQ(special.push("ab"), "a");
+  EXPECT_EQ(special.push_special("<|mid|>"), "b<|mid|>");
+  StopTexts across({"bc"}, true);
+  EXPECT_EQ(across.push("ab") + across.push_special("<|mid|>") + across.push("cd"), "abc");
+}
+
+TEST(StopTexts, AreNotLookedForInSomeTextButMayBeginThere) {
+  StopTexts stops({"ab", "xxabz"});
+  EXPECT_EQ(stops.push("ab1", false), "ab1");
+  EXPECT_EQ(stops.push("xxab", false), "");
+  EXPECT_FALSE(stops.has_stopped());
+  EXPECT_EQ(stops.push("-"), "xxab-");
+  EXPECT_EQ(stops.push("1a", false), "1");
+  EXPECT_EQ(stops.push("b"), "");
+  EXPECT_EQ(stops.stopped_by(), 0);
+}
+
 TEST(StopTexts, TheFirstOfSeveralCounts) {
   StopTexts stops({"c", "b"});
   EXPECT_EQ(stops.stopped_by(), -1);

@@ -1,0 +1,85 @@
+// From the logits of a step to the events of its requests.
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/engine.h"
+
+namespace weft {
+
+// Ids beyond the vocabulary, which a model with a padded embedding can produce, have no text.
+bool Engine::is_special(int token) const {
+  return tokenizer_ != nullptr && token < tokenizer_->token_count() && tokenizer_->is_special(token);
+}
+
+std::string Engine::score_prompt(Request& request, const Tensor& logits, std::int64_t first_row) {
+  if (!request.parameters.prompt_logprobs) return "";
+  // The row of the prompt's last token is for the first token of the output.
+  const std::int64_t end = std::min<std::int64_t>(request.computed, std::ssize(request.prompt) - 1);
+  for (std::int64_t row = first_row; request.first_logit_row < end; ++row, ++request.first_logit_row) {
+    std::string error = take_logits(request, logits, row);
+    if (!error.empty()) return error;
+    request.prompt_logprobs.push_back(
+        logprobs_of(logits_, request.token(request.first_logit_row + 1), *request.parameters.prompt_logprobs));
+  }
+  return "";
+}
+
+std::string Engine::mask_logits(const Request& request) {
+  if (request.parameters.logprobs) raw_logits_ = logits_;
+  request.masks.apply(logits_, request.output);
+  // A grammar's mask comes here: after these masks and before the penalties, which are the sampler's.
+  const bool has_token = !request.masks.is_active() ||
+                         std::any_of(logits_.begin(), logits_.end(), [](float logit) { return logit > -INFINITY; });
+  if (has_token) return "";
+  return fmt::format("[sampling] the masks of a request leave no token after {} tokens of its output",
+                     request.output.size());
+}
+
+RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
+  RequestEvent event{.request = request.id, .cached_tokens = request.cached_tokens};
+  const SamplingParameters& parameters = request.parameters;
+  event.token = sampler_.sample(logits, parameters, request.prompt, request.output);
+  request.output.push_back(event.token);
+  if (parameters.logprobs) event.logprobs = logprobs_of(raw_logits_, event.token, *parameters.logprobs);
+  event.prompt_logprobs = std::exchange(request.prompt_logprobs, {});
+  const std::vector<int>& ids = parameters.stop_ids;
+  if (ends_text(event.token) && !parameters.ignore_end) {
+    event.finished = FinishReason::stop;
+    event.text = request.stops.finish() + request.last_text();
+  } else if (std::find(ids.begin(), ids.end(), event.token) != ids.end()) {
+    event.finished = FinishReason::stop;
+    event.stop_id = event.token;
+    event.text = request.stops.finish();
+    if (parameters.includes_stop) event.text += request.text_of(event.token);
+    event.text += request.last_text();
+  } else {
+    add_text(request, event);
+  }
+  return event;
+}
+
+// The text of a token that is neither an end nor a stop token, and whether it ends the answer.
+void Engine::add_text(Request& request, RequestEvent& event) {
+  const SamplingParameters& parameters = request.parameters;
+  StopTexts& stops = request.stops;
+  const auto count = static_cast<std::int64_t>(request.output.size());
+  const bool looks = count > parameters.min_tokens;
+  event.text = parameters.skips_special && is_special(event.token)
+                   ? stops.push_special(tokenizer_->token_bytes(event.token), looks)
+                   : stops.push(request.text_of(event.token), looks);
+  const bool is_full = count >= parameters.max_tokens || request.token_count() >= max_model_len();
+  if (is_full && !stops.has_stopped()) event.text += stops.push(request.last_text(), looks);
+  if (stops.has_stopped()) {
+    event.finished = FinishReason::stop;
+    event.stop_text = stops.stopped_by();
+  } else if (is_full) {
+    event.finished = FinishReason::length;
+    event.text += stops.finish();
+  }
+}
+
+}  // namespace weft
