@@ -29,12 +29,12 @@ NewRequest request_of(const std::vector<int>& prompt, const SamplingParameters& 
   return {.prompt = std::make_shared<const std::vector<int>>(prompt), .parameters = parameters};
 }
 
-// Every architecture, with blocks and with plain numbers.
 class EveryModelCachesPrefixes : public ::testing::Test {
  protected:
-  void for_each(const std::function<void(const std::string& path)>& body) const {
+  // Calls `body` for each architecture in each of the types.
+  void for_each(const std::vector<DType>& dtypes, const std::function<void(const std::string& path)>& body) const {
     for (const std::string& architecture : models_.architectures())
-      for (const DType dtype : {DType::q4_1, DType::bf16}) {
+      for (const DType dtype : dtypes) {
         SCOPED_TRACE(architecture + " of " + std::string(dtype_text(dtype)));
         const SampleCheckpoint sample(models_.find(architecture, "test"), {{"model_type", architecture}}, 7);
         body(sample.write_gguf(folder_, architecture + ".gguf", dtype));
@@ -57,7 +57,7 @@ class EveryModelCachesPrefixes : public ::testing::Test {
 
 TEST_F(EveryModelCachesPrefixes, AndGivesTheTokensThatItGivesWithout) {
   const auto prompt = some_ids(21);
-  for_each([&](const std::string& path) {
+  for_each({DType::bf16}, [&](const std::string& path) {
     Engine plain = engine(path, {{"enable-prefix-caching", "false"}}), caching = engine(path);
     const std::vector<int> wanted = plain.generate(prompt, drawn(10)).tokens;
     EXPECT_EQ(plain.generate(prompt, drawn(10)).cached_tokens, 0);
@@ -79,11 +79,12 @@ TEST_F(EveryModelCachesPrefixes, AndGivesTheTokensThatItGivesWithout) {
 // last row of each step, from which logits are computed.
 TEST_F(EveryModelCachesPrefixes, AndComputesTheSameBits) {
   const auto prompt = some_ids(21);
-  for_each([&](const std::string& path) {
+  for_each({DType::q4_1, DType::bf16}, [&](const std::string& path) {
     Engine one = engine(path, {{"enforce-eager", "true"}});
     const auto bits = [&] {
       Bits rows;
       one.runner().set_linear_observer([&](const std::vector<std::string>& keys, const Tensor& x) {
+        if (keys[0].find("ffn_down_exps") != std::string::npos) return;  // its rows are in the order of experts
         const std::int64_t count = x.meta.shape[0].number(), bytes = x.meta.bytes().number() / count;
         std::string row(static_cast<std::size_t>(bytes), '\0');
         std::memcpy(row.data(), x.data() + (count - 1) * bytes, row.size());
@@ -95,7 +96,9 @@ TEST_F(EveryModelCachesPrefixes, AndComputesTheSameBits) {
     const Bits computed = bits(), cached = bits();
     EXPECT_EQ(one.statistics().prefix_cache_hits, 20);
     EXPECT_GT(computed.size(), 4U);
-    EXPECT_TRUE(computed == cached);
+    ASSERT_EQ(computed.size(), cached.size());
+    for (std::size_t i = 0; i < computed.size(); ++i)
+      ASSERT_TRUE(computed[i] == cached[i]) << computed[i].substr(0, computed[i].find(':')) << ", layer input " << i;
   });
 }
 

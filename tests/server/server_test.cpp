@@ -133,20 +133,19 @@ TEST(Server, StreamsChatsByteForByte) {
               head + std::to_string(i) + R"(,"delta":{"role":"assistant","content":""},"logprobs":null,)" +
                   "\"finish_reason\":null}],\"prompt_token_ids\":null,\"prompt_text\":null}\n\n");
   std::string texts[2];
+  int counts[2] = {0, 0};  // the second choice may wait for the blocks of the prompt that the first computes
   for (std::size_t i = 2; i < 6; ++i) {
     const Json json = parse_json(stream.chunks[i].substr(6));
     const std::size_t index = json["choices"][0]["index"];
     const std::string text = json["choices"][0]["delta"]["content"];
     texts[index] += text;
-    const std::string end = i < 4 ? R"(null,"token_ids":null}]})" : R"("length","stop_reason":null,"token_ids":null}])";
-    const std::string print = ",\"system_fingerprint\":" + json_text(json.value("system_fingerprint", "")) + "}";
+    const bool is_end = ++counts[index] == 2;
+    const std::string end = is_end ? R"("length","stop_reason":null,"token_ids":null}])" : R"(null,"token_ids":null}])";
+    const std::string print =
+        i == 5 ? ",\"system_fingerprint\":" + json_text(json.value("system_fingerprint", "")) : "";
     EXPECT_EQ(without_id(stream.chunks[i], "chatcmpl-"), head + std::to_string(index) + R"(,"delta":{"content":)" +
                                                              json_text(text) + R"(},"logprobs":null,"finish_reason":)" +
-                                                             end +
-                                                             (i < 4    ? ""
-                                                              : i == 5 ? print
-                                                                       : "}") +
-                                                             "\n\n");
+                                                             end + print + "}\n\n");
   }
   const Json whole =
       json_of(client.post("/v1/chat/completions", "{" + messages + R"("max_tokens":2,"return_token_ids":true})"));
