@@ -77,18 +77,15 @@ constexpr std::uint8_t kE4m3Offsets[16] = {0x00, 0x80, 0x80, 0x80, 0x80, 0x80, 0
                                            0x00, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0xf1};
 constexpr std::uint8_t kE4m3UpperChanges[16] = {0x3c, 0x07, 0x07, 0x07};
 constexpr std::uint8_t kE4m3LowerChanges[16] = {0x00, 0x10, 0xa0, 0xf0, 0x40, 0x70, 0x20, 0x10};
-typedef std::uint8_t Bytes __attribute__((vector_size(sizeof(Codes))));
 
 WEFT_VECTOR BfloatPairs e4m3_bfloats(Codes codes) {
+  constexpr int even_bytes = 0x00ff00ff, odd_bytes = static_cast<int>(0xff00ff00u);
   const Codes low = low_nibbles(codes), high = high_nibbles(codes);
-  const Codes offset = look_up(load_table(kE4m3Offsets), high);
-  const Codes index = reinterpret_cast<Codes>(reinterpret_cast<Bytes>(low) + reinterpret_cast<Bytes>(offset));
-  const Words upper = reinterpret_cast<Words>(look_up(load_table(kE4m3Upper), high)) ^
-                      reinterpret_cast<Words>(look_up(load_table(kE4m3UpperChanges), index));
-  const Words lower =
-      (reinterpret_cast<Words>(low) << 4) ^ reinterpret_cast<Words>(look_up(load_table(kE4m3LowerChanges), index));
-  return {reinterpret_cast<Codes>((lower & 0xff) | (upper << 8)),
-          reinterpret_cast<Codes>((lower >> 8) | (upper & 0xff00))};
+  const Codes index = add_bytes(low, look_up(load_table(kE4m3Offsets), high));
+  const Codes upper = flip_bits(look_up(load_table(kE4m3Upper), high), look_up(load_table(kE4m3UpperChanges), index));
+  const Codes lower = flip_bits(shift_left<4>(low), look_up(load_table(kE4m3LowerChanges), index));
+  return {either(lane_bits(lower, even_bytes), shift_left<8>(lane_bits(upper, even_bytes))),
+          either(shift_right<8>(lane_bits(lower, odd_bytes)), lane_bits(upper, odd_bytes))};
 }
 
 // Scale and minimum of a record or of a group; the minimum is undefined in formats without minimums.
