@@ -64,7 +64,7 @@ typedef struct weft_message {
 /* ---- Types and tensors ---- */
 
 /* Element types. Those from WEFT_Q4_0 on are block types, of 32 to 256 elements: those of GGUF files, and groups of
-   4-bit weights of Hugging Face folders. */
+   codes of Hugging Face folders. */
 enum {
   WEFT_F64 = 0,
   WEFT_F32 = 1,
@@ -112,6 +112,10 @@ enum {
   WEFT_I4G128 = 43,
   WEFT_NF4G32 = 44,
   WEFT_NF4G64 = 45,
+  WEFT_I8G32 = 46,
+  WEFT_E4M3G32 = 47,
+  WEFT_E4M3G128 = 48,
+  WEFT_E2M1G16 = 49,
   WEFT_DTYPE_UNDER_TEST = 1000 /* only in samples: the sample runs with f32, bf16 and f16 */
 };
 

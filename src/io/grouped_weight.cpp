@@ -315,8 +315,8 @@ void GroupedWeight::write_block(std::int64_t row, std::int64_t column, const std
   const float scale = this->scale(row, column);
   const std::int64_t bytes = dtype_info(meta_.dtype).block_elements * groups_.bits / 8;
   if (groups_.layout == GroupLayout::bitsandbytes) {
-    std::memcpy(block, &scale, kNf4HeaderBytes);
-    std::memcpy(block + kNf4HeaderBytes, codes, static_cast<std::size_t>(bytes));
+    std::memcpy(block, &scale, kFloatScaleBytes);
+    std::memcpy(block + kFloatScaleBytes, codes, static_cast<std::size_t>(bytes));
     return;
   }
   const int zero_point = this->zero_point(row, column);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -11,7 +10,7 @@
 #include "io/grouped_weight.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
-#include "tensor/float16.h"
+#include "tensor/group_blocks.h"
 #include "tensor/quant_key.h"
 
 namespace weft {
@@ -136,26 +135,19 @@ class ScaledCodes {
   }
 
   const Meta& meta() const { return codes_.meta; }
+  std::int64_t block_columns() const { return block_columns_; }
 
   void read(std::int64_t first, std::int64_t count, DType dtype, std::byte* rows) const {
     const std::int64_t row_bytes = bytes_of(dtype, columns_);
     std::vector<float> values(static_cast<std::size_t>(columns_));
     for (std::int64_t row = first; row < first + count; ++row, rows += row_bytes) {
-      if (dtype == DType::q8_0) {
-        write_blocks(row, rows);
+      if (is_block(dtype)) {
+        write_blocks(row, dtype, rows);
         continue;
       }
       read_numbers(row, values.data());
       convert_row(DType::f32, reinterpret_cast<const std::byte*>(values.data()), dtype, rows, columns_);
     }
-  }
-
-  // Whether `holds` is true of each scale, as it is multiplied by the codes.
-  bool every_scale(bool (*holds)(float scale)) const {
-    const std::int64_t count = element_count(scales_.meta.shape).number();
-    for (std::int64_t i = 0; i < count; ++i)
-      if (!holds(load_float(scales_.meta.dtype, scales_.data(), i) * global_)) return false;
-    return true;
   }
 
  private:
@@ -175,14 +167,21 @@ class ScaledCodes {
     }
   }
 
-  // A block of q8_0 is a scale in f16 and codes.
-  void write_blocks(std::int64_t row, std::byte* to) const {
-    const DTypeInfo& info = dtype_info(DType::q8_0);
-    const std::uint16_t half = f32_to_f16(scale(row, 0));
-    const std::byte* codes = codes_.data() + row * columns_;
-    for (std::int64_t k = 0; k < columns_; k += info.block_elements, to += info.block_bytes) {
-      std::memcpy(to, &half, sizeof half);
-      std::memcpy(to + sizeof half, codes + k, static_cast<std::size_t>(info.block_elements));
+  // The blocks of group_blocks.h: a scale in f32 and codes, or the scale of all elements, scales of groups and codes.
+  void write_blocks(std::int64_t row, DType dtype, std::byte* to) const {
+    const std::int64_t elements = dtype_info(dtype).block_elements;
+    const std::int64_t code_bytes = bytes_of(codes_.meta.dtype, elements);
+    const std::byte* codes = codes_.data() + bytes_of(codes_.meta.dtype, row * columns_);
+    const auto put = [&](const void* from, std::int64_t bytes) {
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+      to += bytes;
+    };
+    for (std::int64_t k = 0; k < columns_; k += elements, codes += code_bytes) {
+      const bool has_small_scales = dtype == DType::e2m1g16;
+      const float own = has_small_scales ? global_ : scale(row, k / block_columns_);
+      put(&own, kFloatScaleBytes);
+      if (has_small_scales) put(scales_.data() + (row * columns_ + k) / block_columns_, kSmallScales);
+      put(codes, code_bytes);
     }
   }
 
@@ -192,14 +191,16 @@ class ScaledCodes {
   std::int64_t columns_ = 0, block_rows_ = 1, block_columns_ = 1;
 };
 
-bool is_in_f16(float scale) { return f16_to_f32(f32_to_f16(scale)) == scale; }
-
-// Within the range in which products with codes are normal numbers.
-bool is_power_of_two(float scale) {
-  constexpr int kMost = 100;
-  int exponent = 0;
-  return std::frexp(scale, &exponent) == 0.5F && std::abs(exponent) < kMost;
-}
+// The block types with a scale for some columns of a row, the largest of equal codes first.
+struct BlocksOfCodes {
+  DType codes;
+  DType blocks;
+  std::int64_t group;  // columns with one scale
+};
+constexpr BlocksOfCodes kBlocksOfCodes[] = {{DType::f8e4m3, DType::e4m3g128, 128},
+                                            {DType::f8e4m3, DType::e4m3g32, 32},
+                                            {DType::i8, DType::i8g32, 32},
+                                            {DType::f4e2m1, DType::e2m1g16, 16}};
 
 // The columns of the numbers have the order of the layer's input.
 void read_groups(const GroupedWeight& weight, std::int64_t first, std::int64_t count, float* numbers) {
@@ -238,14 +239,14 @@ WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& c
           }};
 }
 
-DType exact_dtype(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
-  if (config.scheme == QuantizationScheme::grouped) return DType::f32;
+DType dtype_of_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
   const ScaledCodes codes(checkpoint, config, weight);
-  const bool fills_blocks = codes.meta().shape[1].number() % dtype_info(DType::q8_0).block_elements == 0;
-  if (codes.meta().dtype == DType::i8)
-    return config.scheme == QuantizationScheme::scaled && fills_blocks && codes.every_scale(is_in_f16) ? DType::q8_0
-                                                                                                       : DType::f32;
-  return codes.every_scale(is_power_of_two) ? DType::bf16 : DType::f32;
+  const std::int64_t columns = codes.meta().shape[1].number();
+  for (const BlocksOfCodes& row : kBlocksOfCodes)
+    if (row.codes == codes.meta().dtype && codes.block_columns() % row.group == 0 &&
+        columns % dtype_info(row.blocks).block_elements == 0)
+      return row.blocks;
+  return DType::f32;
 }
 
 Tensor dequantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {

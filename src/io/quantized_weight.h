@@ -36,14 +36,14 @@ struct WeightRows {
   std::function<void(std::int64_t first, std::int64_t count, std::byte* rows)> read;
 };
 
-// The rows of the weight: dequantized in f32 or in a dtype that exact_dtype() permits, or as the blocks that grouped
-// codes are read as.
+// The rows of the weight: dequantized in f32, or as blocks of dtype_of_codes() or of grouped codes.
 WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                        DType dtype = DType::f32);
 
-// The smallest dtype that has all numbers of the dequantized weight: q8_0 for codes of i8 whose scales f16 has, bf16
-// for small codes whose scales are powers of two, else f32.
-DType exact_dtype(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+// The block type that the codes and scales of a weight are read as, whose values are those of dequantized_weight();
+// of NVFP4 only where scale / global scale is a normal number. f32 if groups of columns are no whole blocks. Not for
+// grouped codes and mxfp4.
+DType dtype_of_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
 
 // The dequantized weight, f32 [N, K]: code * scale, or for NVFP4 code * scale / global scale. Each operation rounds.
 // The columns of grouped codes have the order of the layer's input.

@@ -25,7 +25,7 @@ namespace weft {
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
 //   number      one number, which must be equal under all names, f32[1]
 //   reciprocal  the reciprocal of such a number, f32[1]
-//   order       the columns of x in the order that the groups of a weight have, i32[K]
+//   order       the columns of x in the order that the groups of a weight have, i32[K]; of each expert, i32[E, K]
 // The last ones have no keys, as they are computed from the config:
 //   rotary          the table of rotary positions, f32[positions, rotary_dim]
 //   sliding_rotary  the same for layers with a window, of config.sliding_rope

@@ -22,6 +22,7 @@
 #include "ops/scaled_fp4_quant.h"
 #include "ops/slice.h"
 #include "ops/static_scaled_fp8_quant.h"
+#include "ops/take_along_dim.h"
 #include "tensor/block_format.h"
 
 namespace weft::nn {
@@ -122,10 +123,22 @@ void observe_stack(Builder& builder, const std::vector<std::string>& keys, std::
   }
 }
 
-Value product_of_experts(Builder& builder, const ExpertRows& rows, const std::string& name,
+// The rows with the columns in the order that the weights of their experts want. Each expert has an order of its own,
+// so the rows of x are gathered first.
+ExpertRows ordered_rows(Builder& builder, const ExpertRows& rows, const std::string& name,
+                        const std::vector<std::string>& keys) {
+  const std::string order = builder.order_key(keys);
+  if (order.empty()) return rows;
+  const Value x = rows.tokens.present() ? index_select(rows.x, rows.tokens) : rows.x;
+  const Value orders = builder.weight(name + ".order", {order}, WeightRole::order);
+  return {take_along_dim(x, index_select(orders, rows.experts), -1), Value(), rows.experts};
+}
+
+Value product_of_experts(Builder& builder, const ExpertRows& given, const std::string& name,
                          const std::vector<std::string>& weights, int layer) {
   const MergedKeys keys(builder, name, weights, layer);
-  observe_stack(builder, keys.weights, builder.facts.config.experts->count, rows.x);
+  observe_stack(builder, keys.weights, builder.facts.config.experts->count, given.x);
+  const ExpertRows rows = ordered_rows(builder, given, name, keys.weights);
   const Value weight = builder.weight(name, keys.weights, builder.matrix_role(weights[0]));
   const Value bias = keys.bias(builder, name);
   const auto taken = [&](const Value& all) { return rows.tokens.present() ? index_select(all, rows.tokens) : all; };

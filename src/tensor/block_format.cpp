@@ -45,6 +45,10 @@ constexpr std::array kFormats = {
     BlockFormat{DType::i4g128, 32, 4, 0, true, nullptr, blocks::unpack_i4g128, nullptr},
     BlockFormat{DType::nf4g32, 32, 4, 0, false, nullptr, blocks::unpack_nf4g32, nullptr, kNf4Values},
     BlockFormat{DType::nf4g64, 32, 4, 0, false, nullptr, blocks::unpack_nf4g64, nullptr, kNf4Values},
+    BlockFormat{DType::i8g32, 32, 8, -128, false, nullptr, blocks::unpack_i8g32, nullptr},
+    BlockFormat{DType::e4m3g32, 32, 8, 0, false, nullptr, blocks::unpack_e4m3g32, nullptr, kE4m3Values.data()},
+    BlockFormat{DType::e4m3g128, 32, 8, 0, false, nullptr, blocks::unpack_e4m3g128, nullptr, kE4m3Values.data()},
+    BlockFormat{DType::e2m1g16, 16, 4, 0, false, kDoubledE2m1, blocks::unpack_e2m1g16, nullptr},
 };
 
 // Blocks in `count` elements.

@@ -7,9 +7,9 @@
 //   value = scale * code + minimum   with minimums (a product, then a sum, each rounded to f32)
 //
 // Sizes of a block are in dtype.def. The scale of a group is a number of the block times a number of the group, and so
-// is its minimum. Both products are exact in f32 or have the rounding of ggml's own dequantizers, so that values are
-// equal bit for bit. A code is an integer, but for NF4, whose codes are indices of real numbers: such weights have no
-// products over codes.
+// is its minimum. Both products are exact in f32 or have the rounding of ggml's own dequantizers or a folder's, so that
+// values are equal bit for bit. A code is an integer, but for NF4 and e4m3, whose codes are indices of real numbers:
+// such weights have no products over codes.
 
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ struct BlockFormat {
   void (*unpack)(const std::byte* block, BlockParts& parts);
   // As ggml's reference quantizer does for one block of finite values; null for formats that are only read.
   void (*quantize)(const float* values, std::byte* block);
-  const float* values = nullptr;  // those of the 16 stored codes, where they are not integers
+  const float* values = nullptr;  // those of all stored codes, where they are not integers
 };
 
 std::span<const BlockFormat> block_formats();

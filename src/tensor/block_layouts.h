@@ -61,6 +61,10 @@ void unpack_i4g64(const std::byte* block, BlockParts& parts);
 void unpack_i4g128(const std::byte* block, BlockParts& parts);
 void unpack_nf4g32(const std::byte* block, BlockParts& parts);
 void unpack_nf4g64(const std::byte* block, BlockParts& parts);
+void unpack_i8g32(const std::byte* block, BlockParts& parts);
+void unpack_e4m3g32(const std::byte* block, BlockParts& parts);
+void unpack_e4m3g128(const std::byte* block, BlockParts& parts);
+void unpack_e2m1g16(const std::byte* block, BlockParts& parts);
 
 // block_quantizers.cpp.
 void quantize_q4_0(const float* values, std::byte* block);

@@ -14,7 +14,7 @@
 
 namespace weft {
 
-static inline float f8e4m3_to_f32(std::uint8_t code) {
+static constexpr float f8e4m3_to_f32(std::uint8_t code) {
   const std::uint32_t sign = static_cast<std::uint32_t>(code & 0x80u) << 24;
   const std::uint32_t magnitude = code & 0x7fu;
   if (magnitude == 0x7fu) return float_of_bits(sign | 0x7fc00000u);

@@ -7,8 +7,8 @@
 
 namespace weft {
 
-static inline std::uint32_t bits_of_float(float value) { return __builtin_bit_cast(std::uint32_t, value); }
-static inline float float_of_bits(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
+static constexpr std::uint32_t bits_of_float(float value) { return __builtin_bit_cast(std::uint32_t, value); }
+static constexpr float float_of_bits(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
 inline constexpr std::uint32_t kFloatSign = 0x80000000u;
 inline constexpr std::uint32_t kFloatMagnitude = 0x7fffffffu;

@@ -35,7 +35,7 @@ static inline std::uint32_t round_magnitude(std::uint32_t magnitude, int mantiss
 }
 
 // The f32 value of a finite code, without sign.
-static inline float widen_magnitude(std::uint32_t code, int mantissa_bits, int bias) {
+static constexpr float widen_magnitude(std::uint32_t code, int mantissa_bits, int bias) {
   const std::uint32_t exponent = code >> mantissa_bits;
   const std::uint32_t mantissa = code & ((1u << mantissa_bits) - 1u);
   if (exponent == 0) {

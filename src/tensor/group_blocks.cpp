@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "tensor/block_layouts.h"
+#include "tensor/float8.h"
 #include "tensor/float_bits.h"
 
 namespace weft {
@@ -58,10 +59,21 @@ void unpack_i4g(const std::byte* block, BlockParts& parts) {
 }
 
 template <int elements>
-void unpack_nf4g(const std::byte* block, BlockParts& parts) {
+void unpack_float_scale(const std::byte* block, BlockParts& parts) {
   parts.scale = float_of_bits(thirty_two_bits(block));
   for (int g = 0; g < elements / kScaleGroup; ++g) parts.scales[g] = 1.0f;
-  unpack_pairs<elements>(block + kNf4HeaderBytes, parts);
+}
+
+template <int elements>
+void unpack_nf4g(const std::byte* block, BlockParts& parts) {
+  unpack_float_scale<elements>(block, parts);
+  unpack_pairs<elements>(block + kFloatScaleBytes, parts);
+}
+
+template <int elements>
+void unpack_e4m3g(const std::byte* block, BlockParts& parts) {
+  unpack_float_scale<elements>(block, parts);
+  std::memcpy(parts.codes, block + kFloatScaleBytes, elements);
 }
 
 }  // namespace
@@ -71,6 +83,21 @@ void unpack_i4g64(const std::byte* block, BlockParts& parts) { unpack_i4g<64>(bl
 void unpack_i4g128(const std::byte* block, BlockParts& parts) { unpack_i4g<128>(block, parts); }
 void unpack_nf4g32(const std::byte* block, BlockParts& parts) { unpack_nf4g<32>(block, parts); }
 void unpack_nf4g64(const std::byte* block, BlockParts& parts) { unpack_nf4g<64>(block, parts); }
+void unpack_e4m3g32(const std::byte* block, BlockParts& parts) { unpack_e4m3g<32>(block, parts); }
+void unpack_e4m3g128(const std::byte* block, BlockParts& parts) { unpack_e4m3g<128>(block, parts); }
+
+void unpack_i8g32(const std::byte* block, BlockParts& parts) {
+  unpack_float_scale<32>(block, parts);
+  for (int i = 0; i < 32; ++i) parts.codes[i] = static_cast<std::uint8_t>(byte_at(block, kFloatScaleBytes + i) ^ 0x80);
+}
+
+// The codebook has doubled values.
+void unpack_e2m1g16(const std::byte* block, BlockParts& parts) {
+  parts.scale = float_of_bits(thirty_two_bits(block)) * 0.5f;
+  for (int g = 0; g < kSmallScales; ++g)
+    parts.scales[g] = f8e4m3_to_f32(static_cast<std::uint8_t>(byte_at(block, kFloatScaleBytes + g)));
+  unpack_pairs<64>(block + kFloatScaleBytes + kSmallScales, parts);
+}
 
 }  // namespace blocks
 }  // namespace weft

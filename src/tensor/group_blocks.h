@@ -1,21 +1,28 @@
 #pragma once
 
-// Blocks for the 4-bit weights of Hugging Face folders (io/grouped_weight.h), which store codes, scales and zero points
-// in tensors of their own. A block has all that belongs to a group of 32, 64 or 128 columns of a row; a larger group is
-// several blocks with the same scale. The layouts are Weft's own and are never in a file.
+// Blocks for weights of Hugging Face folders, which store codes, scales and zero points in tensors of their own
+// (io/grouped_weight.h, io/quantized_weight.h). A block has all that belongs to some columns of a row; a larger group
+// is several blocks with the same scale. The layouts are Weft's own and are never in a file.
 //
 //   i4g32, i4g64, i4g128   value = scale * (code - zero point). 3 bytes of scale and zero point, then codes
 //   nf4g32, nf4g64         value = scale * kNf4Values[code]. The scale in f32, then codes
+//   i8g32                  value = scale * code. The scale in f32, then signed bytes
+//   e4m3g32, e4m3g128      value = scale * code. The scale in f32, then codes of f8e4m3
+//   e2m1g16                value = (factor * scale) * code. The factor in f32, four scales of f8e4m3 for 16 columns
+//                          each, then 64 codes of f4e2m1
 //
-// Byte i of the codes has element 2 * i in its low half and 2 * i + 1 in its high half.
+// Each product is rounded to f32. Byte i of codes of four bits has element 2 * i in its low half and 2 * i + 1 in its
+// high half.
 //
 // The 3 bytes are 16 bits of the scale as bf16, and a byte with three more bits of its mantissa above five bits of the
 // zero point. So every f16 and every bf16 has an exact scale, and groups of 32 are 1.06 times as large as in the file.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "tensor/dtype.h"
+#include "tensor/float8.h"
 
 namespace weft {
 
@@ -37,7 +44,16 @@ inline constexpr float kNf4Values[16] = {-1.0f,
                                          0.7229568362236023f,
                                          1.0f};
 
-inline constexpr int kGroupHeaderBytes = 3, kNf4HeaderBytes = 4;
+// The values of the codes of f8e4m3.
+inline constexpr std::array<float, 256> kE4m3Values = [] {
+  std::array<float, 256> values{};
+  for (std::size_t code = 0; code < values.size(); ++code)
+    values[code] = f8e4m3_to_f32(static_cast<std::uint8_t>(code));
+  return values;
+}();
+
+inline constexpr int kGroupHeaderBytes = 3, kFloatScaleBytes = 4;
+inline constexpr int kSmallScales = 4;  // of e2m1g16
 inline constexpr int kMostZeroPoint = 31;
 
 // A scale and zero point in 3 bytes: `scale` is the first two, `rest` the third.

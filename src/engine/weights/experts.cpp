@@ -31,28 +31,18 @@ Meta Weights::stack_meta(const std::string& key, WeightRole role) const {
   return stack_metas_[{key, role}] = find_stack_meta(key, role);
 }
 
-// A GPU has numbers of the model's dtype, which are made of f32 as those of other weights are.
-DType Weights::dtype_of_experts(const std::string& key, std::int64_t count) const {
-  DType dtype = DType::q8_0;
-  for (std::int64_t expert = 0; expert < count && dtype != DType::f32; ++expert) {
-    const std::string name = name_of_expert(key, expert);
-    const DType own =
-        is_on_gpu() || !is_quantized(name) ? DType::f32 : exact_dtype(checkpoint_, *facts_.config.quantization, name);
-    dtype = expert == 0 || own == dtype ? own : DType::f32;
-  }
-  return dtype;
-}
-
+// Experts of different types, some with codes and some with numbers, are numbers.
 Meta Weights::find_stack_meta(const std::string& key, WeightRole role) const {
   Meta meta = stored_meta(name_of_expert(key, 0), role);
+  const bool may_be_numbers = is_made_of_rows(key, role);
   const std::int64_t count = stack_size(key);
   for (std::int64_t expert = 1; expert < count; ++expert) {
     const std::string name = name_of_expert(key, expert);
-    const Meta other = stored_meta(name, role);
+    Meta other = stored_meta(name, role);
+    if (may_be_numbers && other.dtype != meta.dtype) meta.dtype = other.dtype = DType::f32;
     USER_CHECK(other == meta, "[{}] {} must be {} like the experts before it, but is {}", checkpoint_.path(), name,
                meta.text(), other.text());
   }
-  if (is_made_of_rows(key, role) && !is_grouped(name_of_expert(key, 0))) meta.dtype = dtype_of_experts(key, count);
   meta.shape.insert(meta.shape.begin(), count);
   return meta;
 }

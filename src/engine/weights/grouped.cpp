@@ -1,16 +1,14 @@
 // The part of Weights that reads codes with a scale and a zero point for each group of columns.
 
+#include <algorithm>
+#include <cstring>
+
 #include "engine/weights/weights.h"
 #include "io/grouped_weight.h"
 #include "io/quantized_weight.h"
+#include "nn/model_weight.h"
 
 namespace weft {
-namespace {
-
-// Experts share their input, so it cannot have the order of the groups of one of them.
-bool is_of_expert(const std::string& key) { return key.find(".experts.") != std::string::npos; }
-
-}  // namespace
 
 bool Weights::is_grouped(const std::string& key) const {
   return is_quantized(key) && facts_.config.quantization->scheme == QuantizationScheme::grouped;
@@ -18,20 +16,35 @@ bool Weights::is_grouped(const std::string& key) const {
 
 std::string Weights::order_key(const std::vector<std::string>& keys) const {
   if (!is_grouped(keys[0]) || !facts_.config.quantization->groups.is_reordered) return "";
-  if (is_on_gpu() || is_of_expert(keys[0])) return "";
+  if (is_on_gpu()) return "";
   return quantized_names(*facts_.config.quantization, keys[0]).groups;
 }
 
+// i32 [K], or [E, K] of experts.
+Meta Weights::order_meta(const std::string& key) const {
+  if (!is_name_of_experts(key)) return checkpoint_.tensor(key).meta;
+  Meta meta = checkpoint_.tensor(name_of_expert(key, 0)).meta;
+  meta.shape.insert(meta.shape.begin(), facts_.config.experts->count);
+  return meta;
+}
+
 Tensor Weights::order(const std::string& key) const {
-  const std::vector<std::int32_t> order = column_order(checkpoint_, *facts_.config.quantization, key);
-  return Tensor::from_bytes(Meta::tensor(DType::i32, {static_cast<std::int64_t>(order.size())}), order.data());
+  Tensor orders = Tensor::empty(order_meta(key));
+  auto* to = orders.as<std::int32_t>();
+  const std::int64_t count = is_name_of_experts(key) ? facts_.config.experts->count : 1;
+  for (std::int64_t expert = 0; expert < count; ++expert) {
+    const std::string name = is_name_of_experts(key) ? name_of_expert(key, expert) : key;
+    to = std::ranges::copy(column_order(checkpoint_, *facts_.config.quantization, name), to).out;
+  }
+  return orders;
 }
 
 bool Weights::has_same_order(const std::string& key, const std::string& other) const {
   const std::string name = order_key({key}), other_name = order_key({other});
   if (name.empty() || checkpoint_.is_dummy()) return name.empty() == other_name.empty();
-  const QuantizationConfig& config = *facts_.config.quantization;
-  return column_order(checkpoint_, config, name) == column_order(checkpoint_, config, other_name);
+  const Tensor one = order(name), two = order(other_name);
+  return one.meta == two.meta &&
+         std::memcmp(one.data(), two.data(), static_cast<std::size_t>(one.meta.bytes().number())) == 0;
 }
 
 Meta Weights::grouped_type(const std::string& key) const {

@@ -114,16 +114,19 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
   return sentences;
 }
 
-// The type that is read from the checkpoint: numbers for a quantized weight that is asked for by its own name, blocks
-// if its codes are grouped. Pairs of codes stay pairs.
+// The type that is read from the checkpoint: blocks for a quantized weight that is asked for by its own name, or
+// numbers if its scales are for no whole blocks or the device multiplies no blocks. Pairs of codes stay pairs.
 Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (is_name_of_experts(key)) return stack_meta(key, role);
   if (is_mxfp4(key)) return mxfp4_stack_meta(checkpoint_, *facts_.config.quantization, key);
   if (role == WeightRole::transposed) return transposed_meta(stored_meta(key, WeightRole::linear));
   if (is_latent(role)) return latent_meta(stored_meta(key, WeightRole::linear).dtype, role);
   if (role == WeightRole::linear && is_grouped(key)) return grouped_type(key);
-  if (role == WeightRole::linear && is_quantized(key))
-    return Meta::tensor(DType::f32, quantized_codes(checkpoint_, *facts_.config.quantization, key).meta.shape);
+  if (role == WeightRole::linear && is_quantized(key)) {
+    const QuantizationConfig& config = *facts_.config.quantization;
+    const DType dtype = is_on_gpu() ? DType::f32 : dtype_of_codes(checkpoint_, config, key);
+    return Meta::tensor(dtype, quantized_codes(checkpoint_, config, key).meta.shape);
+  }
   return meta_of_stored(checkpoint_.tensor(key).meta);
 }
 
@@ -186,7 +189,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   if (role == number || role == reciprocal) return Meta::tensor(DType::f32, {1});
   if (role == row_scale) return row_scale_meta(keys);
   if (role == scale) return block_scale_meta(keys);
-  if (role == WeightRole::order) return checkpoint_.tensor(keys[0]).meta;
+  if (role == WeightRole::order) return order_meta(keys[0]);
   if (is_table(role)) return table_meta(role);
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;

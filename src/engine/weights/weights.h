@@ -39,12 +39,12 @@ class Weights {
   // several weights where a block of scales would cross the border between two of them.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
   bool can_merge(const std::vector<std::string>& keys);
-  // As in Builder. "" on a GPU and for experts, whose weights are numbers in the order of their input.
+  // As in Builder. "" on a GPU, whose weights are numbers in the order of their input.
   std::string order_key(const std::vector<std::string>& keys) const;
   // A sentence for each reason why quantized weights were not merged. It names the first ones and counts the others.
   // Without weights, also one about weights that were merged although their groups may have different orders.
   std::vector<std::string> unmerged() const;
-  // In fast mode, a sentence for each dtype of params whose codes have no product, so that they are stored as numbers
+  // In fast mode, a sentence for each dtype of params whose codes fill no blocks, so that they are stored as numbers
   // of that dtype. It names the first one and the bytes that they take. A GPU has all numbers in the model's dtype, and
   // costs_of_options() has the sentences.
   std::vector<std::string> expansions(const std::vector<TracedParam>& params) const;
@@ -66,6 +66,7 @@ class Weights {
   bool is_mxfp4(const std::string& key) const;
   static bool is_matrix(WeightRole role);
   bool is_grouped(const std::string& key) const;
+  Meta order_meta(const std::string& key) const;
   Tensor order(const std::string& key) const;
   Meta grouped_type(const std::string& key) const;
   bool has_same_order(const std::string& key, const std::string& other) const;
@@ -79,7 +80,6 @@ class Weights {
   Tensor transposed(const Tensor& stored) const;
   std::string stored_name(const std::string& key) const;
   std::int64_t stack_size(const std::string& key) const;
-  DType dtype_of_experts(const std::string& key, std::int64_t count) const;
   Meta find_stack_meta(const std::string& key, WeightRole role) const;
   Meta stack_meta(const std::string& key, WeightRole role) const;
   Tensor stored_of_expert(const std::string& key, std::int64_t expert, WeightRole role) const;

@@ -18,7 +18,7 @@ Packing panels(std::string_view name) {
     if (!plain.packed.empty()) return Verdict::no("already packed");
     Verdict weight = weight_verdict(plain);
     if (!weight) return weight;
-    const std::string_view own = packing_name(*panel_kind(plain.dtype));
+    const std::string_view own = packing_name(plain.dtype);
     if (own.empty()) return Verdict::no(fmt::format("{} is never packed", dtype_text(plain.dtype)));
     return own == name ? Verdict::yes() : Verdict::no(fmt::format("{} is packed as {}", dtype_text(plain.dtype), own));
   };

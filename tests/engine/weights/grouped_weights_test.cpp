@@ -1,6 +1,7 @@
 // Folders whose weights have codes in groups: the models compute with the numbers that the codes stand for.
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -161,7 +162,8 @@ class GroupedWeightsOfDeepSeek : public GroupedWeights {
   void expect_exact_numbers(const std::string& grouped) const {
     const Settings exact{{"activation-precision", "exact"}};
     const Logits came = logits(grouped, exact);
-    EXPECT_LT(logit_difference(came, logits(write_numbers("numbers", grouped), exact)), 1e-5);
+    const std::string numbers = write_numbers(std::filesystem::path(grouped).filename().string() + "_numbers", grouped);
+    EXPECT_LT(logit_difference(came, logits(numbers, exact)), 1e-5);
     EXPECT_EQ(logits(grouped, {{"activation-precision", "exact"}, {"enforce-eager", "true"}}), came);
   }
 };
@@ -188,8 +190,22 @@ TEST_F(GroupedWeights, InDifferentOrdersAreMultipliedOneByOne) {
 
 TEST_F(GroupedWeightsOfDeepSeek, AreNumbers) { expect_exact_numbers(folder_ / "packed"); }
 
+// Each expert has an order of its own, and in the second folder each of its weights.
 TEST_F(GroupedWeightsOfDeepSeek, InAnOrderOfTheirOwnAreNumbers) {
-  expect_exact_numbers(write_reordered("reordered", [](const std::string&) { return 37; }));
+  const std::string part = ".experts.";
+  const auto expert = [&](const std::string& weight) {
+    const std::size_t at = weight.find(part);
+    return at == std::string::npos ? 0 : std::stoul(weight.substr(at + part.size())) % 4;
+  };
+  const auto of_expert = [&](const std::string& weight) { return std::array{7, 11, 13, 17}[expert(weight)]; };
+  const auto of_weight = [&](const std::string& weight) {
+    return weight.find("up_proj") == std::string::npos ? of_expert(weight) : 37;
+  };
+  for (const std::string& path : {write_reordered("by_expert", of_expert), write_reordered("by_weight", of_weight)}) {
+    expect_exact_numbers(path);
+    for (const std::string& note : tiny_engine(path, {{"max-num-batched-tokens", "16"}})->runner().notes())
+      EXPECT_EQ(note.find("stored as"), std::string::npos) << note;
+  }
 }
 
 // A GPU has numbers in the order of their input.

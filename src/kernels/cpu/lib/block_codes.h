@@ -24,8 +24,8 @@ struct Kinds {};
 using BlockKinds = Kinds<PanelKind::q4_0, PanelKind::q4_1, PanelKind::q8_0, PanelKind::q5_0, PanelKind::q5_1,
                          PanelKind::iq4_nl, PanelKind::mxfp4, PanelKind::q2_k, PanelKind::q3_k, PanelKind::q4_k,
                          PanelKind::q5_k, PanelKind::q6_k, PanelKind::iq4_xs, PanelKind::i4g32, PanelKind::i4g64,
-                         PanelKind::i4g128, PanelKind::bytes16, PanelKind::bytes32>;
-using RealKinds = Kinds<PanelKind::nf4g32, PanelKind::nf4g64>;
+                         PanelKind::i4g128, PanelKind::e2m1g16, PanelKind::bytes16, PanelKind::bytes32>;
+using RealKinds = Kinds<PanelKind::nf4g32, PanelKind::nf4g64, PanelKind::e4m3g32, PanelKind::e4m3g128>;
 
 // The values of 4-bit codes plus the panel's zero_code.
 constexpr std::uint8_t kNonLinearCodes[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
@@ -60,6 +60,32 @@ WEFT_VECTOR Codes codes_of_step(const std::byte* group, int step, int n, Codes c
     code = either(code, move_bits(load_codes(high + step / 4 * kStepBytes), 2 * (step % 4), low_bits, 2));
   if constexpr (block.codebook != Codebook::none && !has_real_codes(block)) code = look_up(codebook, code);
   return code;
+}
+
+// The values of e4m3 codes as bf16, which has them all: of bytes 0 and 2 of each lane in `even`, of 1 and 3 in `odd`.
+struct BfloatPairs {
+  Codes even, odd;
+};
+
+// A bf16 is two bytes. Where the code is neither subnormal nor NaN, the low nibble of the code is the high one of the
+// lower byte, and a table has the upper byte by the code's high nibble. Two tables change the bytes of the other codes.
+// Their index is the low nibble plus the offset of the high one. look_up() gives 0 for an index above 127, so normal
+// codes change nothing. NaN has the index 0, which also makes the upper byte of 0.
+constexpr std::uint8_t kE4m3Upper[16] = {0x3c, 0x3d, 0x3e, 0x3f, 0x40, 0x41, 0x42, 0x43,
+                                         0xbc, 0xbd, 0xbe, 0xbf, 0xc0, 0xc1, 0xc2, 0xc3};
+constexpr std::uint8_t kE4m3Offsets[16] = {0x00, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0xf1,
+                                           0x00, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0xf1};
+constexpr std::uint8_t kE4m3UpperChanges[16] = {0x3c, 0x07, 0x07, 0x07};
+constexpr std::uint8_t kE4m3LowerChanges[16] = {0x00, 0x10, 0xa0, 0xf0, 0x40, 0x70, 0x20, 0x10};
+
+WEFT_VECTOR BfloatPairs e4m3_bfloats(Codes codes) {
+  constexpr int even_bytes = 0x00ff00ff, odd_bytes = static_cast<int>(0xff00ff00u);
+  const Codes low = low_nibbles(codes), high = high_nibbles(codes);
+  const Codes index = add_bytes(low, look_up(load_table(kE4m3Offsets), high));
+  const Codes upper = flip_bits(look_up(load_table(kE4m3Upper), high), look_up(load_table(kE4m3UpperChanges), index));
+  const Codes lower = flip_bits(shift_left<4>(low), look_up(load_table(kE4m3LowerChanges), index));
+  return {either(lane_bits(lower, even_bytes), shift_left<8>(lane_bits(upper, even_bytes))),
+          either(shift_right<8>(lane_bits(lower, odd_bytes)), lane_bits(upper, odd_bytes))};
 }
 
 // Scale and minimum of a record or of a group; the minimum is undefined in formats without minimums.
@@ -100,7 +126,8 @@ WEFT_VECTOR Scales record_scales(const std::byte* record, int part, int n) {
   return scales;
 }
 
-// Of group `group` of the record, whose own scales are `whole`. Both products are exact.
+// Of group `group` of the record, whose own scales are `whole`. The products are exact, but that with an e4m3 is
+// rounded, as in a block.
 template <PanelKind kind>
 WEFT_VECTOR Scales scales_of_group(const std::byte* record, std::int64_t group, int n, Scales whole) {
   constexpr BlockPanel block = block_panel(kind);
@@ -113,6 +140,8 @@ WEFT_VECTOR Scales scales_of_group(const std::byte* record, std::int64_t group, 
       scales.minimum = multiply(whole.minimum, to_floats(load_signed(minimum)));
     }
   }
+  if constexpr (block.group_scales == GroupScales::e4m3)
+    scales.scale = multiply(whole.scale, even_bfloats(e4m3_bfloats(load_unsigned(own)).even));
   if constexpr (block.group_scales == GroupScales::nibbles) {
     const Codes both = load_unsigned(own);
     scales.scale = multiply(whole.scale, to_floats(nibble<0>(both)));

@@ -7,6 +7,7 @@
 #include "tensor/bfloat16.h"
 #include "tensor/block_format.h"
 #include "tensor/float16.h"
+#include "tensor/float8.h"
 #include "tensor/group_blocks.h"
 
 namespace weft::cpu {
@@ -143,6 +144,10 @@ void pack_scales(const Layout& layout, const BlockParts& parts, std::int64_t fir
       if (block.minimums) store_scale(block, array + layout.minimums, column, parts.minimum * parts.minimums[from]);
       continue;
     }
+    if (block.group_scales == GroupScales::e4m3) {
+      record[layout.group_scales + at] = static_cast<std::byte>(f32_to_f8e4m3(parts.scales[from]));
+      continue;
+    }
     const int scale = static_cast<int>(parts.scales[from]);
     const int minimum = block.minimums ? static_cast<int>(parts.minimums[from]) : 0;
     if (block.group_scales == GroupScales::nibbles) {
@@ -199,6 +204,10 @@ ScaleAndMinimum load_scales(const Layout& layout, const std::byte* record, int c
   if (!is_own) return result;
   const std::int64_t at = (in_record * layout.groups + g) * kPanelColumns + column;
   const int byte = std::to_integer<int>(record[layout.group_scales + at]);
+  if (block.group_scales == GroupScales::e4m3) {
+    result.scale *= f8e4m3_to_f32(static_cast<std::uint8_t>(byte));
+    return result;
+  }
   const bool is_nibble = block.group_scales == GroupScales::nibbles;
   result.scale *= static_cast<float>(is_nibble ? byte & 15 : static_cast<std::int8_t>(byte));
   if (block.minimums)

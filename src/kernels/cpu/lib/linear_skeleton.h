@@ -28,9 +28,25 @@ constexpr std::uint8_t kNf4Bytes[4][16] = {
     {0xbf, 0xbf, 0xbf, 0xbe, 0xbe, 0xbe, 0xbd, 0x00, 0x3d, 0x3e, 0x3e, 0x3e, 0x3e, 0x3f, 0x3f, 0x3f},
 };
 
-// Widens 32 k of a record with real codes, whose values are put together from four look-ups.
+// Widens 32 k of a record of e4m3 codes.
 template <PanelKind kind>
-void widen_real_group(const std::byte* record, const std::byte* codes, float* to) {
+void widen_e4m3_group(const std::byte* record, const std::byte* codes, float* to) {
+  for (int n = 0; n < kPanelVectors; ++n, to += kLanes) {
+    const Floats scale = record_scales<kind>(record, 0, n).scale;
+    WEFT_UNROLL for (int step = 0; step < kGroupDepth / 4; ++step) {
+      const BfloatPairs pairs = e4m3_bfloats(codes_of_step<kind>(codes, step, n, zero_codes()));
+      float* column = to + 4 * step * kPanelColumns;
+      store_floats(column, multiply(scale, even_bfloats(pairs.even)));
+      store_floats(column + kPanelColumns, multiply(scale, even_bfloats(pairs.odd)));
+      store_floats(column + 2 * kPanelColumns, multiply(scale, odd_bfloats(pairs.even)));
+      store_floats(column + 3 * kPanelColumns, multiply(scale, odd_bfloats(pairs.odd)));
+    }
+  }
+}
+
+// Widens 32 k of a record of nf4 codes, whose values are put together from four look-ups.
+template <PanelKind kind>
+void widen_nf4_group(const std::byte* record, const std::byte* codes, float* to) {
   constexpr int steps = kGroupDepth / 4;
   Codes tables[4];
   WEFT_UNROLL for (int i = 0; i < 4; ++i) tables[i] = load_table(kNf4Bytes[i]);
@@ -93,8 +109,10 @@ void widen_groups(const std::byte* panel, std::int64_t first_k, std::int64_t dep
     const std::byte* codes = record + code_offset(block) + in_record / kGroupDepth * bytes;
     if (in_record == 0) prefetch_bytes(record, code_offset(block));
     prefetch_bytes(codes, bytes);
-    if constexpr (has_real_codes(block))
-      widen_real_group<kind>(record, codes, to);
+    if constexpr (block.codebook == Codebook::nf4)
+      widen_nf4_group<kind>(record, codes, to);
+    else if constexpr (block.codebook == Codebook::e4m3)
+      widen_e4m3_group<kind>(record, codes, to);
     else
       widen_group<kind>(record, in_record / block.group, codes, to);
   }

@@ -23,7 +23,8 @@
 //
 // Codes of 3, 5 and 6 bits are a plane of their lowest 2 or 4 bits, then a plane of the others. Scales and planes are
 // whole cache lines, but for the scales of i4g32. Panels are at most 1.06 times as large as the blocks, or as the codes
-// and scales of a folder; only scales of NF4 that are quantized themselves become f32 again, which makes it 1.09.
+// and scales of a folder, but for scales that are f32 here and fewer or smaller there: 1.09 times of NF4 with quantized
+// scales, 1.11 of NVFP4, and 1.03 or 1.13 of codes of 8 bits.
 //
 // Objects built for newer instruction sets include this header: no std, nothing that could become a weak symbol.
 
@@ -36,7 +37,7 @@ constexpr int kPanelColumns = 32;
 constexpr int kGroupDepth = 32;  // of the activations' scales
 
 // Block types without a kind of their own have bytes16 or bytes32, by the k of their scales: codes of 8 bits and f32
-// scales. Such panels are larger than the blocks, so they are only made during a call, one at a time.
+// scales. But for i8g32, such panels are larger than the blocks, so they are only made during a call, one at a time.
 enum class PanelKind : std::uint8_t {
   f32,
   f16,
@@ -59,6 +60,9 @@ enum class PanelKind : std::uint8_t {
   i4g128,
   nf4g32,
   nf4g64,
+  e4m3g32,
+  e4m3g128,
+  e2m1g16,
   bytes16,
   bytes32,
 };
@@ -66,9 +70,10 @@ enum class PanelKind : std::uint8_t {
 static constexpr bool is_group_kind(PanelKind kind) { return kind >= PanelKind::q4_0; }
 
 enum class ScaleForm : std::uint8_t { f16, bf16, f32, with_zero_point };
-// A group's own factor of its scale, and of its minimum: signed bytes, or one byte of two nibbles, the scale's first.
-enum class GroupScales : std::uint8_t { none, bytes, nibbles };
-enum class Codebook : std::uint8_t { none, non_linear, doubled_e2m1, nf4 };
+// A group's own factor of its scale, and of its minimum: signed bytes, or one byte of two nibbles, the scale's first;
+// or a byte of f8e4m3, of types without minimums.
+enum class GroupScales : std::uint8_t { none, bytes, nibbles, e4m3 };
+enum class Codebook : std::uint8_t { none, non_linear, doubled_e2m1, nf4, e4m3 };
 
 struct BlockPanel {
   int code_bits;    // as stored: 2, 3, 4, 5, 6 or 8
@@ -123,6 +128,12 @@ static constexpr BlockPanel block_panel(PanelKind kind) {
       return {4, 0, 32, 32, 32, false, ScaleForm::f32, none, Codebook::nf4};
     case PanelKind::nf4g64:
       return {4, 0, 32, 64, 64, false, ScaleForm::f32, none, Codebook::nf4};
+    case PanelKind::e4m3g32:
+      return {8, 0, 32, 32, 32, false, ScaleForm::f32, none, Codebook::e4m3};
+    case PanelKind::e4m3g128:
+      return {8, 0, 32, 128, 128, false, ScaleForm::f32, none, Codebook::e4m3};
+    case PanelKind::e2m1g16:
+      return {4, 16, 16, 64, 64, false, ScaleForm::f32, GroupScales::e4m3, Codebook::doubled_e2m1};
     case PanelKind::bytes16:
       return {8, 128, 16, 32, 16, false, ScaleForm::f32, none, linear};
     case PanelKind::bytes32:
@@ -137,7 +148,9 @@ static constexpr BlockPanel block_panel(PanelKind kind) {
 
 static constexpr bool has_minimums(PanelKind kind) { return block_panel(kind).minimums; }
 // Real codes are indices of real numbers. Only linear reads them, as linear_int8 sums products of integers.
-static constexpr bool has_real_codes(const BlockPanel& block) { return block.codebook == Codebook::nf4; }
+static constexpr bool has_real_codes(const BlockPanel& block) {
+  return block.codebook == Codebook::nf4 || block.codebook == Codebook::e4m3;
+}
 // Bits of a code after the codebook.
 static constexpr int value_bits(const BlockPanel& block) {
   return block.codebook == Codebook::non_linear ? 8 : block.codebook == Codebook::doubled_e2m1 ? 5 : block.code_bits;

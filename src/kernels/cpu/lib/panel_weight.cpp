@@ -31,25 +31,39 @@ struct PanelFormat {
   std::string_view packing;
 };
 
-// Block types that are not here have panels of kind bytes16 or bytes32, during a call.
+// Block types that are not here have panels of kind bytes16 or bytes32 during a call.
 constexpr PanelFormat kPanelFormats[] = {
-    {DType::f32, PanelKind::f32, "f32x32"},          {DType::f16, PanelKind::f16, "f16x32"},
-    {DType::bf16, PanelKind::bf16, "bf16x32"},       {DType::q4_0, PanelKind::q4_0, "q4x32"},
-    {DType::q4_1, PanelKind::q4_1, "q4x32"},         {DType::q8_0, PanelKind::q8_0, "q8x32"},
-    {DType::q5_0, PanelKind::q5_0, "q5x32"},         {DType::q5_1, PanelKind::q5_1, "q5x32"},
-    {DType::iq4_nl, PanelKind::iq4_nl, "iq4x32"},    {DType::mxfp4, PanelKind::mxfp4, "mx4x32"},
-    {DType::q2_k, PanelKind::q2_k, "q2kx32"},        {DType::q3_k, PanelKind::q3_k, "q3kx32"},
-    {DType::q4_k, PanelKind::q4_k, "q4kx32"},        {DType::q5_k, PanelKind::q5_k, "q5kx32"},
-    {DType::q6_k, PanelKind::q6_k, "q6kx32"},        {DType::iq4_xs, PanelKind::iq4_xs, "iq4kx32"},
-    {DType::i4g32, PanelKind::i4g32, "i4g32x32"},    {DType::i4g64, PanelKind::i4g64, "i4g64x32"},
-    {DType::i4g128, PanelKind::i4g128, "i4g128x32"}, {DType::nf4g32, PanelKind::nf4g32, "nf4g32x32"},
+    {DType::f32, PanelKind::f32, "f32x32"},
+    {DType::f16, PanelKind::f16, "f16x32"},
+    {DType::bf16, PanelKind::bf16, "bf16x32"},
+    {DType::q4_0, PanelKind::q4_0, "q4x32"},
+    {DType::q4_1, PanelKind::q4_1, "q4x32"},
+    {DType::q8_0, PanelKind::q8_0, "q8x32"},
+    {DType::q5_0, PanelKind::q5_0, "q5x32"},
+    {DType::q5_1, PanelKind::q5_1, "q5x32"},
+    {DType::iq4_nl, PanelKind::iq4_nl, "iq4x32"},
+    {DType::mxfp4, PanelKind::mxfp4, "mx4x32"},
+    {DType::q2_k, PanelKind::q2_k, "q2kx32"},
+    {DType::q3_k, PanelKind::q3_k, "q3kx32"},
+    {DType::q4_k, PanelKind::q4_k, "q4kx32"},
+    {DType::q5_k, PanelKind::q5_k, "q5kx32"},
+    {DType::q6_k, PanelKind::q6_k, "q6kx32"},
+    {DType::iq4_xs, PanelKind::iq4_xs, "iq4kx32"},
+    {DType::i4g32, PanelKind::i4g32, "i4g32x32"},
+    {DType::i4g64, PanelKind::i4g64, "i4g64x32"},
+    {DType::i4g128, PanelKind::i4g128, "i4g128x32"},
+    {DType::nf4g32, PanelKind::nf4g32, "nf4g32x32"},
     {DType::nf4g64, PanelKind::nf4g64, "nf4g64x32"},
+    {DType::i8g32, PanelKind::bytes32, "i8g32x32"},
+    {DType::e4m3g32, PanelKind::e4m3g32, "e4m3g32x32"},
+    {DType::e4m3g128, PanelKind::e4m3g128, "e4m3g128x32"},
+    {DType::e2m1g16, PanelKind::e2m1g16, "e2m1g16x32"},
 };
 
 }  // namespace
 
-std::string_view packing_name(PanelKind kind) {
-  const auto* found = std::ranges::find(kPanelFormats, kind, &PanelFormat::kind);
+std::string_view packing_name(DType dtype) {
+  const auto* found = std::ranges::find(kPanelFormats, dtype, &PanelFormat::dtype);
   return found == std::end(kPanelFormats) ? "" : found->packing;
 }
 
@@ -78,8 +92,8 @@ Verdict weight_verdict(const Meta& weight) {
   const std::int64_t depth = weight.shape.back().number();
   if (is_group_kind(*kind) && depth % block_panel(*kind).depth != 0)
     return Verdict::no(fmt::format("depth {} is not whole groups of {}", depth, block_panel(*kind).depth));
-  if (!weight.packed.empty() && weight.packed != packing_name(*kind))
-    return Verdict::no(fmt::format("packing {} is not {}", weight.packed, packing_name(*kind)));
+  if (!weight.packed.empty() && weight.packed != packing_name(weight.dtype))
+    return Verdict::no(fmt::format("packing {} is not {}", weight.packed, packing_name(weight.dtype)));
   return Verdict::yes();
 }
 

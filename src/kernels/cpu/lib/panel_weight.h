@@ -24,8 +24,8 @@ namespace weft::cpu {
 
 // The panel kind of a weight's dtype; nullopt if the family has no code for it.
 std::optional<PanelKind> panel_kind(DType dtype);
-// The packing that has panels of this kind: f32x32, q4x32, q6kx32; "" for panels that are only made during a call.
-std::string_view packing_name(PanelKind kind);
+// The packing of weights of this dtype: f32x32, q4x32, q6kx32; "" if their panels are only made during a call.
+std::string_view packing_name(DType dtype);
 // The names of all packings, each once.
 std::vector<std::string_view> packing_names();
 // Whether the family supports this weight, or stack of weights: of known extents, plain or in panels.

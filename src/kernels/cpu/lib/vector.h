@@ -21,7 +21,11 @@
 //   move_bits(x, from, to, n)     bits [from, from + n) of each byte, at [to, to + n); the others are 0
 //   store_codes, subtract_bytes   exist with 16 lanes only; bytes wrap
 //   either(a, b)                  bits that are set in one of both
-//   load_table(p), look_up(t, x)  16 bytes; the byte of the table for each byte of x, which is below 16
+//   flip_bits(a, b)               a with the bits flipped that are set in b
+//   add_bytes(a, b)               bytes wrap
+//   load_table(p), look_up(t, x)  16 bytes; the byte of the table for each byte of x, which is below 16; 0 for one
+//   above
+//                                 127
 //   load_signed, load_unsigned    kLanes bytes as i32 lanes
 //   load_shorts                   kLanes unsigned 16-bit integers as i32 lanes
 //   dot(sum, weight, x)           sum += unsigned weight bytes times signed x bytes, over the 4 bytes of a lane. In 16
@@ -30,7 +34,8 @@
 //   whole_dot(low, high)          of low + 16 * high
 //   add(a, b)                     of i32 lanes, too
 //   nibble<i>, byte<i>            nibble or byte i of each lane, counted from the lowest bits
-//   shift_left<n>, lane_bits      each lane shifted; the bits of a lane that are set in the second argument
+//   shift_left<n>, shift_right<n> each lane shifted, with zeros
+//   lane_bits                     the bits of a lane that are set in the second argument
 //   as_floats                     the lanes as bit patterns of f32
 //   even_bfloats, odd_bfloats     of lanes that hold two bf16
 //   bfloat_dot(sum, a, b)         sum += products of the two bf16 of a lane; not on every instruction set

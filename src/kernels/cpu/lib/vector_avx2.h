@@ -61,6 +61,8 @@ WEFT_VECTOR Codes move_bits(Codes x, int from, int to, int bits) {
   return _mm256_and_si256(reinterpret_cast<Codes>(moved), _mm256_set1_epi8(static_cast<char>(((1 << bits) - 1) << to)));
 }
 WEFT_VECTOR Codes either(Codes a, Codes b) { return _mm256_or_si256(a, b); }
+WEFT_VECTOR Codes flip_bits(Codes a, Codes b) { return _mm256_xor_si256(a, b); }
+WEFT_VECTOR Codes add_bytes(Codes a, Codes b) { return _mm256_add_epi8(a, b); }
 WEFT_VECTOR Codes load_table(const void* from) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(from)));
 }
@@ -95,6 +97,10 @@ WEFT_VECTOR Codes load_shorts(const void* from) {
 template <int count>
 WEFT_VECTOR Codes shift_left(Codes x) {
   return _mm256_slli_epi32(x, count);
+}
+template <int count>
+WEFT_VECTOR Codes shift_right(Codes x) {
+  return _mm256_srli_epi32(x, count);
 }
 WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm256_and_si256(x, _mm256_set1_epi32(bits)); }
 WEFT_VECTOR Floats as_floats(Codes x) { return _mm256_castsi256_ps(x); }

@@ -65,6 +65,8 @@ WEFT_VECTOR Codes move_bits(Codes x, int from, int to, int bits) {
   return _mm512_and_si512(reinterpret_cast<Codes>(moved), _mm512_set1_epi8(static_cast<char>(((1 << bits) - 1) << to)));
 }
 WEFT_VECTOR Codes either(Codes a, Codes b) { return _mm512_or_si512(a, b); }
+WEFT_VECTOR Codes flip_bits(Codes a, Codes b) { return _mm512_xor_si512(a, b); }
+WEFT_VECTOR Codes add_bytes(Codes a, Codes b) { return _mm512_add_epi8(a, b); }
 WEFT_VECTOR Codes load_table(const void* from) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128(static_cast<const __m128i*>(from)));
 }
@@ -106,6 +108,10 @@ WEFT_VECTOR Codes load_shorts(const void* from) {
 template <int count>
 WEFT_VECTOR Codes shift_left(Codes x) {
   return _mm512_slli_epi32(x, count);
+}
+template <int count>
+WEFT_VECTOR Codes shift_right(Codes x) {
+  return _mm512_srli_epi32(x, count);
 }
 WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm512_and_si512(x, _mm512_set1_epi32(bits)); }
 WEFT_VECTOR Floats as_floats(Codes x) { return _mm512_castsi512_ps(x); }

@@ -103,6 +103,8 @@ WEFT_VECTOR Codes move_bits(Codes x, int from, int to, int bits) {
   return _mm_and_si128(reinterpret_cast<Codes>(moved), _mm_set1_epi8(static_cast<char>(((1 << bits) - 1) << to)));
 }
 WEFT_VECTOR Codes either(Codes a, Codes b) { return _mm_or_si128(a, b); }
+WEFT_VECTOR Codes flip_bits(Codes a, Codes b) { return _mm_xor_si128(a, b); }
+WEFT_VECTOR Codes add_bytes(Codes a, Codes b) { return _mm_add_epi8(a, b); }
 WEFT_VECTOR Codes load_table(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
 WEFT_VECTOR Codes look_up(Codes table, Codes x) { return _mm_shuffle_epi8(table, x); }
 WEFT_VECTOR Codes load_signed(const void* from) {
@@ -135,6 +137,10 @@ WEFT_VECTOR Codes load_shorts(const void* from) {
 template <int count>
 WEFT_VECTOR Codes shift_left(Codes x) {
   return _mm_slli_epi32(x, count);
+}
+template <int count>
+WEFT_VECTOR Codes shift_right(Codes x) {
+  return _mm_srli_epi32(x, count);
 }
 WEFT_VECTOR Codes lane_bits(Codes x, int bits) { return _mm_and_si128(x, _mm_set1_epi32(bits)); }
 WEFT_VECTOR Floats as_floats(Codes x) { return _mm_castsi128_ps(x); }

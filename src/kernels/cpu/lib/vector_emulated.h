@@ -141,11 +141,17 @@ inline Codes move_bits(Codes x, int from, int to, int bits) {
 inline Codes either(Codes a, Codes b) {
   return bytes_of_codes([&](int i) { return a.byte[i] | b.byte[i]; });
 }
+inline Codes flip_bits(Codes a, Codes b) {
+  return bytes_of_codes([&](int i) { return a.byte[i] ^ b.byte[i]; });
+}
+inline Codes add_bytes(Codes a, Codes b) {
+  return bytes_of_codes([&](int i) { return a.byte[i] + b.byte[i]; });
+}
 inline Codes load_table(const void* from) {
   return bytes_of_codes([&](int i) { return static_cast<const std::int8_t*>(from)[i % 16]; });
 }
 inline Codes look_up(Codes table, Codes x) {
-  return bytes_of_codes([&](int i) { return table.byte[x.byte[i]]; });
+  return bytes_of_codes([&](int i) { return x.byte[i] < 0 ? std::int8_t{0} : table.byte[x.byte[i]]; });
 }
 inline Codes load_signed(const void* from) {
   return words_of([&](int i) { return static_cast<const std::int8_t*>(from)[i]; });
@@ -180,6 +186,10 @@ inline Codes load_shorts(const void* from) {
 template <int count>
 Codes shift_left(Codes x) {
   return words_of([&](int i) { return word_at<std::uint32_t>(x, i) << count; });
+}
+template <int count>
+Codes shift_right(Codes x) {
+  return words_of([&](int i) { return word_at<std::uint32_t>(x, i) >> count; });
 }
 inline Codes lane_bits(Codes x, int bits) {
   return words_of([&](int i) { return word_at<std::int32_t>(x, i) & bits; });
