@@ -81,6 +81,7 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
   request->pages.reserve(static_cast<std::size_t>(runner_->step_limits().blocks));
   request->prompt = std::move(prompt);
   request->stops = StopTexts(parameters.stop);
+  if (parameters.constraint != nullptr) request->mask = parameters.constraint->begin();
   request->parameters = std::move(parameters);
   if (tokenizer_ != nullptr) {
     request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
@@ -160,16 +161,34 @@ bool Engine::ends_text(int token) const {
   return std::find(ends.begin(), ends.end(), token) != ends.end();
 }
 
+std::vector<int> Engine::end_tokens() const {
+  std::vector<int> ends;
+  for (int token = 0; token < static_cast<int>(runner_->vocabulary_size()); ++token)
+    if (ends_text(token)) ends.push_back(token);
+  return ends;
+}
+
 std::string Engine::take_logits(const Request& request, const Tensor& logits, std::int64_t row) {
   runner_->copy_logits(logits, row, logits_);
   if (std::none_of(logits_.begin(), logits_.end(), [](float logit) { return std::isnan(logit); })) return "";
   return runner_->describe_nan(step_.input(), row, request.pages, request.computed);
 }
 
+std::string Engine::constrain(Request& request) {
+  if (request.mask == nullptr) return "";
+  try {
+    request.mask->apply(logits_);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
   RequestEvent event{.request = request.id};
   event.token = sampler_.sample(logits, request.parameters, request.prompt, request.output);
   request.output.push_back(event.token);
+  if (request.mask != nullptr) request.mask->accept(event.token);
   if (ends_text(event.token) && !request.parameters.ignore_end) {
     event.finished = FinishReason::stop;
     event.text = request.stops.finish() + request.last_text();
@@ -244,6 +263,7 @@ std::span<const RequestEvent> Engine::step() {
     if (error.empty() && !has_logits) continue;
     if (error.empty()) error = take_logits(*request, logits, next_row);
     next_row += has_logits ? 1 : 0;
+    if (error.empty()) error = constrain(*request);
     if (error.empty()) {
       events_.push_back(advance(*request, logits_));
       if (events_.back().finished != FinishReason::none)

@@ -50,6 +50,8 @@ class Engine {
   // UserError for a dummy checkpoint without a tokenizer: its requests consist of token ids, and their text is empty.
   const Tokenizer& tokenizer() const;
   bool has_tokenizer() const { return tokenizer_ != nullptr; }
+  // The tokens that end an answer, ascending.
+  std::vector<int> end_tokens() const;
   const Context& context() const { return *context_; }
   std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
 
@@ -65,7 +67,8 @@ class Engine {
   int add(std::vector<int> prompt, SamplingParameters parameters);
   // Runs one step for as many requests as fit, and returns its events, which are valid until the next step; none while
   // idle. When it throws, all requests are unchanged. It allocates nothing, except for text that exceeds the capacity
-  // of a std::string. A step that breaks the device ends its own requests as failed. The next step opens the device
+  // of a std::string, and by constraints, whose masks are made when they
+  // are first needed. A step that breaks the device ends its own requests as failed. The next step opens the device
   // again and recomputes the other requests. DeviceError where the device cannot be opened.
   std::span<const RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
@@ -98,6 +101,7 @@ class Engine {
     std::int64_t computed = 0;                        // tokens whose keys and values are in the pages
     std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;
+    std::unique_ptr<TokenMask> mask;  // null without a constraint
 
     std::string text_of(int token) { return detokenizer ? detokenizer->push(token) : ""; }
     std::string last_text() { return detokenizer ? detokenizer->finish() : ""; }
@@ -119,6 +123,8 @@ class Engine {
   const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
   // Copies row `row` of the step's logits into logits_. Returns "", or the error where a logit is not a number.
   std::string take_logits(const Request& request, const Tensor& logits, std::int64_t row);
+  // Masks logits_ by the request's constraint. Returns "", or the error where no token is left.
+  std::string constrain(Request& request);
   RequestEvent advance(Request& request, std::span<const float> logits);
   bool is_special(int token) const;
   bool ends_text(int token) const;

@@ -4,11 +4,13 @@
 // then frequency and presence over the output), temperature, min-p, top-k, top-p.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engine/sampling/token_constraint.h"
 #include "io/generation_config.h"
 
 namespace weft {
@@ -26,6 +28,8 @@ struct SamplingParameters {
   bool ignore_end = false;        // end-of-text tokens do not end the answer
   std::vector<std::string> stop;  // texts that end the answer and are no part of it
   std::vector<int> stop_ids;      // tokens that end the answer; their text is not part of it
+
+  std::shared_ptr<const TokenConstraint> constraint;  // what the answer may be; null: anything
 
   // UserError that names the parameter, its allowed values and its value.
   void check() const;
