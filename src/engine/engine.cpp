@@ -57,6 +57,7 @@ void Engine::find_ends() {
   if (tokenizer_ == nullptr) return;
   for (const int id : tokenizer_->vocabulary().end_of_generation)
     if (id < runner_->vocabulary_size() && !ends_text(id)) ends_.push_back(id);
+  std::sort(ends_.begin(), ends_.end());
 }
 
 const Tokenizer& Engine::tokenizer() const {
@@ -139,6 +140,7 @@ int Engine::add(NewRequest added) {
   }
   request->stops = StopTexts(parameters.stop, parameters.includes_stop);
   request->masks = LogitMasks(parameters, ends_);
+  if (parameters.constraint != nullptr) request->constraint = parameters.constraint->begin();
   if (tokenizer_ != nullptr) {
     request->detokenizer.emplace(*tokenizer_,
                                  DecodeOptions{.skip_special = parameters.skips_special,

@@ -66,6 +66,8 @@ class Engine {
   // UserError for a dummy checkpoint without a tokenizer: its requests consist of token ids, and their text is empty.
   const Tokenizer& tokenizer() const;
   bool has_tokenizer() const { return tokenizer_ != nullptr; }
+  // The tokens that end an answer, ascending.
+  const std::vector<int>& end_tokens() const { return ends_; }
   const Context& context() const { return *context_; }
   std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
 
@@ -82,9 +84,10 @@ class Engine {
   int add(std::vector<int> prompt, SamplingParameters parameters);
   // Runs one step for as many requests as fit, and returns its events, which are valid until the next step; none while
   // idle. When the model throws, all requests are unchanged; after other exceptions the requests of the step are to be
-  // cancelled. It allocates nothing, except for text that exceeds the capacity of a std::string, and for log
-  // probabilities. A step that breaks the device ends its own requests as failed. The next step opens the device again
-  // and recomputes the other requests. DeviceError where the device cannot be opened.
+  // cancelled. It allocates nothing, except for text that exceeds the capacity of a std::string, for log probabilities,
+  // and for constraints, whose masks are made when they are first needed. A step that breaks the device ends its own
+  // requests as failed. The next step opens the device again and recomputes the other requests. DeviceError where the
+  // device cannot be opened.
   std::span<const RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
   // The requests whose first rows were in the last step, and those that lost their pages in it.
@@ -123,6 +126,7 @@ class Engine {
     std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;
     LogitMasks masks;
+    std::unique_ptr<TokenMask> constraint;       // null: any text may follow
     std::vector<TokenLogprobs> prompt_logprobs;  // until the event of the first token takes them
 
     std::string text_of(int token) { return detokenizer ? detokenizer->push(token) : ""; }
@@ -146,7 +150,7 @@ class Engine {
   // `first_row`. Returns "", or the error where a logit is not a number.
   std::string score_prompt(Request& request, const Tensor& logits, std::int64_t first_row);
   // Changes logits_ by what the request asks for before the penalties. Returns "", or the error where no token is left.
-  std::string mask_logits(const Request& request);
+  std::string mask_logits(Request& request);
   RequestEvent advance(Request& request, std::span<const float> logits);
   void add_text(Request& request, RequestEvent& event);
   bool is_special(int token) const;

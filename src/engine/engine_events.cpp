@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "engine/engine.h"
 
 namespace weft {
@@ -28,10 +29,17 @@ std::string Engine::score_prompt(Request& request, const Tensor& logits, std::in
   return "";
 }
 
-std::string Engine::mask_logits(const Request& request) {
+std::string Engine::mask_logits(Request& request) {
   if (request.parameters.logprobs) raw_logits_ = logits_;
-  request.masks.apply(logits_, request.output);
-  // A grammar's mask comes here: after these masks and before the penalties, which are the sampler's.
+  const bool has_constraint = request.constraint != nullptr;
+  if (has_constraint) {
+    try {
+      request.constraint->apply(logits_);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+  }
+  request.masks.apply(logits_, request.output, has_constraint);
   const bool has_token = !request.masks.is_active() ||
                          std::any_of(logits_.begin(), logits_.end(), [](float logit) { return logit > -INFINITY; });
   if (has_token) return "";
@@ -44,6 +52,7 @@ RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
   const SamplingParameters& parameters = request.parameters;
   event.token = sampler_.sample(logits, parameters, request.prompt, request.output);
   request.output.push_back(event.token);
+  if (request.constraint != nullptr) request.constraint->accept(event.token);
   if (parameters.logprobs) event.logprobs = logprobs_of(raw_logits_, event.token, *parameters.logprobs);
   event.prompt_logprobs = std::exchange(request.prompt_logprobs, {});
   const std::vector<int>& ids = parameters.stop_ids;

@@ -27,7 +27,8 @@ struct ApiRequest {
 
   std::optional<std::string> model;
   std::vector<Prompt> prompts;
-  Json messages;  // null if there are none
+  Json messages;                             // null if there are none
+  Json response_format, structured_outputs;  // null if not given
   Json documents, template_arguments = Json::object();
   std::optional<std::string> content;  // llama.cpp's name of a text to tokenize
   PromptIds tokens;                    // to detokenize

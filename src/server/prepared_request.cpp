@@ -10,6 +10,7 @@
 #include "io/chat_messages.h"
 #include "server/api_error.h"
 #include "server/sampling_fields.h"
+#include "server/structured_outputs.h"
 
 namespace weft {
 namespace {
@@ -210,6 +211,8 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   }
   prepared.parameters.max_tokens = most_tokens(prepared, model);
   check_least(prepared.parameters);
+  prepared.parameters.constraint =
+      constraint_of(prepared.request.response_format, prepared.request.structured_outputs, model.constraints.get());
   prepared.choices = prepared.request.n.value_or(1);
   prepared.has_seed = prepared.request.seed.value_or(-1) != -1;
   if (prepared.has_seed) prepared.parameters.seed = static_cast<std::uint64_t>(*prepared.request.seed);

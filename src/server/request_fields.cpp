@@ -140,6 +140,18 @@ std::string read_template_arguments(Element value, ApiRequest& request) {
   return "";
 }
 
+std::string read_response_format(Element value, ApiRequest& request) {
+  if (!value.is_object()) return "an object";
+  request.response_format = to_json(value, "response_format");
+  return "";
+}
+
+std::string read_structured_outputs(Element value, ApiRequest& request) {
+  if (!value.is_object()) return "an object";
+  request.structured_outputs = to_json(value, "structured_outputs");
+  return "";
+}
+
 std::string read_stream_options(Element value, ApiRequest& request) {
   dom::object options;
   if (value.get(options) != simdjson::SUCCESS) return "an object";
@@ -170,11 +182,6 @@ bool is_empty(Element value) {
   return value.get(text) == simdjson::SUCCESS && text.empty();
 }
 
-bool is_format_of_text(Element value) {
-  std::string_view type;
-  return value["type"].get(type) == simdjson::SUCCESS && type == "text";
-}
-
 // Without tools there is nothing to choose from.
 bool is_no_choice(Element value) {
   std::string_view choice;
@@ -183,7 +190,7 @@ bool is_no_choice(Element value) {
 
 bool is_nothing(Element) { return false; }
 
-constexpr const char* kStructured = "use structured_outputs or response_format, when this server has them";
+constexpr const char* kStructured = "use structured_outputs or response_format";
 
 const FieldRow kRows[] = {
     {"model", kText | detokenize, &ApiRequest::model},
@@ -235,6 +242,8 @@ const FieldRow kRows[] = {
     {"stream", kBoth, &ApiRequest::stream},
     {"stream_options", kBoth, ReadField(read_stream_options)},
     {"stream_interval", kBoth, &ApiRequest::stream_interval, 1},
+    {"response_format", kBoth, ReadField(read_response_format)},
+    {"structured_outputs", kBoth, ReadField(read_structured_outputs)},
     {"truncate_prompt_tokens", kBoth, &ApiRequest::truncate_prompt_tokens, -1},
     {"truncation_side", kBoth, &ApiRequest::truncation_side},
     {"return_token_ids", kBoth, &ApiRequest::return_token_ids},
@@ -250,8 +259,6 @@ const FieldRow kRows[] = {
     // Nothing is in an answer that it could change.
     {"parallel_tool_calls", chat, IgnoredField{}},
 
-    {"response_format", kBoth, RefusedField{501, is_format_of_text}},
-    {"structured_outputs", kBoth, RefusedField{501, is_nothing}},
     {"tools", chat | tokenize, RefusedField{501, is_empty}},
     {"tool_choice", chat, RefusedField{501, is_no_choice}},
     {"use_beam_search", kBoth, RefusedField{501, is_false}},

@@ -42,6 +42,9 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
                     .template_arguments = settings.template_arguments,
                     .answers = settings.answers};
+  if (engine.has_tokenizer())
+    model.constraints = std::make_shared<const ConstraintCompiler>(
+        engine.tokenizer(), engine.end_tokens(), static_cast<std::size_t>(engine.runner().vocabulary_size()));
   const bool has_template = !settings.chat_template.empty() || checkpoint.chat_template().has_value();
   if (has_template) {
     model.chat_template.emplace(chosen_chat_template(&checkpoint, settings.chat_template, Json::object()));

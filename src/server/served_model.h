@@ -3,12 +3,14 @@
 // What the API needs of the model that is served. It does not change, so that several threads may use it.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "engine/sampling/grammar_constraint.h"
 #include "engine/sampling/sampling_request.h"
 #include "io/chat_template.h"
 #include "server/metric_values.h"
@@ -30,11 +32,12 @@ struct ServedModel {
   std::string fingerprint;
   std::int64_t max_model_len = 0;
   std::int64_t vocabulary_size = 0;
-  const Tokenizer* tokenizer = nullptr;       // null for a dummy checkpoint without one
-  std::optional<ChatTemplate> chat_template;  // nullopt if the model has none
-  std::string missing_template;               // why there is none
-  Json template_arguments = Json::object();   // variables of the template that requests may override
-  SamplingParameters defaults;                // of what a request does not give
+  const Tokenizer* tokenizer = nullptr;                   // null for a dummy checkpoint without one
+  std::optional<ChatTemplate> chat_template;              // nullopt if the model has none
+  std::string missing_template;                           // why there is none
+  Json template_arguments = Json::object();               // variables of the template that requests may override
+  std::shared_ptr<const ConstraintCompiler> constraints;  // null without a tokenizer
+  SamplingParameters defaults;                            // of what a request does not give
   AnswerSettings answers;
   InfoLabels cache_config;  // of the metric cache_config_info
 

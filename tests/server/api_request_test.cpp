@@ -126,9 +126,6 @@ TEST(ApiRequest, NamesFieldsOfAWrongType) {
 TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
   const std::tuple<Endpoint, const char*, const char*, int> cases[] = {
       {completions, "use_beam_search", "true", 501},
-      {completions, "structured_outputs", R"({"regex":"a"})", 501},
-      {completions, "response_format", R"({"type":"json_object"})", 501},
-      {completions, "response_format", "3", 501},
       {completions, "guided_json", "{}", 400},
       {completions, "guided_choice", "[]", 400},
       {completions, "suffix", "\"a\"", 400},

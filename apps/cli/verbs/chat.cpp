@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "apps/cli/output_argument.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -14,6 +15,7 @@ namespace {
 struct ChatArguments {
   ModelArgument model;
   SamplingArguments sampling;
+  OutputArgument output;
   std::string system;
   TemplateArgument chat_template;
   bool statistics = false;
@@ -38,9 +40,11 @@ int chat(const ChatArguments& arguments, VerbCall& call) {
   const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
   const Checkpoint& checkpoint = engine->runner().checkpoint();
   const Json template_arguments = arguments.chat_template.arguments();
-  Conversation conversation(
-      *engine, sampling_parameters(arguments.sampling.request(), checkpoint, engine->context().log),
-      chosen_chat_template(&checkpoint, arguments.chat_template.given, template_arguments), template_arguments);
+  SamplingParameters parameters = sampling_parameters(arguments.sampling.request(), checkpoint, engine->context().log);
+  parameters.constraint = arguments.output.constraint(*engine);
+  Conversation conversation(*engine, std::move(parameters),
+                            chosen_chat_template(&checkpoint, arguments.chat_template.given, template_arguments),
+                            template_arguments);
   if (!arguments.system.empty()) conversation.add("system", arguments.system);
   const bool at_terminal = &call.in == &std::cin && isatty(STDIN_FILENO) != 0;
   int status = 0;
@@ -71,6 +75,7 @@ VERB(chat) {
                        auto arguments = std::make_shared<ChatArguments>();
                        arguments->model.declare_to_run(flags);
                        arguments->sampling.declare(flags);
+                       arguments->output.declare(flags);
                        flags.option("--system", arguments->system, "What the conversation begins with.");
                        arguments->chat_template.declare(flags);
                        flags.flag("--stats", arguments->statistics, "Print rates, memory, captures after each answer.");

@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "apps/cli/output_argument.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -11,6 +12,7 @@ struct CompleteArguments {
   ModelArgument model;
   PromptArgument prompt;
   SamplingArguments sampling;
+  OutputArgument output;
   bool statistics = false;
   bool json = false;
 };
@@ -18,8 +20,9 @@ struct CompleteArguments {
 int complete(const CompleteArguments& arguments, VerbCall& call) {
   const std::string prompt = arguments.prompt.read(call);
   const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
-  const SamplingParameters parameters =
+  SamplingParameters parameters =
       sampling_parameters(arguments.sampling.request(), engine->runner().checkpoint(), engine->context().log);
+  parameters.constraint = arguments.output.constraint(*engine);
   const std::vector<int> ids = engine->tokenizer().encode(prompt);
   const auto show = [&](const std::string& text) {
     if (!arguments.json) call.out << text << std::flush;
@@ -54,6 +57,7 @@ VERB(complete) {
                            arguments->model.declare_to_run(flags);
                            arguments->prompt.declare(flags);
                            arguments->sampling.declare(flags);
+                           arguments->output.declare(flags);
                            flags.flag("--stats", arguments->statistics, "Print rates, memory and captures at the end.");
                            flags.flag("--json", arguments->json, "Print one JSON object instead of the text.");
                            return [arguments, &call] { return complete(*arguments, call); };

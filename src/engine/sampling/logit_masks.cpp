@@ -55,17 +55,24 @@ LogitMasks::LogitMasks(const SamplingParameters& parameters, std::span<const int
   std::sort(allowed_.begin(), allowed_.end());
   allowed_.erase(std::unique(allowed_.begin(), allowed_.end()), allowed_.end());
   if (!parameters.ignore_end) ends_.insert(ends_.end(), ends.begin(), ends.end());
+  std::sort(ends_.begin(), ends_.end());
+}
+
+bool LogitMasks::can_go_on(std::span<const float> logits) const {
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    if (logits[i] > -INFINITY && !std::binary_search(ends_.begin(), ends_.end(), static_cast<int>(i))) return true;
+  return false;
 }
 
 bool LogitMasks::is_active() const {
   return limits_tokens_ || !bad_words_.empty() || min_tokens_ > 0 || !bias_.empty();
 }
 
-void LogitMasks::apply(std::span<float> logits, std::span<const int> output) const {
+void LogitMasks::apply(std::span<float> logits, std::span<const int> output, bool has_constraint) const {
   if (limits_tokens_) keep_allowed(logits, allowed_);
   for (const std::vector<int>& word : bad_words_)
     if (is_almost_written(word, output)) logit_of(logits, word.back()) = -INFINITY;
-  if (std::ssize(output) < min_tokens_)
+  if (std::ssize(output) < min_tokens_ && (!has_constraint || can_go_on(logits)))
     for (const int id : ends_) logit_of(logits, id) = -INFINITY;
   for (const TokenBias& bias : bias_) logit_of(logits, bias.id) += bias.bias;
 }

@@ -23,15 +23,19 @@ class LogitMasks {
 
   // Whether apply() does anything for some output.
   bool is_active() const;
-  // Changes the logits of the token that follows `output`. Ruled out tokens are minus infinity. Allocates nothing.
-  void apply(std::span<float> logits, std::span<const int> output) const;
+  // Changes the logits of the token that follows `output`. Ruled out tokens are minus infinity. Allocates nothing. If a
+  // constraint has ruled out all tokens but ends, min_tokens leaves these.
+  void apply(std::span<float> logits, std::span<const int> output, bool has_constraint = false) const;
 
  private:
+  // Whether a token is left that ends nothing.
+  bool can_go_on(std::span<const float> logits) const;
+
   bool limits_tokens_ = false;
   std::vector<int> allowed_;  // ascending
   std::vector<std::vector<int>> bad_words_;
   std::int64_t min_tokens_ = 0;
-  std::vector<int> ends_;  // what min_tokens rules out
+  std::vector<int> ends_;  // what min_tokens rules out; ascending
   std::vector<TokenBias> bias_;
 };
 

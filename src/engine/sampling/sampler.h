@@ -4,11 +4,13 @@
 // then frequency and presence over the output), temperature, min-p, top-k, top-p.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engine/sampling/token_constraint.h"
 #include "io/generation_config.h"
 
 namespace weft {
@@ -42,6 +44,8 @@ struct SamplingParameters {
   std::vector<TokenBias> logit_bias = {};            // at most one of each token
   // How many of the most likely tokens are reported for each token of the output, and of the prompt; -1: all of them.
   std::optional<std::int64_t> logprobs = {}, prompt_logprobs = {};
+
+  std::shared_ptr<const TokenConstraint> constraint;  // what the answer may be; null: anything
 
   // UserError that names the parameter, its allowed values and its value.
   void check() const;

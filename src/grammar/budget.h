@@ -1,0 +1,37 @@
+#pragma once
+
+// What compiling one grammar may cost: a grammar of a request must not hold up the others, nor fill the memory.
+
+#include <chrono>
+#include <cstddef>
+
+#include "base/error.h"
+
+namespace weft::grammar {
+
+inline constexpr std::size_t kMostStates = 50'000;        // of all automata of a grammar
+inline constexpr std::size_t kMostDraftStates = 400'000;  // before they are made deterministic
+inline constexpr std::chrono::seconds kLongestCompilation{5};
+
+class Budget {
+ public:
+  // UserError beyond these numbers, and after the time.
+  void take_state() {
+    if (++states_ > kMostStates) fail_user("[grammar] needs more than {} states", kMostStates);
+    check_time();
+  }
+  void take_draft_state() {
+    if (++drafts_ > kMostDraftStates) fail_user("[grammar] needs more than {} states", kMostStates);
+    if (drafts_ % 1024 == 0) check_time();
+  }
+  void check_time() const {
+    if (std::chrono::steady_clock::now() > end_)
+      fail_user("[grammar] takes more than {} s to compile", kLongestCompilation.count());
+  }
+
+ private:
+  std::size_t states_ = 0, drafts_ = 0;
+  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + kLongestCompilation;
+};
+
+}  // namespace weft::grammar

@@ -1,0 +1,195 @@
+#include "grammar/json_number.h"
+
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "grammar/regex.h"
+
+namespace weft::grammar {
+namespace {
+
+constexpr int kMostDigits = 15;
+constexpr int kLongestNumber = 400;
+
+Expression digits(char first, char last) {
+  return one_of({{static_cast<char32_t>(first), static_cast<char32_t>(last)}});
+}
+Expression any_digits(int least, int most) { return repeat_of(digits('0', '9'), least, most); }
+Expression nothing_matches() { return choice_of({}); }
+
+// Numbers without a sign on one side of a bound. `up`: greater ones.
+struct Side {
+  bool up, includes_bound, has_fraction;
+};
+
+// Fractions, with their point, on the side of that of the bound; none is zero.
+Expression fractions_beyond(const std::string& bound, Side side) {
+  if (!side.has_fraction) {  // the fraction is zero
+    const bool is_beyond = bound.empty() ? side.includes_bound : !side.up;
+    return is_beyond ? text_of("") : nothing_matches();
+  }
+  const Expression zeros = repeat_of(text_of("0"), 0, kUnbounded), any = any_digits(0, kUnbounded);
+  std::vector<Expression> ways;
+  if (side.up ? bound.empty() && side.includes_bound : !bound.empty() || side.includes_bound)
+    ways.push_back(text_of(""));
+  std::vector<Expression> after_point;
+  for (std::size_t i = 0; i < bound.size(); ++i) {
+    const Expression same = text_of(bound.substr(0, i));
+    const char digit = bound[i];
+    if (side.up && digit < '9')
+      after_point.push_back(sequence_of({same, digits(static_cast<char>(digit + 1), '9'), any}));
+    if (!side.up && digit > '0')
+      after_point.push_back(sequence_of({same, digits('0', static_cast<char>(digit - 1)), any}));
+    if (!side.up && i > 0) after_point.push_back(same);  // shorter, so smaller: the bound does not end with a zero
+  }
+  if (side.includes_bound)
+    after_point.push_back(sequence_of({text_of(bound), bound.empty() ? text_of("0") : text_of(""), zeros}));
+  if (side.up) after_point.push_back(sequence_of({text_of(bound), zeros, digits('1', '9'), any}));
+  ways.push_back(sequence_of({text_of("."), choice_of(std::move(after_point))}));
+  return choice_of(std::move(ways));
+}
+
+// Integers without a sign or leading zeros that are greater or less than the bound.
+Expression integers_beyond(const std::string& bound, bool up) {
+  std::vector<Expression> ways;
+  const auto length = static_cast<int>(bound.size());
+  if (up) {
+    ways.push_back(sequence_of({digits('1', '9'), any_digits(length, kUnbounded)}));
+  } else if (length > 1) {
+    ways.push_back(text_of("0"));
+    ways.push_back(sequence_of({digits('1', '9'), any_digits(0, length - 2)}));
+  }
+  for (int i = 0; i < length; ++i) {
+    const char digit = bound[static_cast<std::size_t>(i)];
+    const char least = i == 0 && length > 1 ? '1' : '0';
+    const char first = up ? static_cast<char>(digit + 1) : least, last = up ? '9' : static_cast<char>(digit - 1);
+    if (first > last) continue;
+    const auto others = length - i - 1;
+    ways.push_back(sequence_of(
+        {text_of(bound.substr(0, static_cast<std::size_t>(i))), digits(first, last), any_digits(others, others)}));
+  }
+  return choice_of(std::move(ways));
+}
+
+// Numbers without a sign on the side of the bound, whose own sign does not count.
+Expression magnitudes_beyond(const Decimal& bound, Side side) {
+  const Expression any_fraction =
+      side.has_fraction ? optional_of(sequence_of({text_of("."), any_digits(1, kUnbounded)})) : text_of("");
+  return choice_of({sequence_of({integers_beyond(bound.whole, side.up), any_fraction}),
+                    sequence_of({text_of(bound.whole), fractions_beyond(bound.fraction, side)})});
+}
+
+Expression all_magnitudes(bool has_fraction) {
+  return read_regex(has_fraction ? R"((0|[1-9][0-9]*)(\.[0-9]+)?)" : "0|[1-9][0-9]{0,17}");
+}
+
+// What a bound leaves of the numbers with and without a minus.
+struct Signed {
+  Expression negative, positive;
+};
+
+void apply_bound(const std::optional<Decimal>& bound, bool is_lower, bool includes_bound, bool has_fraction,
+                 Signed& numbers) {
+  if (!bound) return;
+  Expression& same_sign = bound->is_negative ? numbers.negative : numbers.positive;
+  Expression& other_sign = bound->is_negative ? numbers.positive : numbers.negative;
+  // Below zero the greater number is the smaller one without its sign.
+  const bool up = is_lower != bound->is_negative;
+  same_sign = both_of(same_sign, magnitudes_beyond(*bound, {up, includes_bound, has_fraction}));
+  if (is_lower == bound->is_negative) return;  // the numbers of the other sign are all within it
+  const bool is_zero = bound->whole == "0" && bound->fraction.empty();
+  // -0 equals a bound of 0.
+  other_sign = is_zero && includes_bound ? both_of(other_sign, magnitudes_beyond(*bound, {false, true, has_fraction}))
+                                         : nothing_matches();
+}
+
+Signed bounded(const NumberBounds& bounds, bool has_fraction) {
+  Signed numbers{all_magnitudes(has_fraction), all_magnitudes(has_fraction)};
+  apply_bound(bounds.minimum, true, true, has_fraction, numbers);
+  apply_bound(bounds.above, true, false, has_fraction, numbers);
+  apply_bound(bounds.maximum, false, true, has_fraction, numbers);
+  apply_bound(bounds.below, false, false, has_fraction, numbers);
+  // A bound of zero is positive; of the negative numbers "maximum 0" keeps all, but "below 0" must not keep -0.
+  const auto is_zero = [](const std::optional<Decimal>& bound) {
+    return bound && bound->whole == "0" && bound->fraction.empty();
+  };
+  if (is_zero(bounds.below))
+    numbers.negative = both_of(numbers.negative, magnitudes_beyond({}, {true, false, has_fraction}));
+  return numbers;
+}
+
+Expression with_sign(Signed numbers) {
+  return choice_of({sequence_of({text_of("-"), std::move(numbers.negative)}), std::move(numbers.positive)});
+}
+
+// The digits of the multiples of `factor`: rule r has what follows digits that leave the remainder r.
+Expression multiples_of(int factor, Grammar& grammar) {
+  const int base = static_cast<int>(grammar.rules.size());
+  for (int remainder = 0; remainder < factor; ++remainder) grammar.add("multiple");
+  for (int remainder = 0; remainder < factor; ++remainder) {
+    std::vector<Expression> ways;
+    for (char digit = '0'; digit <= '9'; ++digit)
+      ways.push_back(sequence_of({digits(digit, digit), jump_to(base + (remainder * 10 + (digit - '0')) % factor)}));
+    if (remainder == 0) ways.push_back(text_of(""));
+    grammar.rules[static_cast<std::size_t>(base + remainder)].body = choice_of(std::move(ways));
+  }
+  return both_of(any_digits(1, kMostDigits), jump_to(base));
+}
+
+}  // namespace
+
+Decimal Decimal::from_text(const std::string& text) {
+  Decimal decimal;
+  std::string number = to_lower_ascii(text);
+  if (number.starts_with('-')) {
+    decimal.is_negative = true;
+    number.erase(0, 1);
+  }
+  int exponent = 0;
+  if (const auto e = number.find('e'); e != std::string::npos) {
+    exponent = std::atoi(number.c_str() + e + 1);
+    number.erase(e);
+  }
+  USER_CHECK(exponent > -kLongestNumber && exponent < kLongestNumber, "[schema] the bound {} is too large",
+             quote(text));
+  const auto point = number.find('.');
+  std::string all = number;
+  int whole_digits = static_cast<int>(number.size());
+  if (point != std::string::npos) {
+    all.erase(point, 1);
+    whole_digits = static_cast<int>(point);
+  }
+  whole_digits += exponent;
+  if (whole_digits < 1) {
+    all.insert(0, static_cast<std::size_t>(1 - whole_digits), '0');
+    whole_digits = 1;
+  }
+  const auto cut = static_cast<std::size_t>(whole_digits);
+  if (all.size() < cut) all.append(cut - all.size(), '0');
+  decimal.whole = all.substr(0, cut);
+  decimal.fraction = all.substr(cut);
+  decimal.whole.erase(0, std::min(decimal.whole.find_first_not_of('0'), decimal.whole.size() - 1));
+  while (decimal.fraction.ends_with('0')) decimal.fraction.pop_back();
+  if (decimal.whole == "0" && decimal.fraction.empty()) decimal.is_negative = false;
+  return decimal;
+}
+
+Expression integers_within(const NumberBounds& bounds, Grammar& grammar) {
+  Signed numbers = bounded(bounds, false);
+  if (bounds.multiple_of != 1) {
+    const Expression multiples = multiples_of(bounds.multiple_of, grammar);
+    numbers = {both_of(numbers.negative, multiples), both_of(numbers.positive, multiples)};
+  }
+  return with_sign(std::move(numbers));
+}
+
+Expression numbers_within(const NumberBounds& bounds) {
+  const Expression fits =
+      choice_of({any_digits(1, kMostDigits), both_of(read_regex(R"([0-9]+\.[0-9]+)"),
+                                                     repeat_of(one_of({{'.', '.'}, {'0', '9'}}), 3, kMostDigits + 1))});
+  Signed numbers = bounded(bounds, true);
+  return with_sign({both_of(numbers.negative, fits), both_of(numbers.positive, fits)});
+}
+
+}  // namespace weft::grammar

@@ -1,0 +1,277 @@
+#include "grammar/json_schema.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "grammar/automaton.h"
+#include "grammar/json_formats.h"
+#include "grammar/json_number.h"
+#include "grammar/regex.h"
+#include "grammar/schema_keywords.h"
+#include "grammar/schema_reader.h"
+
+namespace weft::grammar {
+namespace {
+
+constexpr int kDeepestSchema = 64;
+// Merging can multiply schemas.
+constexpr int kMostSchemas = 20'000;
+
+}  // namespace
+
+Expression SchemaReader::value_of(const Json& schema, const std::string& path) {
+  if (++depth_ > kDeepestSchema) fail_schema(path, fmt::format("must be nested at most {} deep", kDeepestSchema));
+  if (++schemas_ > kMostSchemas) fail_schema(path, fmt::format("has more than {} schemas", kMostSchemas));
+  Expression value = any_value_of(schema, path);
+  --depth_;
+  return value;
+}
+
+Expression SchemaReader::any_value_of(const Json& schema, const std::string& path) {
+  if (schema.is_boolean()) return schema == true ? parts_.value() : choice_of({});
+  if (!schema.is_object()) fail_schema(path, "a schema must be an object, true or false");
+  check_keywords(schema, path);
+  if (is_unconstrained(schema)) return parts_.value();
+  if (schema.contains("$ref")) return reference_of(schema, path);
+  if (schema.contains("allOf")) return value_of(with_all(schema, path), path);
+  for (const char* name : {"anyOf", "oneOf"})
+    if (schema.contains(name)) return branches_of(schema, name, path);
+  if (schema.contains("enum") || schema.contains("const")) return listed_value_of(schema, path);
+  return typed_value_of(schema, path);
+}
+
+Expression SchemaReader::typed_value_of(const Json& schema, const std::string& path) {
+  const unsigned types = types_of(schema, path);
+  std::vector<Expression> ways;
+  if ((types & of_object) != 0) ways.push_back(object_of(schema, path));
+  if ((types & of_array) != 0) ways.push_back(array_of(schema, path));
+  if ((types & of_string) != 0) ways.push_back(string_of(schema, path));
+  if ((types & (of_number | of_integer)) != 0) ways.push_back(number_of(schema, (types & of_number) == 0, path));
+  if ((types & of_boolean) != 0) ways.push_back(parts_.boolean());
+  if ((types & of_null) != 0) ways.push_back(parts_.null());
+  return ways.size() == 1 ? ways[0] : choice_of(std::move(ways));
+}
+
+const Json& SchemaReader::target_of(const std::string& reference, const std::string& path) const {
+  if (!reference.starts_with('#'))
+    fail_schema(path, fmt::format("$ref {} must be into this schema: #/...", quote(reference)));
+  const Json* found = &document_;
+  if (reference == "#") return *found;
+  if (!reference.starts_with("#/"))
+    fail_schema(path, fmt::format("$ref {} must be a JSON pointer: #/...", quote(reference)));
+  for (std::string key : split_text(std::string_view(reference).substr(2), '/')) {
+    key = replace_all(replace_all(replace_all(std::move(key), "%25", "%"), "~1", "/"), "~0", "~");
+    const bool is_index =
+        found->is_array() && !key.empty() && key.size() < 6 && key.find_first_not_of("0123456789") == std::string::npos;
+    if (found->is_object() && found->contains(key)) {
+      found = &(*found)[key];
+    } else if (is_index && std::stoul(key) < found->size()) {
+      found = &(*found)[std::stoul(key)];
+    } else {
+      fail_schema(path, fmt::format("$ref {} is to nothing", quote(reference)));
+    }
+  }
+  return *found;
+}
+
+Expression SchemaReader::reference_of(const Json& schema, const std::string& path) {
+  Json others = schema;
+  others.erase("$ref");
+  if (!is_unconstrained(others)) return value_of(resolved(schema, path), path);
+  const auto reference = schema["$ref"].get<std::string>();
+  const auto [found, is_new] = references_.try_emplace(reference, 0);
+  const int rule = is_new ? grammar_.add(reference) : found->second;
+  if (is_new) {
+    found->second = rule;
+    Expression body = value_of(target_of(reference, path), reference.substr(1));
+    grammar_.rules[static_cast<std::size_t>(rule)].body = std::move(body);
+  }
+  return call_of(rule);
+}
+
+// The schema with the target of its $ref, and of its target, in its place.
+Json SchemaReader::resolved(const Json& schema, const std::string& path) const {
+  Json all = schema;
+  for (int i = 0; all.is_object() && all.contains("$ref"); ++i) {
+    check_keywords(all, path);
+    if (i == kDeepestSchema) fail_schema(path, "$ref leads back to itself");
+    const Json target = target_of(all["$ref"].get<std::string>(), path);
+    all.erase("$ref");
+    all = merged(all, target, path);
+  }
+  return all;
+}
+
+Json SchemaReader::with_all(const Json& schema, const std::string& path) const {
+  Json all = schema;
+  all.erase("allOf");
+  for (const Json& part : schema["allOf"]) {
+    if (!part.is_object() && !part.is_boolean()) fail_schema(path, "allOf must be a list of schemas");
+    all = merged(all, resolved(part, path), path);
+  }
+  return all;
+}
+
+Expression SchemaReader::branches_of(const Json& schema, const char* name, const std::string& path) {
+  const Json& branches = schema[name];
+  if (branches.empty()) fail_schema(path, fmt::format("{} must have at least one schema", name));
+  Json others = schema;
+  others.erase(name);
+  std::vector<Json> all;
+  for (const Json& branch : branches) {
+    if (!branch.is_object() && !branch.is_boolean())
+      fail_schema(path, fmt::format("{} must be a list of schemas", name));
+    const bool is_alone = is_unconstrained(others);
+    all.push_back(is_alone ? branch : merged(others, resolved(branch, path), path));
+  }
+  if (std::string_view(name) == "oneOf") check_one_of(all, path);
+  std::vector<Expression> ways;
+  for (std::size_t i = 0; i < all.size(); ++i) ways.push_back(value_of(all[i], fmt::format("{}/{}/{}", path, name, i)));
+  if (schema.contains("nullable") && schema["nullable"] == true) ways.push_back(parts_.null());
+  return choice_of(std::move(ways));
+}
+
+// A value must follow exactly one of the schemas: enforced where no value can follow two.
+void SchemaReader::check_one_of(const std::vector<Json>& branches, const std::string& path) const {
+  for (std::size_t i = 0; i < branches.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const Json a = resolved(branches[i], path), b = resolved(branches[j], path);
+      if (a.is_object()) check_keywords(a, path);
+      if (b.is_object()) check_keywords(b, path);
+      if (!are_disjoint(a, b, path))
+        fail_schema(path, fmt::format("oneOf is supported where type, const or enum tell its schemas apart, but {} and "
+                                      "{} may both match: anyOf asks for less",
+                                      j, i));
+    }
+}
+
+Expression SchemaReader::listed_value_of(const Json& schema, const std::string& path) {
+  for (const auto& [name, value] : schema.items()) {
+    const bool is_known = name == "enum" || name == "const" || name == "type" || name == "nullable";
+    if (!is_known && !is_unconstrained({{name, value}}))
+      fail_schema(path, fmt::format("{} beside enum or const is not supported", name));
+  }
+  std::vector<Json> values;
+  if (schema.contains("enum")) values.assign(schema["enum"].begin(), schema["enum"].end());
+  if (schema.contains("const")) {
+    const bool has =
+        !schema.contains("enum") || std::find(values.begin(), values.end(), schema["const"]) != values.end();
+    values.assign(has ? 1 : 0, schema["const"]);
+  }
+  std::vector<Expression> ways;
+  for (const Json& value : values) {
+    Json alone = schema;
+    alone.erase("enum");
+    alone["const"] = value;
+    if (types_of(alone, path) != 0) ways.push_back(text_of(json_text(value)));
+  }
+  if (ways.empty()) fail_schema(path, "enum and const leave no value of the type");
+  return choice_of(std::move(ways));
+}
+
+Expression SchemaReader::number_of(const Json& schema, bool is_integer, const std::string& path) {
+  NumberBounds bounds;
+  const auto take = [&](const char* name, std::optional<Decimal>& bound) {
+    if (schema.contains(name)) bound = Decimal::from_text(json_text(schema[name]));
+  };
+  take("minimum", bounds.minimum);
+  take("maximum", bounds.maximum);
+  take("exclusiveMinimum", bounds.above);
+  take("exclusiveMaximum", bounds.below);
+  if (schema.contains("multipleOf")) {
+    const double factor = schema["multipleOf"].get<double>();
+    if (!is_integer || factor < 1 || factor > 100 || factor != static_cast<int>(factor))
+      fail_schema(path, "multipleOf is supported for integers, and from 1 to 100");
+    bounds.multiple_of = static_cast<int>(factor);
+  }
+  if (!bounds.has_any()) return is_integer ? parts_.integer() : parts_.number();
+  Expression number = is_integer ? integers_within(bounds, grammar_) : numbers_within(bounds);
+  check_not_empty(number, path, "no number is within the bounds");
+  return call_of(grammar_.add(path, std::move(number)));
+}
+
+Expression SchemaReader::string_of(const Json& schema, const std::string& path) {
+  const int least = count_of(schema, "minLength", 0), most = count_of(schema, "maxLength", kUnbounded);
+  if (most != kUnbounded && most < least) fail_schema(path, "maxLength must be at least minLength");
+  const bool has_length = least > 0 || most != kUnbounded;
+  Expression content;
+  const auto join = [&](Expression other) {
+    content = content == nullptr ? std::move(other) : both_of(content, std::move(other));
+  };
+  if (schema.contains("pattern")) join(pattern_of(schema["pattern"].get<std::string>(), path));
+  if (schema.contains("format")) join(format_of(schema["format"].get<std::string>(), path));
+  if (content == nullptr && !has_length) return parts_.string();
+  if (content == nullptr) {
+    content = repeat_of(parts_.character(), least, most);
+  } else {
+    if (has_length) join(repeat_of(json_encoded(complement({})), least, most));
+    check_not_empty(content, path, "no string has the pattern, the format and the length");
+  }
+  return call_of(grammar_.add(path, quoted(std::move(content))));
+}
+
+Expression SchemaReader::pattern_of(const std::string& pattern, const std::string& path) const {
+  try {
+    return json_encoded(read_search_regex(pattern));
+  } catch (const UserError& error) {
+    fail_schema(path, fmt::format("pattern: {}", error.what()));
+  }
+}
+
+Expression SchemaReader::format_of(const std::string& format, const std::string& path) const {
+  const std::optional<std::string> pattern = format_pattern(format);
+  if (!pattern)
+    fail_schema(path,
+                fmt::format("the format {} is not supported{}", quote(format), suggestion(format, format_names())));
+  return json_encoded(read_regex(*pattern));
+}
+
+void SchemaReader::check_not_empty(const Expression& expression, const std::string& path, const char* sentence) {
+  if (!matches_something(expression)) fail_schema(path, sentence);
+}
+
+bool SchemaReader::matches_something(const Expression& expression) {
+  const Automaton automaton = make_automaton(grammar_, expression, budget_);
+  return std::any_of(automaton.begin(), automaton.end(), [](const AutomatonState& state) { return state.accepts; });
+}
+
+Expression add_schema(Grammar& grammar, JsonParts& parts, const Json& schema, const SchemaOptions& options) {
+  return SchemaReader(grammar, parts, schema, options).value_of(schema, "");
+}
+
+Grammar schema_grammar(const Json& schema, const SchemaOptions& options) {
+  Grammar grammar;
+  JsonParts parts(grammar, options.white_space);
+  grammar.root = grammar.add("root");
+  Expression body = schema.is_null() ? parts.object() : add_schema(grammar, parts, schema, options);
+  grammar.rules[static_cast<std::size_t>(grammar.root)].body = std::move(body);
+  return grammar;
+}
+
+Grammar schema_cases_grammar(const SchemaCases& cases, const SchemaOptions& options) {
+  Grammar grammar;
+  JsonParts parts(grammar, options.white_space);
+  grammar.root = grammar.add("root");
+  std::vector<Expression> ways;
+  for (const auto& [before, schema, after] : cases.cases)
+    ways.push_back(sequence_of({text_of(before), add_schema(grammar, parts, schema, options), text_of(after)}));
+  const Expression one = call_of(grammar.add("case", choice_of(std::move(ways))));
+  const Expression other = sequence_of({text_of(cases.separator), one});
+  std::vector<Expression> lists;
+  if (cases.least == 0) lists.push_back(text_of(""));
+  if (cases.most != 0)
+    lists.push_back(sequence_of(
+        {one, repeat_of(other, std::max(0, cases.least - 1), cases.most == kUnbounded ? kUnbounded : cases.most - 1)}));
+  grammar.rules[static_cast<std::size_t>(grammar.root)].body =
+      sequence_of({text_of(cases.begin), choice_of(std::move(lists)), text_of(cases.end)});
+  return grammar;
+}
+
+}  // namespace weft::grammar

@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "grammar/schema_keywords.h"
+#include "grammar/schema_reader.h"
+
+namespace weft::grammar {
+namespace {
+
+// The value of a keyword; an empty object or list without it.
+const Json& object_at(const Json& schema, const char* name) {
+  static const Json kNone = Json::object();
+  return schema.contains(name) ? schema[name] : kNone;
+}
+const Json& list_at(const Json& schema, const char* name) {
+  static const Json kNone = Json::array();
+  return schema.contains(name) ? schema[name] : kNone;
+}
+
+}  // namespace
+
+Expression SchemaReader::array_of(const Json& schema, const std::string& path) {
+  Json first = Json::array(), others = true;
+  if (schema.contains("items") && schema["items"].is_array()) {  // draft 7
+    first = schema["items"];
+    if (schema.contains("additionalItems")) others = schema["additionalItems"];
+  } else {
+    if (schema.contains("prefixItems")) first = schema["prefixItems"];
+    if (schema.contains("items")) others = schema["items"];
+  }
+  const int least = count_of(schema, "minItems", 0), count = static_cast<int>(first.size());
+  int most = count_of(schema, "maxItems", kUnbounded);
+  if (others == false) most = most == kUnbounded ? count : std::min(most, count);
+  if (most != kUnbounded && most < least)
+    fail_schema(path, "no list is as long as minItems, maxItems and items ask for");
+  const bool needs_others = most == kUnbounded || most > count;
+  const Expression item = needs_others ? value_of(others, path + "/items") : choice_of({});
+  if (count == 0) {
+    if (least == 0 && most == kUnbounded && is_unconstrained(others)) return parts_.array();
+    return call_of(grammar_.add(path, parts_.list('[', item, least, most, ']')));
+  }
+  return call_of(grammar_.add(path, listed_items(first, item, least, most, path)));
+}
+
+// "[", the items of a list of schemas, and others. The list may end after any number of items that is allowed.
+Expression SchemaReader::listed_items(const Json& first, const Expression& item, int least, int most,
+                                      const std::string& path) {
+  const int count = static_cast<int>(first.size());
+  const Expression comma = sequence_of({text_of(","), parts_.after_comma()});
+  const Expression end = sequence_of({parts_.before_close(), text_of("]")});
+  const int others = most == kUnbounded ? kUnbounded : std::max(0, most - count);
+  Expression rest = sequence_of({repeat_of(sequence_of({comma, item}), std::max(0, least - count), others), end});
+  for (int i = count; i-- > 0;) {
+    const Expression begin = i == 0 ? parts_.after_open() : comma;
+    const Expression next = value_of(first[static_cast<std::size_t>(i)], fmt::format("{}/prefixItems/{}", path, i));
+    std::vector<Expression> ways;
+    if (most == kUnbounded || i < most) ways.push_back(sequence_of({begin, next, rest}));
+    if (i >= least) ways.push_back(i == 0 ? text_of("]") : end);
+    rest = choice_of(std::move(ways));
+  }
+  return sequence_of({text_of("["), rest});
+}
+
+// A key that is not one of these, as an expression with its value.
+Expression SchemaReader::other_members(const Json& schema, const Expression& known_keys, const std::string& path) {
+  const Json value = additional_of(schema);
+  const Expression any = repeat_of(json_encoded(complement({})), 0, kUnbounded);
+  const Expression key = known_keys == nullptr
+                             ? parts_.string()
+                             : call_of(grammar_.add(path + " key", quoted(without_of(any, known_keys))));
+  return pair_of(key, value_of(value, path + "/additionalProperties"));
+}
+
+Json SchemaReader::additional_of(const Json& schema) const {
+  if (schema.contains("additionalProperties")) return schema["additionalProperties"];
+  return !(options_.closes_objects && schema.contains("properties"));
+}
+
+Expression SchemaReader::pair_of(const Expression& key, const Expression& value) {
+  return sequence_of({key, text_of(":"), parts_.after_colon(), value});
+}
+
+std::vector<SchemaReader::Member> SchemaReader::members_of(const Json& schema, const std::string& path) {
+  const Json& properties = object_at(schema, "properties");
+  std::vector<std::string> required;
+  for (const Json& name : list_at(schema, "required")) {
+    if (!name.is_string()) fail_schema(path, "required must be a list of texts");
+    if (std::find(required.begin(), required.end(), name) == required.end()) required.push_back(name);
+  }
+  std::vector<Member> members;
+  const auto add = [&](const std::string& name, const Json& value, bool is_required) {
+    members.push_back({pair_of(text_of(json_text(name)), value_of(value, path + "/properties/" + name)), is_required});
+  };
+  for (const auto& [name, value] : properties.items())
+    add(name, value, std::find(required.begin(), required.end(), name) != required.end());
+  for (const std::string& name : required) {
+    if (properties.contains(name)) continue;
+    if (schema.contains("patternProperties") || additional_of(schema) == false)
+      fail_schema(path, fmt::format("required has {}, which is not in properties", quote(name)));
+    add(name, additional_of(schema), true);
+  }
+  return members;
+}
+
+Expression SchemaReader::object_of(const Json& schema, const std::string& path) {
+  const int least = count_of(schema, "minProperties", 0), most = count_of(schema, "maxProperties", kUnbounded);
+  const std::vector<Member> members = members_of(schema, path);
+  const bool has_pattern = schema.contains("patternProperties") && !schema["patternProperties"].empty();
+  if (has_pattern && !members.empty()) fail_schema(path, "patternProperties beside properties is not supported");
+  if (members.empty()) {
+    const std::optional<Expression> any = free_member(schema, path);
+    if (!any && least > 0) fail_schema(path, "minProperties asks for members, but none is allowed");
+    if (most != kUnbounded && most < least) fail_schema(path, "maxProperties must be at least minProperties");
+    const bool is_any = least == 0 && most == kUnbounded && !has_pattern && is_unconstrained(additional_of(schema));
+    if (is_any) return parts_.object();
+    return call_of(grammar_.add(path, parts_.list('{', any.value_or(choice_of({})), least, any ? most : 0, '}')));
+  }
+  const auto needed = std::count_if(members.begin(), members.end(), [](const Member& m) { return m.is_required; });
+  const bool is_closed = additional_of(schema) == false;
+  if (least > needed || (most != kUnbounded && (!is_closed || most < std::ssize(members))))
+    fail_schema(path, "minProperties and maxProperties beside properties are not supported");
+  std::optional<Expression> others;
+  if (!is_closed) {
+    std::vector<Expression> keys;
+    for (const auto& name : member_names(schema)) keys.push_back(json_encoded(text_of(name)));
+    others = other_members(schema, choice_of(std::move(keys)), path);
+  }
+  return call_of(grammar_.add(path, listed_members(members, others, path)));
+}
+
+std::vector<std::string> SchemaReader::member_names(const Json& schema) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object_at(schema, "properties").items()) names.push_back(name);
+  for (const Json& name : list_at(schema, "required")) names.push_back(name);
+  return names;
+}
+
+// Any member of an object without named ones; nullopt if it must have none.
+std::optional<Expression> SchemaReader::free_member(const Json& schema, const std::string& path) {
+  std::vector<Expression> ways, keys;
+  std::vector<Json> values;
+  for (const auto& [pattern, value] : object_at(schema, "patternProperties").items()) {
+    const std::string where = path + "/patternProperties/" + pattern;
+    const Expression key = pattern_of(pattern, where);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (value != values[i] && matches_something(both_of(key, keys[i])))
+        fail_schema(where, "another pattern matches some of the same keys, which is not supported");
+    keys.push_back(key);
+    values.push_back(value);
+    ways.push_back(pair_of(call_of(grammar_.add(where, quoted(key))), value_of(value, where)));
+  }
+  if (additional_of(schema) != false)
+    ways.push_back(other_members(schema, keys.empty() ? nullptr : choice_of(std::move(keys)), path));
+  if (ways.empty()) return std::nullopt;
+  return choice_of(std::move(ways));
+}
+
+// "{", the members in their order, and others. Two rules for each member, with and without one before it, jump to
+// those of the next, so that the automaton has few states however many members may be absent.
+Expression SchemaReader::listed_members(const std::vector<Member>& members, const std::optional<Expression>& others,
+                                        const std::string& path) {
+  const Expression comma = sequence_of({text_of(","), parts_.after_comma()});
+  const Expression end = sequence_of({parts_.before_close(), text_of("}")});
+  const int rest_of_end = grammar_.add(path), first_of_end = grammar_.add(path);
+  std::vector<Expression> after_member = {end}, at_begin = {text_of("}")};
+  if (others) {
+    after_member.push_back(sequence_of({comma, *others, jump_to(rest_of_end)}));
+    at_begin.push_back(sequence_of({parts_.after_open(), *others, jump_to(rest_of_end)}));
+  }
+  set_body(rest_of_end, choice_of(std::move(after_member)));
+  set_body(first_of_end, choice_of(std::move(at_begin)));
+  int rest = rest_of_end, first = first_of_end;
+  for (std::size_t i = members.size(); i-- > 0;) {
+    std::vector<Expression> with_rest = {sequence_of({comma, members[i].pair, jump_to(rest)})};
+    std::vector<Expression> with_first = {sequence_of({parts_.after_open(), members[i].pair, jump_to(rest)})};
+    if (!members[i].is_required) {
+      with_rest.push_back(jump_to(rest));
+      with_first.push_back(jump_to(first));
+    }
+    rest = grammar_.add(path, choice_of(std::move(with_rest)));
+    first = grammar_.add(path, choice_of(std::move(with_first)));
+  }
+  return sequence_of({text_of("{"), jump_to(first)});
+}
+
+}  // namespace weft::grammar

@@ -1,0 +1,304 @@
+#include "grammar/schema_keywords.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace weft::grammar {
+namespace {
+
+enum class Wants : std::uint8_t { anything, object, list, schema, schemas, text, count, number, boolean };
+
+struct Keyword {
+  std::string_view name;
+  unsigned types;  // that it is about; 0: it says nothing, of_any: any
+  Wants wants;
+};
+
+constexpr Keyword kKeywords[] = {
+    {"type", of_any, Wants::anything},
+    {"enum", of_any, Wants::list},
+    {"const", of_any, Wants::anything},
+    {"$ref", of_any, Wants::text},
+    {"allOf", of_any, Wants::list},
+    {"anyOf", of_any, Wants::list},
+    {"oneOf", of_any, Wants::list},
+    {"nullable", of_any, Wants::boolean},
+    {"properties", of_object, Wants::object},
+    {"required", of_object, Wants::list},
+    {"additionalProperties", of_object, Wants::schema},
+    {"patternProperties", of_object, Wants::object},
+    {"minProperties", of_object, Wants::count},
+    {"maxProperties", of_object, Wants::count},
+    {"items", of_array, Wants::schemas},
+    {"prefixItems", of_array, Wants::list},
+    {"additionalItems", of_array, Wants::schema},
+    {"minItems", of_array, Wants::count},
+    {"maxItems", of_array, Wants::count},
+    {"minLength", of_string, Wants::count},
+    {"maxLength", of_string, Wants::count},
+    {"pattern", of_string, Wants::text},
+    {"format", of_string, Wants::text},
+    {"minimum", of_number | of_integer, Wants::number},
+    {"maximum", of_number | of_integer, Wants::number},
+    {"exclusiveMinimum", of_number | of_integer, Wants::number},
+    {"exclusiveMaximum", of_number | of_integer, Wants::number},
+    {"multipleOf", of_number | of_integer, Wants::number},
+    {"$defs", 0, Wants::object},
+    {"definitions", 0, Wants::object},
+    {"title", 0, Wants::anything},
+    {"description", 0, Wants::anything},
+    {"default", 0, Wants::anything},
+    {"example", 0, Wants::anything},
+    {"examples", 0, Wants::anything},
+    {"deprecated", 0, Wants::anything},
+    {"readOnly", 0, Wants::anything},
+    {"writeOnly", 0, Wants::anything},
+    {"discriminator", 0, Wants::anything},
+    {"contentMediaType", 0, Wants::anything},
+    {"contentEncoding", 0, Wants::anything},
+    {"$schema", 0, Wants::anything},
+    {"$id", 0, Wants::anything},
+    {"$comment", 0, Wants::anything},
+    {"strict", 0, Wants::anything},
+};
+
+const Keyword* find_keyword(std::string_view name) {
+  for (const Keyword& keyword : kKeywords)
+    if (keyword.name == name) return &keyword;
+  return nullptr;
+}
+
+bool is_schema(const Json& value) { return value.is_boolean() || value.is_object(); }
+
+bool is_count(const Json& value) {
+  if (value.is_number_float())
+    return value.get<double>() >= 0 && value.get<double>() < 1e9 &&
+           value.get<double>() == static_cast<double>(static_cast<std::int64_t>(value.get<double>()));
+  return value.is_number_integer() && value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() < 1'000'000'000;
+}
+
+std::optional<std::string_view> mistake(Wants wants, const Json& value) {
+  switch (wants) {
+    case Wants::anything:
+      return std::nullopt;
+    case Wants::object:
+      if (!value.is_object()) return "an object";
+      break;
+    case Wants::list:
+      if (!value.is_array()) return "a list";
+      break;
+    case Wants::schema:
+      if (!is_schema(value)) return "a schema";
+      break;
+    case Wants::schemas:
+      if (!is_schema(value) && !value.is_array()) return "a schema or a list of schemas";
+      break;
+    case Wants::text:
+      if (!value.is_string()) return "a text";
+      break;
+    case Wants::count:
+      if (!is_count(value)) return "a whole number that is not negative";
+      break;
+    case Wants::number:
+      if (!value.is_number()) return "a number";
+      break;
+    case Wants::boolean:
+      if (!value.is_boolean()) return "true or false";
+      break;
+  }
+  return std::nullopt;
+}
+
+unsigned type_named(const Json& name, const std::string& path) {
+  constexpr std::pair<std::string_view, unsigned> kNames[] = {
+      {"object", of_object},   {"array", of_array},     {"string", of_string}, {"number", of_number | of_integer},
+      {"integer", of_integer}, {"boolean", of_boolean}, {"null", of_null},
+  };
+  for (const auto& [known, type] : kNames)
+    if (name == known) return type;
+  fail_schema(path, fmt::format("the type {} is not one of JSON", quote(json_text(name))));
+}
+
+unsigned type_of_value(const Json& value) {
+  if (value.is_object()) return of_object;
+  if (value.is_array()) return of_array;
+  if (value.is_string()) return of_string;
+  if (value.is_boolean()) return of_boolean;
+  if (value.is_null()) return of_null;
+  const bool is_whole =
+      !value.is_number_float() ||
+      value.get<double>() ==
+          static_cast<double>(static_cast<std::int64_t>(std::clamp(value.get<double>(), -9e18, 9e18)));
+  return is_whole ? of_integer : of_number;
+}
+
+// The values of "enum" or "const"; nullopt without them.
+std::optional<std::vector<Json>> listed_values(const Json& schema) {
+  std::optional<std::vector<Json>> values;
+  if (schema.contains("enum")) values.emplace(schema["enum"].begin(), schema["enum"].end());
+  if (schema.contains("const")) {
+    const Json& only = schema["const"];
+    const bool has = !values || std::find(values->begin(), values->end(), only) != values->end();
+    values.emplace();
+    if (has) values->push_back(only);
+  }
+  return values;
+}
+
+bool share_no_value(const Json& a, const Json& b) {
+  const auto of_a = listed_values(a), of_b = listed_values(b);
+  if (!of_a || !of_b) return false;
+  return std::none_of(of_a->begin(), of_a->end(),
+                      [&](const Json& value) { return std::find(of_b->begin(), of_b->end(), value) != of_b->end(); });
+}
+
+bool requires_property(const Json& schema, const std::string& name) {
+  if (!schema.contains("required")) return false;
+  const Json& names = schema["required"];
+  return std::find(names.begin(), names.end(), Json(name)) != names.end();
+}
+
+Json joined_types(const Json& a, const Json& b, const std::string& path) {
+  const unsigned common = types_of({{"type", a}}, path) & types_of({{"type", b}}, path);
+  if (common == 0) fail_schema(path, "no type is in all of allOf");
+  Json names = Json::array();
+  for (const char* name : {"object", "array", "string", "boolean", "null"})
+    if ((common & type_named(name, path)) != 0) names.push_back(name);
+  if ((common & of_number) != 0) {
+    names.push_back("number");
+  } else if ((common & of_integer) != 0) {
+    names.push_back("integer");
+  }
+  return names;
+}
+
+// The value of a keyword that both schemas have, and that differs.
+Json joined(const std::string& name, const Json& a, const Json& b, const std::string& path) {
+  if (name == "type") return joined_types(a, b, path);
+  if (name == "required") {
+    Json names = a;
+    for (const Json& item : b)
+      if (std::find(a.begin(), a.end(), item) == a.end()) names.push_back(item);
+    return names;
+  }
+  if (name == "properties" || name == "$defs" || name == "definitions") {
+    Json all = a;
+    for (const auto& [key, schema] : b.items())
+      all[key] = all.contains(key) && all[key] != schema ? Json{{"allOf", Json::array({all[key], schema})}} : schema;
+    return all;
+  }
+  if (name == "items" && is_schema(a) && is_schema(b)) return Json{{"allOf", Json::array({a, b})}};
+  if (name == "enum") {
+    Json values = Json::array();
+    for (const Json& value : a)
+      if (std::find(b.begin(), b.end(), value) != b.end()) values.push_back(value);
+    return values;
+  }
+  if (name.starts_with("min") || name == "exclusiveMinimum") return a < b ? b : a;
+  if (name.starts_with("max") || name == "exclusiveMaximum") return a < b ? a : b;
+  if (name == "nullable") return a == true && b == true;
+  const Keyword* keyword = find_keyword(name);
+  if (keyword != nullptr && keyword->types == 0) return a;
+  fail_schema(path, fmt::format("allOf has two values of {} that cannot be joined", name));
+}
+
+bool has_all_properties(const Json& schema, const Json& other) {
+  if (!other.contains("properties")) return true;
+  for (const auto& [key, unused] : other["properties"].items())
+    if (!schema.contains("properties") || !schema["properties"].contains(key)) return false;
+  return true;
+}
+
+// "additionalProperties" of one schema is also about the properties that only the other one names.
+void check_additional(const Json& a, const Json& b, const std::string& path) {
+  for (const auto& [schema, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const bool is_open = !schema->contains("additionalProperties") || (*schema)["additionalProperties"] == true;
+    if (is_open || has_all_properties(*schema, *other)) continue;
+    fail_schema(path, "allOf has additionalProperties beside properties of another schema, which cannot be joined");
+  }
+}
+
+}  // namespace
+
+void fail_schema(const std::string& path, std::string_view sentence) {
+  fail_user("[schema] at {}: {}", quote("#" + path), sentence);
+}
+
+void check_keywords(const Json& schema, const std::string& path) {
+  for (const auto& [name, value] : schema.items()) {
+    const Keyword* keyword = find_keyword(name);
+    if (keyword == nullptr && name.starts_with("x-")) continue;  // extensions say nothing by definition
+    if (keyword == nullptr) fail_schema(path, fmt::format("the keyword {} is not supported", quote(name)));
+    if (const auto wanted = mistake(keyword->wants, value))
+      fail_schema(path, fmt::format("{} must be {}", name, *wanted));
+  }
+}
+
+int count_of(const Json& schema, const char* name, int absent) {
+  return schema.contains(name) ? static_cast<int>(schema[name].get<double>()) : absent;
+}
+
+bool is_unconstrained(const Json& schema) {
+  if (schema.is_boolean()) return schema == true;
+  for (const auto& [name, value] : schema.items()) {
+    const Keyword* keyword = find_keyword(name);
+    if (keyword != nullptr && keyword->types != 0) return false;
+  }
+  return true;
+}
+
+unsigned types_of(const Json& schema, const std::string& path) {
+  unsigned types = 0;
+  if (schema.contains("type")) {
+    const Json& type = schema["type"];
+    if (!type.is_array()) types = type_named(type, path);
+    if (type.is_array())
+      for (const Json& name : type) types |= type_named(name, path);
+    if (types == 0) fail_schema(path, "type must name at least one type");
+  } else if (!listed_values(schema)) {
+    for (const auto& [name, value] : schema.items())
+      if (const Keyword* keyword = find_keyword(name); keyword != nullptr && keyword->types != of_any)
+        types |= keyword->types;
+  }
+  if (types == 0) types = of_any;
+  if (schema.contains("nullable") && schema["nullable"] == true) types |= of_null;
+  if (const auto values = listed_values(schema)) {
+    unsigned listed = 0;
+    for (const Json& value : *values) listed |= type_of_value(value);
+    types &= listed;
+  }
+  return types;
+}
+
+Json merged(const Json& a, const Json& b, const std::string& path) {
+  if (a.is_boolean()) return a == true ? b : a;
+  if (b.is_boolean()) return b == true ? a : b;
+  check_keywords(a, path);
+  check_keywords(b, path);
+  check_additional(a, b, path);
+  Json all = a;
+  for (const auto& [name, value] : b.items())
+    all[name] = a.contains(name) && a[name] != value ? joined(name, a[name], value, path) : value;
+  return all;
+}
+
+bool are_disjoint(const Json& a, const Json& b, const std::string& path) {
+  if (!a.is_object() || !b.is_object()) return a == false || b == false;
+  if ((types_of(a, path) & types_of(b, path)) == 0 || share_no_value(a, b)) return true;
+  const unsigned common = types_of(a, path) & types_of(b, path);
+  if (common != of_object || !a.contains("properties") || !b.contains("properties")) return false;
+  for (const auto& [name, schema] : a["properties"].items()) {
+    const bool in_both = b["properties"].contains(name) && requires_property(a, name) && requires_property(b, name);
+    if (!in_both || !schema.is_object() || !b["properties"][name].is_object()) continue;
+    const Json& other = b["properties"][name];
+    if (share_no_value(schema, other) || (types_of(schema, path) & types_of(other, path)) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace weft::grammar

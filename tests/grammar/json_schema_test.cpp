@@ -1,0 +1,238 @@
+#include "grammar/json_schema.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/grammar/grammar_texts.h"
+#include "tests/grammar/small_validator.h"
+#include "tests/thrown_message.h"
+
+namespace weft::json_schema_test {
+
+using grammar::CompiledGrammar;
+using grammar::schema_grammar;
+using grammar::SchemaOptions;
+
+struct SchemaRow {
+  const char* schema;
+  std::vector<const char*> valid, invalid;  // documents
+};
+
+const SchemaRow kSchemas[] = {
+    {R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]})",
+     {R"({"a":1})", R"({"a":-12,"b":"x\"\\\u00e9"})", R"({"a":3,"other":[1,{"x":null}]})"},
+     {R"({})", R"({"b":"x"})", R"({"a":"1"})", R"({"a":1.5})", R"({"a":1,"b":2})", R"({"a":01})",
+      R"({"a":1,"a":"x"})"}},
+    {R"({"type":"object","properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}},
+         "required":["b"],"additionalProperties":false})",
+     {R"({"b":null})", R"({"a":null,"b":null})", R"({"b":null,"c":null})", R"({"a":null,"b":null,"c":null})"},
+     {R"({"a":null})", R"({"b":null,"d":1})", R"({"b":null,})", R"({,"b":null})"}},
+    {R"({"additionalProperties":{"type":"integer"},"maxProperties":2})",
+     {R"({})", R"({"x":1,"y":2})"},
+     {R"({"x":"1"})", R"({"x":1,"y":2,"z":3})", "[]"}},
+    {R"({"type":"object","patternProperties":{"^x-":{"type":"integer"},"[0-9]$":{"type":"integer"}},
+         "additionalProperties":false})",
+     {R"({"x-a":1})", R"({"b5":2})", R"({})"},
+     {R"({"ab":1})", R"({"x-a":"q"})"}},
+    {R"({"type":"array","items":{"type":"boolean"},"minItems":1,"maxItems":3})",
+     {"[true]", "[true,false,true]"},
+     {"[]", "[true,true,true,true]", "[1]"}},
+    {R"({"prefixItems":[{"type":"integer"},{"type":"string"}],"items":{"type":"null"}})",
+     {"[]", "[1]", R"([1,"a"])", R"([1,"a",null,null])"},
+     {R"(["a"])", R"([1,"a",1])", "{}"}},
+    {R"({"prefixItems":[{"type":"integer"},{"type":"string"}],"items":false,"minItems":1})",
+     {"[1]", R"([1,"a"])"},
+     {"[]", R"([1,"a",null])"}},
+    {R"({"type":"string","minLength":2,"maxLength":4})", {R"("ab")", R"("äöüß")", R"("😀😀")"}, {R"("a")", R"("abcde")"}},
+    {R"({"type":"string","pattern":"^\\d{3}-\\w+$","maxLength":8})",
+     {R"("123-a")", R"("123-abcd")"},
+     {R"("123-")", R"("123-abcde")", R"("x123-a")"}},
+    {R"({"pattern":"b"})", {R"("b")", R"("a\"b\n")"}, {R"("")", R"("ac")", "1"}},
+    {R"({"type":"integer","minimum":-5,"maximum":17})", {"-5", "0", "9", "10", "17"}, {"-6", "18", "100", "1.5"}},
+    {R"({"type":"integer","exclusiveMinimum":0,"multipleOf":7})", {"7", "14", "700"}, {"0", "1", "13", "-7"}},
+    {R"({"type":"integer","minimum":100,"exclusiveMaximum":1235})",
+     {"100", "999", "1000", "1234"},
+     {"99", "1235", "9999"}},
+    {R"({"type":"number","minimum":0,"maximum":1})", {"0", "1", "0.5", "1.0", "0.999"}, {"1.01", "-0.1", "2", "1.5"}},
+    {R"({"type":"number","exclusiveMinimum":-1.5,"exclusiveMaximum":2.25})",
+     {"-1.25", "0", "2.2", "1.75", "-1"},
+     {"-1.5", "2.25", "2.5", "-2", "-1.51"}},
+    {R"({"type":"number","minimum":12.345})", {"12.345", "12.4", "13", "100"}, {"12.344", "12.3", "12", "-13"}},
+    {R"({"type":"number","maximum":-0.5})", {"-0.5", "-1", "-10.25"}, {"0", "-0.25", "1"}},
+    {R"({"enum":["a",1,null,{"x":[1,2]},"é\n"]})", {"\"a\"", "1", "null", R"({"x":[1,2]})"}, {"\"b\"", "2"}},
+    {R"({"type":"string","enum":["a",1]})", {"\"a\""}, {"1"}},
+    {R"({"const":{"a":[true,"x"]}})", {R"({"a":[true,"x"]})"}, {"{}"}},
+    {R"({"type":["string","null"],"maxLength":1})", {"\"a\"", "null"}, {"1", "\"ab\""}},
+    {R"({"anyOf":[{"type":"integer"},{"type":"array","items":{"const":1}}]})", {"3", "[1,1]"}, {"\"a\"", "[2]"}},
+    {R"({"type":"object","required":["t"],"oneOf":[
+         {"properties":{"t":{"const":"a"},"v":{"type":"integer"}},"required":["v"]},
+         {"properties":{"t":{"const":"b"},"v":{"type":"string"}},"required":["t","v"]}]})",
+     {R"({"t":"a","v":1})", R"({"t":"b","v":"x"})"},
+     {R"({"t":"a","v":"x"})", R"({"t":"c","v":1})", R"({"v":1})"}},
+    {R"({"allOf":[{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]},
+         {"properties":{"a":{"minimum":3},"b":{"type":"string"}},"required":["b"]}]})",
+     {R"({"a":3,"b":"x"})"},
+     {R"({"a":1,"b":"x"})", R"({"a":3})", R"({"b":"x"})"}},
+    {R"({"type":"object","properties":{"a":{},"c":{"type":"string","description":"x"}},"required":["c","d"]})",
+     {R"({"c":"","d":1})", R"({"a":[1],"c":"q","d":{}})"},
+     {R"({"c":""})"}},
+};
+
+TEST(JsonSchema, AllowsExactlyTheDocumentsOfTheSchema) {
+  for (const SchemaRow& row : kSchemas) {
+    const Json schema = parse_json(row.schema);
+    const grammar::Grammar made = schema_grammar(schema, {});
+    for (const char* document : row.valid) {
+      EXPECT_TRUE(is_valid(parse_json(document), schema)) << row.schema << " " << document;
+      EXPECT_TRUE(matches(made, document)) << row.schema << " " << document;
+      const bool is_listed = schema.contains("enum") || schema.contains("const");
+      const std::string spaced = is_listed ? document : json_text(parse_json(document), 2);
+      EXPECT_TRUE(matches(made, spaced)) << row.schema << " " << spaced;
+    }
+    for (const char* document : row.invalid) EXPECT_FALSE(matches(made, document)) << row.schema << " " << document;
+  }
+}
+
+TEST(JsonSchema, LeadsRandomTokensToValidDocuments) {
+  std::mt19937 random(11);
+  for (const SchemaRow& row : kSchemas) {
+    const Json schema = parse_json(row.schema);
+    TextWriter writer(schema_grammar(schema, {}), small_vocabulary());
+    for (int i = 0; i < 20; ++i) {
+      const std::string text = writer.write(random);
+      const Json document = parse_json(text);
+      ASSERT_FALSE(document.is_discarded()) << row.schema << " " << text;
+      EXPECT_TRUE(is_valid(document, schema)) << row.schema << " " << text;
+    }
+  }
+}
+
+TEST(JsonSchema, FollowsReferencesAndRecursion) {
+  const Json schema = parse_json(R"({"$defs":{"no~de/x":{"type":"object","properties":{"v":{"type":"integer"},
+      "next":{"anyOf":[{"$ref":"#/$defs/no~0de~1x"},{"type":"null"}]}},"required":["v","next"],
+      "additionalProperties":false}},"$ref":"#/$defs/no~0de~1x"})");
+  const grammar::Grammar made = schema_grammar(schema, {});
+  EXPECT_TRUE(matches(made, R"({"v":1,"next":{"v":2,"next":null}})"));
+  EXPECT_FALSE(matches(made, R"({"v":1,"next":{"v":2}})"));
+  const grammar::Grammar list = schema_grammar(parse_json(R"({"items":{"$ref":"#"}})"), {});
+  EXPECT_TRUE(matches(list, "[[],[[]]]"));
+  EXPECT_FALSE(matches(list, "[1]"));
+}
+
+TEST(JsonSchema, EnforcesFormats) {
+  const SchemaRow formats[] = {
+      {"date", {"2024-02-29", "1999-12-31"}, {"2023-02-29", "2024-13-01", "2024-04-31", "0000-01-01"}},
+      {"time", {"12:30:00Z", "23:59:59.5+01:00"}, {"24:00:00Z", "12:00"}},
+      {"date-time", {"2024-02-29T12:00:00Z"}, {"2024-02-29"}},
+      {"email", {"a@b.co", "x.y+z@sub.example.org"}, {"a", "a@", "@b.c", "a..b@c.d"}},
+      {"hostname", {"example.com", "a"}, {"-a.com", "a..b"}},
+      {"ipv4", {"1.2.3.4", "255.255.255.255"}, {"256.1.1.1", "1.2.3", "01.2.3.4"}},
+      {"ipv6", {"::", "::1", "1:2:3:4:5:6:7:8", "fe80::1:2"}, {"1::2::3", "12345::", "1:2:3"}},
+      {"uuid", {"123e4567-e89b-12d3-a456-426614174000"}, {"123"}},
+      {"uri", {"http://example.com/a?b=c#d", "mailto:a@b.c", "urn:x:y"}, {"example", "//a"}},
+  };
+  for (const SchemaRow& row : formats) {
+    const grammar::Grammar made = schema_grammar(Json{{"type", "string"}, {"format", row.schema}}, {});
+    for (const char* text : row.valid) EXPECT_TRUE(matches(made, json_text(text))) << row.schema << " " << text;
+    for (const char* text : row.invalid) EXPECT_FALSE(matches(made, json_text(text))) << row.schema << " " << text;
+  }
+}
+
+TEST(JsonSchema, BoundsWhiteSpace) {
+  const Json schema =
+      parse_json(R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"null"}}},"required":["a"]})");
+  const grammar::Grammar made = schema_grammar(schema, {});
+  for (const char* text : {R"({"a":[]})", R"({"a": [null, null]})", "{\n  \"a\": [\n    null,\n    null\n  ]\n}"})
+    EXPECT_TRUE(matches(made, text)) << text;
+  for (const char* text : {R"({"a":  []})", "{\n\n\"a\":[]}", R"({"a":[] })", " {\"a\":[]}", "{\"a\":[]}\n",
+                           "{\n                     \"a\":[]}"})
+    EXPECT_FALSE(matches(made, text)) << text;
+  const grammar::Grammar compact = schema_grammar(schema, {.white_space = {.is_allowed = false}});
+  EXPECT_TRUE(matches(compact, R"({"a":[null,null]})"));
+  EXPECT_FALSE(matches(compact, R"({"a": []})"));
+  const grammar::Grammar given = schema_grammar(schema, {.white_space = {.pattern = " {2}"}});
+  EXPECT_TRUE(matches(given, R"({  "a":  []  })"));
+  EXPECT_FALSE(matches(given, R"({"a":[]})"));
+}
+
+TEST(JsonSchema, ClosesObjectsIfAsked) {
+  const Json schema = parse_json(R"({"properties":{"a":{"properties":{"b":{}}}}})");
+  EXPECT_TRUE(matches(schema_grammar(schema, {}), R"({"a":{"c":1},"d":2})"));
+  const grammar::Grammar closed = schema_grammar(schema, {.closes_objects = true});
+  EXPECT_TRUE(matches(closed, R"({"a":{"b":1}})"));
+  EXPECT_FALSE(matches(closed, R"({"a":{"c":1}})"));
+  EXPECT_FALSE(matches(closed, R"({"d":2})"));
+}
+
+TEST(JsonSchema, NullAsSchemaIsAnyObject) {
+  const grammar::Grammar made = schema_grammar(nullptr, {});
+  EXPECT_TRUE(matches(made, R"({"a":[1.5e-3,"\ud83d\ude00",{"b":{}}]})"));
+  for (const char* text : {"[]", "1", R"({"a":"\ud83d"})", "{\"a\":\"\n\"}", R"({"a":1e999})"})
+    EXPECT_FALSE(matches(made, text)) << text;
+}
+
+TEST(JsonSchema, RefusesByNameWhatItDoesNotEnforce) {
+  const std::pair<const char*, std::vector<const char*>> cases[] = {
+      {R"({"properties":{"a/b":{"not":{}}}})", {"#/properties/a", "not"}},
+      {R"({"items":{"if":{}}})", {"#/items", "\"if\""}},
+      {R"({"uniqueItems":true})", {"uniqueItems"}},
+      {R"({"contains":{}})", {"contains"}},
+      {R"({"propertyNames":{}})", {"propertyNames"}},
+      {R"({"unevaluatedProperties":false})", {"unevaluatedProperties"}},
+      {R"({"dependentSchemas":{}})", {"dependentSchemas"}},
+      {R"({"type":"number","multipleOf":0.5})", {"multipleOf"}},
+      {R"({"type":"integer","multipleOf":101})", {"multipleOf"}},
+      {R"({"$ref":"http://x/y"})", {"$ref"}},
+      {R"({"$ref":"#/nothing"})", {"$ref", "nothing"}},
+      {R"({"$ref":"#"})", {"no text matches"}},
+      {R"({"anyOf":[{"$ref":"#"},{"type":"null"}]})", {"left-recursive"}},
+      {R"({"type":"strin"})", {"strin"}},
+      {R"_({"type":"string","pattern":"(?=a)"})_", {"pattern", "look-around"}},
+      {R"({"type":"string","format":"dat"})", {"format", "\"date\""}},
+      {R"({"type":"string","minLength":3,"maxLength":2})", {"maxLength"}},
+      {R"({"type":"string","pattern":"^abc$","maxLength":2})", {"no string"}},
+      {R"({"type":"integer","minimum":2,"maximum":1})", {"no number"}},
+      {R"({"type":"integer","minimum":"2"})", {"minimum", "a number"}},
+      {R"({"minItems":3,"maxItems":2})", {"maxItems"}},
+      {R"({"properties":{"a":{}},"required":["b"],"additionalProperties":false})", {"required", "\"b\""}},
+      {R"({"properties":{"a":{}},"minProperties":1})", {"minProperties"}},
+      {R"({"properties":{"a":{}},"patternProperties":{"b":{}}})", {"patternProperties"}},
+      {R"({"patternProperties":{"^a":{"type":"null"},"b$":{}}})", {"#/patternProperties", "another pattern"}},
+      {R"({"oneOf":[{"type":"string"},{"type":["string","null"]}]})", {"oneOf", "anyOf"}},
+      {R"({"enum":["a"],"minLength":2})", {"minLength", "enum"}},
+      {R"({"enum":[1],"type":"string"})", {"enum"}},
+      {R"({"allOf":[{"pattern":"a"},{"pattern":"b"}]})", {"allOf", "pattern"}},
+      {R"({"allOf":[{"properties":{"a":{}},"additionalProperties":false},{"properties":{"b":{}}}]})", {"allOf"}},
+      {R"({"allOf":[{"type":"string"},{"type":"null"}]})", {"type"}},
+      {R"({"properties":[]})", {"properties", "an object"}},
+      {R"(false)", {"no text matches"}},
+  };
+  for (const auto& [schema, words] : cases) {
+    const std::string message = message_of([&] { CompiledGrammar{schema_grammar(parse_json(schema), {})}; });
+    for (const char* word : words) EXPECT_NE(message.find(word), std::string::npos) << schema << ": " << message;
+  }
+}
+
+TEST(JsonSchema, LimitsNestingAndSize) {
+  Json deep = true;
+  for (int i = 0; i < 100; ++i) deep = Json{{"type", "array"}, {"items", deep}};
+  EXPECT_NE(message_of([&] { schema_grammar(deep, {}); }).find("nested"), std::string::npos);
+  const Json wide{{"type", "string"}, {"maxLength", 1'000'000}};
+  EXPECT_NE(message_of([&] { CompiledGrammar{schema_grammar(wide, {})}; }).find("states"), std::string::npos);
+}
+
+TEST(JsonSchema, WritesCasesWithinFixedText) {
+  grammar::SchemaCases cases{.cases = {{"<a>", parse_json(R"({"type":"integer"})"), "</a>"},
+                                       {"<b>", parse_json(R"({"items":{"$ref":"#"}})"), "</b>"}},
+                             .begin = "[",
+                             .separator = ";",
+                             .end = "]",
+                             .least = 1,
+                             .most = 2};
+  const grammar::Grammar made = grammar::schema_cases_grammar(cases, {});
+  EXPECT_TRUE(matches(made, "[<a>1</a>]"));
+  EXPECT_TRUE(matches(made, "[<b>[[]]</b>;<a>12</a>]"));
+  for (const char* text : {"[]", "[<a>[]</a>]", "[<a>1</b>]", "[<a>1</a>;<a>1</a>;<a>1</a>]"})
+    EXPECT_FALSE(matches(made, text)) << text;
+}
+
+}  // namespace weft::json_schema_test

@@ -1,0 +1,107 @@
+#include "grammar/token_masks.h"
+
+#include <gtest/gtest.h>
+
+#include "grammar/ebnf.h"
+#include "grammar/json_schema.h"
+#include "tests/grammar/grammar_texts.h"
+
+namespace weft::token_masks_test {
+
+using grammar::StateId;
+
+struct MaskedGrammar {
+  explicit MaskedGrammar(const grammar::Grammar& grammar)
+      : texts(small_vocabulary()),
+        views(texts.begin(), texts.end()),
+        compiled(grammar),
+        states(compiled),
+        trie(views) {}
+
+  std::vector<std::string> texts;
+  std::vector<std::string_view> views;
+  grammar::CompiledGrammar compiled;
+  grammar::ParserStates states;
+  grammar::TokenTrie trie;
+  grammar::MaskCache cache{1 << 20};
+  grammar::TokenMasks masks{states, trie, cache};
+};
+
+// Byte by byte, token by token.
+grammar::TokenSet allowed_one_by_one(MaskedGrammar& masked, StateId state) {
+  grammar::TokenSet tokens((masked.texts.size() + 63) / 64, 0);
+  for (std::size_t id = 0; id < masked.texts.size(); ++id) {
+    StateId next = state;
+    for (const char byte : masked.texts[id]) next = masked.states.step(next, static_cast<std::uint8_t>(byte));
+    if (next != grammar::kDead && !masked.texts[id].empty()) tokens[id / 64] |= std::uint64_t{1} << (id % 64);
+  }
+  return tokens;
+}
+
+TEST(TokenMasks, AllowExactlyTheTokensThatMayFollow) {
+  const std::pair<grammar::Grammar, std::string> cases[] = {
+      {grammar::schema_grammar(nullptr, {}), R"({"a": {"abc": [1, 2.5e7, "x\"y", "é😀\u00e9"], "b": []}, "c": null})"},
+      {grammar::schema_grammar(parse_json(R"({"type":"object","properties":{"name":{"type":"string","maxLength":5},
+         "id":{"type":"integer","minimum":3}},"required":["id"]})"),
+                               {}),
+       "{\n  \"name\": \"ab\u20ac\",\n  \"id\": 12, \"abc\": [[]]}"},
+      {grammar::read_ebnf(R"(root ::= (a | b)* a ::= "a" a "b" | "a" b ::= "a" b "1" | "a")"), "aaabaa1"},
+  };
+  for (const auto& [made, text] : cases) {
+    MaskedGrammar masked(made);
+    StateId state = masked.states.start();
+    for (const char byte : text) {
+      ASSERT_NE(state, grammar::kDead) << text;
+      const grammar::TokenSet wanted = allowed_one_by_one(masked, state);
+      EXPECT_EQ(masked.masks.mask(state)->tokens, wanted) << text;
+      EXPECT_EQ(masked.masks.walked_mask(state), wanted) << text;
+      state = masked.states.step(state, static_cast<std::uint8_t>(byte));
+    }
+    EXPECT_TRUE(masked.states.may_end(state)) << text;
+  }
+}
+
+TEST(TokenMasks, AreTheSameNearTheDeepestStack) {
+  MaskedGrammar masked(grammar::read_ebnf(R"(root ::= "[" root "]" | "ab")"));
+  StateId state = masked.states.start();
+  for (int depth = 0; masked.states.step(state, '[') != grammar::kDead; ++depth) {
+    ASSERT_LT(depth, 1000);
+    if (depth > 480) {
+      EXPECT_EQ(masked.masks.mask(state)->tokens, allowed_one_by_one(masked, state)) << depth;
+    }
+    state = masked.states.step(state, '[');
+  }
+}
+
+TEST(TokenMasks, StayTheSameAfterStatesWereDropped) {
+  MaskedGrammar masked(grammar::schema_grammar(nullptr, {}));
+  StateId state = state_after(masked.states, R"({"a": [{"b": [1, )");
+  const grammar::TokenSet before = masked.masks.mask(state)->tokens;
+  for (int i = 0; i < 50; ++i)
+    state_after(masked.states, std::string("{\"") + std::string(i % 7, 'a') + "\":[[{\"x\":[");
+  StateId* live[] = {&state};
+  const std::size_t size = masked.states.size();
+  masked.states.keep(live);
+  masked.masks.forget();
+  EXPECT_LT(masked.states.size(), size);
+  EXPECT_EQ(masked.masks.mask(state)->tokens, before);
+  for (const char byte : std::string_view("2]}]}")) state = masked.states.step(state, static_cast<std::uint8_t>(byte));
+  EXPECT_TRUE(masked.states.may_end(state));
+}
+
+TEST(TokenMasks, AreKeptWithinTheLimitOfTheCache) {
+  grammar::MaskCache cache(3 * (8 * 100 + 128));
+  const std::uint64_t owner = cache.new_owner();
+  const auto key = [&](std::uint32_t state) {
+    return grammar::MaskCache::Key{owner, grammar::MaskCache::Kind::of_state, state};
+  };
+  for (std::uint32_t state = 0; state < 3; ++state) cache.add(key(state), {grammar::TokenSet(100, state)});
+  ASSERT_NE(cache.find(key(0)), nullptr);  // now the last used
+  cache.add(key(3), {grammar::TokenSet(100, 3)});
+  EXPECT_EQ(cache.find(key(1)), nullptr);
+  EXPECT_NE(cache.find(key(0)), nullptr);
+  EXPECT_EQ(cache.find(key(3))->tokens[0], 3U);
+  EXPECT_EQ(cache.find({cache.new_owner(), grammar::MaskCache::Kind::of_state, 0}), nullptr);
+}
+
+}  // namespace weft::token_masks_test

@@ -1,0 +1,109 @@
+// response_format and structured_outputs, with the tiny model, whose tokens are bytes.
+
+#include "server/structured_outputs.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "tests/http_client.h"
+#include "tests/server/running_server.h"
+
+namespace weft::structured_outputs_test {
+
+std::string completion(const std::string& fields) {
+  return R"({"prompt":"Hello","temperature":1,"seed":7,"max_tokens":200,)" + fields + "}";
+}
+
+Json choices_of(const ClientResponse& response) {
+  EXPECT_EQ(response.status, 200) << response.body;
+  return parse_json(response.body)["choices"];
+}
+
+// The texts of a stream's events, joined.
+std::string joined_text(const std::string& events) {
+  std::string text;
+  for (std::size_t at = events.find("data: {"); at != std::string::npos; at = events.find("data: {", at + 1)) {
+    const Json event = parse_json(events.substr(at + 6, events.find("\n\n", at) - at - 6));
+    text += event["choices"][0]["text"].get<std::string>();
+  }
+  return text;
+}
+
+TEST(StructuredOutputs, MakeAnswersOfTheAskedForm) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const Json several = choices_of(
+      client.post("/v1/completions", completion(R"("n":3,"structured_outputs":{"choice":["red","green","blue"]})")));
+  for (const Json& choice : several) {
+    EXPECT_TRUE((std::set<std::string>{"red", "green", "blue"}.contains(choice["text"].get<std::string>())));
+    EXPECT_EQ(choice["finish_reason"], "stop");
+  }
+  const std::string schema = R"({"type":"object","properties":{"a":{"enum":[1,2]},"b":{"type":"boolean"}},)"
+                             R"("required":["a","b"],"additionalProperties":false})";
+  const std::string format =
+      R"("response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":)" + schema + "}}";
+  const std::string whole = choices_of(client.post("/v1/completions", completion(format)))[0]["text"];
+  const Json document = parse_json(whole);
+  EXPECT_TRUE(document["a"] == 1 || document["a"] == 2) << whole;
+  EXPECT_TRUE(document["b"].is_boolean()) << whole;
+  EXPECT_EQ(joined_text(client.post("/v1/completions", completion(R"("stream":true,)" + format)).body), whole);
+  const Json chat = choices_of(client.post(
+      "/v1/chat/completions",
+      R"({"messages":[{"role":"user","content":"a"}],"structured_outputs":{"regex":"[0-9]{3}-[a-f]{2}"}})"));
+  const std::string content = chat[0]["message"]["content"];
+  EXPECT_EQ(content.size(), 6U);
+  EXPECT_EQ(content[3], '-');
+  const Json cut = choices_of(client.post(
+      "/v1/completions", completion(R"("max_tokens":2,"structured_outputs":{"grammar":"root ::= \"abc\""})")));
+  EXPECT_EQ(cut[0]["text"], "ab");
+  EXPECT_EQ(cut[0]["finish_reason"], "length");
+  // A wanted format counts more; text is none.
+  const Json number = choices_of(
+      client.post("/v1/completions",
+                  completion(R"("response_format":{"type":"text"},"structured_outputs":{"json":"{\"const\":12}"})")));
+  EXPECT_EQ(number[0]["text"], "12");
+}
+
+TEST(StructuredOutputs, AreRefusedWithTheFieldsName) {
+  RunningServer running;
+  HttpClient client(running.port());
+  struct Case {
+    const char* field;
+    const char* value;
+    int status;
+    const char* words;
+  };
+  const Case cases[] = {
+      {"response_format", R"({"type":"json_schema"})", 400, "json_schema"},
+      {"response_format", R"({"type":"yaml"})", 400, "yaml"},
+      {"response_format", R"({})", 400, "type"},
+      {"response_format", R"({"type":"structural_tag"})", 501, "structural_tag"},
+      {"response_format", R"({"type":"json_schema","json_schema":{"schema":{"items":{"not":{}}}}})", 400, "#/items"},
+      {"response_format", R"({"type":"json_schema","json_schema":{"schema":[]}})", 400, "schema"},
+      {"structured_outputs", R"({})", 400, "one of"},
+      {"structured_outputs", R"({"regex":"a","choice":["a"]})", 400, "one of"},
+      {"structured_outputs", R"({"choice":[]})", 400, "choice"},
+      {"structured_outputs", R"({"choice":[1]})", 400, "choice"},
+      {"structured_outputs", R"({"regex":"(?=a)"})", 400, "look-around"},
+      {"structured_outputs", R"({"grammar":"start: x"})", 400, "::="},
+      {"structured_outputs", R"({"json":"{"})", 400, "JSON"},
+      {"structured_outputs", R"({"regexp":"a"})", 400, "regexp"},
+      {"structured_outputs", R"({"regex":"[^\\x{0}-\\x{10FFFF}]"})", 400, "NUL"},
+  };
+  for (const Case& one : cases) {
+    const ClientResponse response =
+        client.post("/v1/completions", completion("\"" + std::string(one.field) + "\":" + one.value));
+    EXPECT_EQ(response.status, one.status) << one.value;
+    const Json error = parse_json(response.body)["error"];
+    EXPECT_EQ(error["param"], one.field) << one.value;
+    EXPECT_NE(error["message"].get<std::string>().find(one.words), std::string::npos) << error["message"];
+  }
+  for (const char* field : {"response_format", "structured_outputs"})
+    EXPECT_EQ(
+        parse_json(
+            client.post("/v1/completions", completion("\"" + std::string(field) + "\":3")).body)["error"]["param"],
+        "body." + std::string(field));
+}
+
+}  // namespace weft::structured_outputs_test
