@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-double seconds_of(const std::function<void()>& work) {
+double wall_seconds(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -40,13 +40,13 @@ void check_fits(const Engine& engine, std::int64_t prompt, std::int64_t output) 
              engine.max_model_len(), prompt, output);
 }
 
-void add(Engine& engine, std::vector<int> ids, std::int64_t output_tokens) {
+void add_request(Engine& engine, std::vector<int> ids, std::int64_t output_tokens) {
   SamplingParameters parameters{.temperature = 0, .max_tokens = output_tokens};
   parameters.ignore_end = true;
   engine.add(std::move(ids), std::move(parameters));
 }
 
-void run(Engine& engine) {
+void run_all(Engine& engine) {
   while (!engine.is_idle())
     for (const RequestEvent& event : engine.step())
       if (event.finished == FinishReason::failed) fail_by(event);
@@ -71,9 +71,9 @@ int bench_throughput(const ThroughputArguments& arguments, VerbCall& call) {
     prompt_tokens += std::ssize(request.ids);
     output_tokens += request.output_tokens;
   }
-  const double seconds = seconds_of([&] {
-    for (const BenchRequest& request : requests) add(*engine, request.ids, request.output_tokens);
-    run(*engine);
+  const double seconds = wall_seconds([&] {
+    for (const BenchRequest& request : requests) add_request(*engine, request.ids, request.output_tokens);
+    run_all(*engine);
   });
   const auto count = static_cast<double>(requests.size());
   const auto total = static_cast<double>(prompt_tokens + output_tokens);
@@ -105,10 +105,11 @@ int bench_latency(const LatencyArguments& arguments, VerbCall& call) {
     std::vector<std::vector<int>> prompts;
     for (std::int64_t prompt = 0; prompt < arguments.batch_size; ++prompt)
       prompts.push_back(random_ids(arguments.input_len, vocabulary_of(*engine), random));
-    const double seconds = seconds_of([&] {
+    const double seconds = wall_seconds([&] {
       for (const std::vector<int>& prompt : prompts)
-        for (std::int64_t choice = 0; choice < arguments.choices; ++choice) add(*engine, prompt, arguments.output_len);
-      run(*engine);
+        for (std::int64_t choice = 0; choice < arguments.choices; ++choice)
+          add_request(*engine, prompt, arguments.output_len);
+      run_all(*engine);
     });
     if (i >= 0) latencies.push_back(seconds);
   }

@@ -42,7 +42,7 @@ std::pair<std::string, std::string> pair_of(const std::string& text, char separa
   return {std::string(trim(text.substr(0, at))), std::string(trim(text.substr(at + 1)))};
 }
 
-std::vector<std::string> words(const std::string& text) {
+std::vector<std::string> comma_words(const std::string& text) {
   return text.empty() ? std::vector<std::string>{} : split_text(text, ',');
 }
 
@@ -135,11 +135,11 @@ ServeReportSettings report_settings(const BenchServeArguments& arguments) {
                                .tokenizer = arguments.tokenizer.empty() ? arguments.model : arguments.tokenizer,
                                .request_rate = request_rate(arguments),
                                .burstiness = arguments.burstiness,
-                               .metrics = words(arguments.metrics),
+                               .metrics = comma_words(arguments.metrics),
                                .is_detailed = arguments.is_detailed};
   if (arguments.max_concurrency > 0) settings.max_concurrency = arguments.max_concurrency;
   for (const std::string& text : arguments.metadata) settings.metadata.push_back(pair_of(text, '=', "--metadata"));
-  for (const std::string& word : words(arguments.percents))
+  for (const std::string& word : comma_words(arguments.percents))
     settings.percents.push_back(*number(word.empty() ? "?" : word, "--metric-percentiles", 0, 100));
   for (const std::string& text : arguments.goodput) {
     const auto [name, value] = pair_of(text, ':', "--goodput");

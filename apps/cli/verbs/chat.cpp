@@ -36,7 +36,7 @@ void answer(const ChatArguments& arguments, const std::string& line, Conversatio
   if (arguments.statistics) print_statistics(answer.generation, answer.prompt_tokens, runner, call.err);
 }
 
-int chat(const ChatArguments& arguments, VerbCall& call) {
+int run_chat(const ChatArguments& arguments, VerbCall& call) {
   const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
   const Checkpoint& checkpoint = engine->runner().checkpoint();
   const Json template_arguments = arguments.chat_template.arguments();
@@ -80,6 +80,6 @@ VERB(chat) {
                        arguments->chat_template.declare(flags);
                        flags.flag("--stats", arguments->statistics, "Print rates, memory, captures after each answer.");
                        flags.flag("--json", arguments->json, "Print one JSON object for each answer.");
-                       return [arguments, &call] { return chat(*arguments, call); };
+                       return [arguments, &call] { return run_chat(*arguments, call); };
                      }});
 }

@@ -25,7 +25,7 @@ std::string read_list(const DetokenizeArguments& arguments, const VerbCall& call
   return arguments.ids.empty() || arguments.ids == "-" ? read_standard_input(call, "ids") : arguments.ids;
 }
 
-int detokenize(const DetokenizeArguments& arguments, VerbCall& call) {
+int run_detokenize(const DetokenizeArguments& arguments, VerbCall& call) {
   const std::vector<int> ids = parse_token_ids(read_list(arguments, call), "ids");
   const Tokenizer tokenizer(Checkpoint::open(arguments.model.path(call)).vocabulary());
   const std::string text = tokenizer.decode(ids, {.skip_special = arguments.skip_special});
@@ -51,6 +51,6 @@ VERB(detokenize) {
                flags.flag("--skip-special", arguments->skip_special, "Leave special tokens out.",
                           {.excludes = "--no-special"});
                flags.flag("--json", arguments->json, "Print an object with the text.");
-               return [arguments, &call] { return detokenize(*arguments, call); };
+               return [arguments, &call] { return run_detokenize(*arguments, call); };
              }});
 }

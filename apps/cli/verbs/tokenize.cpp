@@ -14,7 +14,7 @@ struct TokenizeArguments {
   bool json = false;
 };
 
-int tokenize(const TokenizeArguments& arguments, VerbCall& call) {
+int run_tokenize(const TokenizeArguments& arguments, VerbCall& call) {
   const std::string text = arguments.text.read(call);
   const Tokenizer tokenizer(Checkpoint::open(arguments.model.path(call)).vocabulary());
   print_notes(tokenizer.vocabulary().warnings, call.err);
@@ -34,6 +34,6 @@ VERB(tokenize) {
                            arguments->text.declare(flags);
                            flags.flag("--no-special", arguments->plain, "Read special tokens as plain text.");
                            flags.flag("--json", arguments->json, "Print an object with the ids and their count.");
-                           return [arguments, &call] { return tokenize(*arguments, call); };
+                           return [arguments, &call] { return run_tokenize(*arguments, call); };
                          }});
 }
