@@ -83,7 +83,8 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
   request->stops = StopTexts(parameters.stop);
   request->parameters = std::move(parameters);
   if (tokenizer_ != nullptr) {
-    request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
+    request->detokenizer.emplace(
+        *tokenizer_, DecodeOptions{.skip_special = true, .shown_special = request->parameters.shown_special});
     request->detokenizer->continue_after(request->prompt);
   }
   requests_.push_back(std::move(request));
@@ -183,8 +184,10 @@ RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
     event.text = stops.finish() + request.last_text();
     return event;
   }
-  event.text = is_special(event.token) ? stops.push_special(tokenizer_->token_bytes(event.token))
-                                       : stops.push(request.text_of(event.token));
+  const std::vector<int>& shown = request.parameters.shown_special;
+  const bool is_hidden = is_special(event.token) && std::find(shown.begin(), shown.end(), event.token) == shown.end();
+  event.text =
+      is_hidden ? stops.push_special(tokenizer_->token_bytes(event.token)) : stops.push(request.text_of(event.token));
   if (stops.has_stopped()) {
     event.finished = FinishReason::stop;
     event.stop_text = stops.stopped_by();

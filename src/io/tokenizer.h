@@ -25,7 +25,8 @@ struct EncodeOptions {
 };
 
 struct DecodeOptions {
-  bool skip_special = false;  // control tokens give no text
+  bool skip_special = false;            // control tokens give no text
+  std::vector<int> shown_special = {};  // but these do
 };
 
 // Never changes after construction; several threads may use it.

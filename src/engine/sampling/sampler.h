@@ -23,9 +23,10 @@ struct SamplingParameters {
   double presence_penalty = 0;
   std::uint64_t seed = 0;
   std::int64_t max_tokens = 128;
-  bool ignore_end = false;        // end-of-text tokens do not end the answer
-  std::vector<std::string> stop;  // texts that end the answer and are no part of it
-  std::vector<int> stop_ids;      // tokens that end the answer; their text is not part of it
+  bool ignore_end = false;         // end-of-text tokens do not end the answer
+  std::vector<std::string> stop;   // texts that end the answer and are no part of it
+  std::vector<int> stop_ids;       // tokens that end the answer; their text is not part of it
+  std::vector<int> shown_special;  // special tokens whose text is part of the answer; others have none
 
   // UserError that names the parameter, its allowed values and its value.
   void check() const;
