@@ -144,6 +144,7 @@ int Engine::add(NewRequest added) {
   if (tokenizer_ != nullptr) {
     request->detokenizer.emplace(*tokenizer_,
                                  DecodeOptions{.skip_special = parameters.skips_special,
+                                               .shown_special = parameters.shown_special,
                                                .spaces_between_special = parameters.spaces_between_special});
     request->detokenizer->continue_after(request->prompt);
   }

@@ -77,7 +77,10 @@ void Engine::add_text(Request& request, RequestEvent& event) {
   StopTexts& stops = request.stops;
   const auto count = static_cast<std::int64_t>(request.output.size());
   const bool looks = count > parameters.min_tokens;
-  event.text = parameters.skips_special && is_special(event.token)
+  const std::vector<int>& shown = parameters.shown_special;
+  const bool is_hidden = parameters.skips_special && is_special(event.token) &&
+                         std::find(shown.begin(), shown.end(), event.token) == shown.end();
+  event.text = is_hidden
                    ? stops.push_special(tokenizer_->token_bytes(event.token), looks)
                    : stops.push(request.text_of(event.token), looks);
   const bool is_full = count >= parameters.max_tokens || request.token_count() >= max_model_len();

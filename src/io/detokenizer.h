@@ -30,6 +30,7 @@ class StreamingDetokenizer {
   std::string finish();
 
  private:
+  bool is_skipped(int id) const;
   std::string take_bytes();
   std::string stripped(std::string text);
 

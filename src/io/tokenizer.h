@@ -25,8 +25,9 @@ struct EncodeOptions {
 };
 
 struct DecodeOptions {
-  bool skip_special = false;           // control tokens give no text
-  bool spaces_between_special = true;  // else a control token after another one is not preceded by the decoder's space
+  bool skip_special = false;            // control tokens give no text
+  std::vector<int> shown_special = {};  // but these do
+  bool spaces_between_special = true;   // else a control token after another one is not preceded by the decoder's space
 };
 
 // Never changes after construction; several threads may use it.

@@ -36,6 +36,7 @@ struct SamplingParameters {
   std::vector<int> stop_ids = {};      // tokens that end the answer
   bool includes_stop = false;          // the stop text, or the text of the stop token, is part of the answer
   bool skips_special = true;           // control tokens give no text
+  std::vector<int> shown_special = {};  // but these do
   bool spaces_between_special = true;  // see DecodeOptions
   // The first min_tokens tokens are neither ends nor stop tokens, and no stop text is looked for in their text.
   std::int64_t min_tokens = 0;

@@ -1,0 +1,49 @@
+#include "server/answer_splitter.h"
+
+namespace weft {
+
+AnswerSplitter::AnswerSplitter(std::optional<ReasoningParser> reasoning, std::unique_ptr<ToolParser> tools,
+                               bool has_one_call)
+    : reasoning_(std::move(reasoning)), tools_(std::move(tools)), has_one_call_(has_one_call) {}
+
+AnswerEvents AnswerSplitter::push(std::string_view text) {
+  AnswerEvents events;
+  if (reasoning_) {
+    std::string answer;
+    reasoning_->push(text, events, answer);
+    take_answer(answer, events);
+  } else {
+    take_answer(text, events);
+  }
+  drop_further_calls(events);
+  return events;
+}
+
+AnswerEvents AnswerSplitter::finish() {
+  AnswerEvents events;
+  std::string answer;
+  if (reasoning_) reasoning_->finish(events, answer);
+  take_answer(answer, events);
+  if (tools_) tools_->finish(events);
+  drop_further_calls(events);
+  return events;
+}
+
+void AnswerSplitter::take_answer(std::string_view text, AnswerEvents& events) {
+  if (tools_) return tools_->push(text, events);
+  add_text(events, AnswerEvent::Kind::content, text);
+}
+
+void AnswerSplitter::drop_further_calls(AnswerEvents& events) {
+  if (!has_one_call_) return;
+  AnswerEvents kept;
+  for (AnswerEvent& event : events) {
+    const bool is_text = event.kind == AnswerEvent::Kind::content || event.kind == AnswerEvent::Kind::reasoning;
+    if (has_call_ && !is_text) continue;
+    has_call_ |= event.kind == AnswerEvent::Kind::call_end;
+    kept.push_back(std::move(event));
+  }
+  events = std::move(kept);
+}
+
+}  // namespace weft

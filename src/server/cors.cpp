@@ -1,0 +1,70 @@
+#include "server/cors.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "base/text.h"
+#include "server/api_error.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kMethods = "GET, HEAD, OPTIONS, POST";
+constexpr const char* kMaxAge = "600";  // seconds for which a browser need not ask again; as vLLM's
+
+bool allows(const std::vector<std::string>& list, std::string_view name) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](const std::string& one) { return one == "*" || to_lower_ascii(one) == to_lower_ascii(name); });
+}
+
+bool allows_all(const std::vector<std::string>& list) { return std::find(list.begin(), list.end(), "*") != list.end(); }
+
+// The first of the names in a list with commas that is not allowed; "" if all are.
+std::string first_refused(const CorsSettings& settings, std::string_view names) {
+  while (!names.empty()) {
+    const auto comma = names.find(',');
+    const std::string_view name = trim(names.substr(0, comma));
+    if (!name.empty() && !allows(settings.headers, name)) return std::string(name);
+    names = comma == std::string_view::npos ? "" : names.substr(comma + 1);
+  }
+  return "";
+}
+
+}  // namespace
+
+HttpFields cors_fields(const CorsSettings& settings, const HttpRequest& request) {
+  if (settings.origins.empty()) return {};
+  HttpFields fields{{"vary", "Origin"}};
+  const auto origin = request.field("origin");
+  const bool is_allowed =
+      origin && (allows_all(settings.origins) ||
+                 std::find(settings.origins.begin(), settings.origins.end(), *origin) != settings.origins.end());
+  if (!is_allowed) return fields;
+  const bool names_all = allows_all(settings.origins) && !settings.allows_credentials;
+  fields.emplace_back("access-control-allow-origin", names_all ? "*" : std::string(*origin));
+  if (settings.allows_credentials) fields.emplace_back("access-control-allow-credentials", "true");
+  return fields;
+}
+
+std::optional<HttpResponse> preflight_response(const CorsSettings& settings, const HttpRequest& request) {
+  const auto method = request.field("access-control-request-method");
+  if (settings.origins.empty() || request.method != "OPTIONS" || !method) return std::nullopt;
+  const std::string_view asked = request.field("access-control-request-headers").value_or("");
+  const std::string refused = first_refused(settings, asked);
+  std::string wrong;
+  if (cors_fields(settings, request).size() < 2) wrong = "this origin is not allowed";
+  if (wrong.empty() && !allows(settings.methods, *method)) wrong = "this method is not allowed";
+  if (wrong.empty() && !refused.empty()) wrong = fmt::format("the header {} is not allowed", quote(refused));
+  if (!wrong.empty()) return ApiError(400, "Bad Request", "cross-origin: " + wrong).response();
+  HttpResponse response{.content_type = "text/plain; charset=utf-8"};
+  response.fields = {
+      {"access-control-allow-methods",
+       allows_all(settings.methods) ? kMethods : fmt::format("{}", fmt::join(settings.methods, ", "))},
+      {"access-control-allow-headers",
+       allows_all(settings.headers) ? std::string(asked) : fmt::format("{}", fmt::join(settings.headers, ", "))},
+      {"access-control-max-age", kMaxAge}};
+  return response;
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+#pragma once
+
+// Cross-origin requests (the Fetch standard): which pages of other origins may use the server.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/http_message.h"
+
+namespace weft {
+
+// "*" in a list stands for all.
+struct CorsSettings {
+  std::vector<std::string> origins;  // none: pages of other origins may not
+  std::vector<std::string> methods = {"*"};
+  std::vector<std::string> headers = {"*"};
+  bool allows_credentials = false;
+};
+
+// The fields that all responses to this request have.
+HttpFields cors_fields(const CorsSettings& settings, const HttpRequest& request);
+
+// The response to the request by which a browser asks beforehand; nullopt for any other request, and if no origin may.
+std::optional<HttpResponse> preflight_response(const CorsSettings& settings, const HttpRequest& request);
+
+}  // namespace weft

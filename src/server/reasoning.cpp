@@ -1,0 +1,78 @@
+#include "server/reasoning.h"
+
+namespace weft {
+namespace {
+
+// Mistral's models write the second, and all others the first.
+constexpr ReasoningFormat kFormats[] = {
+    {"think", "<think>", "</think>"},
+    {"mistral", "[THINK]", "[/THINK]"},
+};
+
+}  // namespace
+
+std::string reasoning_format_names() {
+  std::string names;
+  for (const ReasoningFormat& format : kFormats) names += (names.empty() ? "" : ", ") + std::string(format.name);
+  return names;
+}
+
+const ReasoningFormat* find_reasoning_format(std::string_view name) {
+  for (const ReasoningFormat& format : kFormats)
+    if (format.name == name) return &format;
+  return nullptr;
+}
+
+const ReasoningFormat* reasoning_format_of(std::string_view chat_template) {
+  for (const ReasoningFormat& format : kFormats)
+    if (chat_template.find(format.end) != std::string_view::npos) return &format;
+  return nullptr;
+}
+
+bool begins_reasoning(std::string_view prompt, const ReasoningFormat& format) {
+  while (!prompt.empty() && is_white_space(prompt.back())) prompt.remove_suffix(1);
+  return prompt.ends_with(format.begin);
+}
+
+ReasoningParser::ReasoningParser(const ReasoningFormat& format, bool begins_inside)
+    : format_(format),
+      state_(begins_inside ? State::reasoning : State::start),
+      text_(AnswerEvent::Kind::reasoning, {format.begin, format.end}, true) {}
+
+void ReasoningParser::push(std::string_view text, AnswerEvents& events, std::string& answer) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (state_ == State::start) {
+      take_start(c, answer);
+    } else if (state_ == State::reasoning) {
+      const int marker = text_.push(c, events);
+      if (marker == 1) state_ = State::after;
+      // Models repeat a marker that the template wrote.
+      if (marker == 0 && !text_.is_blank()) text_.put(format_.begin, events);
+    } else if (state_ == State::answer || !is_white_space(c)) {
+      state_ = State::answer;
+      answer += text.substr(i);
+      return;
+    }
+  }
+}
+
+// The reasoning is first, or there is none.
+void ReasoningParser::take_start(char c, std::string& answer) {
+  held_ += c;
+  std::string_view marker = held_;
+  while (!marker.empty() && is_white_space(marker[0])) marker.remove_prefix(1);
+  if (!format_.begin.starts_with(marker)) {
+    state_ = State::answer;
+    answer += held_;
+  } else if (marker == format_.begin) {
+    state_ = State::reasoning;
+  }
+}
+
+void ReasoningParser::finish(AnswerEvents& events, std::string& answer) {
+  if (state_ == State::start) answer += held_;
+  if (state_ == State::reasoning) text_.finish(events, false);
+}
+
+}  // namespace weft

@@ -1,0 +1,67 @@
+#include "server/tool_calls/dialects.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+class ArgumentsParser final : public ToolParser {
+ public:
+  explicit ArgumentsParser(std::string function) : function_(std::move(function)) {}
+
+  void finish(AnswerEvents& events) override {
+    begin(events);
+    events.push_back({.kind = AnswerEvent::Kind::call_end});
+  }
+
+ private:
+  void take(char c, AnswerEvents& events) override {
+    begin(events);
+    add_text(events, AnswerEvent::Kind::call_arguments, {&c, 1});
+  }
+
+  void begin(AnswerEvents& events) {
+    if (has_begun_) return;
+    has_begun_ = true;
+    events.push_back({.kind = AnswerEvent::Kind::call_begin, .text = function_});
+  }
+
+  std::string function_;
+  bool has_begun_ = false;
+};
+
+}  // namespace
+
+std::span<const ToolDialect* const> tool_dialects() {
+  static const ToolDialect* const kDialects[] = {&hermes_dialect(), &mistral_dialect(), &llama3_json_dialect(),
+                                                 &unknown_dialect()};
+  return kDialects;
+}
+
+const ToolDialect& dialect_of(std::string_view chat_template, const Vocabulary& vocabulary) {
+  for (const ToolDialect* dialect : tool_dialects())
+    if (dialect->is_of(chat_template, vocabulary)) return *dialect;
+  return unknown_dialect();
+}
+
+std::string dialect_names() {
+  std::string names;
+  for (const ToolDialect* dialect : tool_dialects()) names += (names.empty() ? "" : ", ") + std::string(dialect->name);
+  return names;
+}
+
+const ToolDialect* find_dialect(std::string_view name) {
+  for (const ToolDialect* dialect : tool_dialects())
+    if (dialect->name == name) return dialect;
+  return nullptr;
+}
+
+std::unique_ptr<ToolParser> arguments_parser(std::string function) {
+  return std::make_unique<ArgumentsParser>(std::move(function));
+}
+
+bool has_token(const Vocabulary& vocabulary, std::string_view text) {
+  return std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), text) != vocabulary.tokens.end();
+}
+
+}  // namespace weft

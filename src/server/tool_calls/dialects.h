@@ -1,0 +1,58 @@
+#pragma once
+
+// The table of dialects: how models write tool calls. Each has a file, which defines its row.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/vocabulary.h"
+#include "server/tool_calls/tool_parser.h"
+
+namespace weft {
+
+// The text of an answer that must consist of calls, around their names and arguments. It has no special tokens, as a
+// grammar allows none.
+struct CallEnvelope {
+  std::string_view begin;             // before the first call
+  std::string_view before_name;       // of each call
+  std::string_view before_arguments;  // after the name, to which nothing is escaped
+  std::string_view after_arguments;
+  std::string_view between;  // two calls
+  std::string_view end;      // after the last call
+};
+
+struct ToolDialect {
+  std::string_view name;  // of --tool-call-parser
+  // Whether a model with this chat template and this vocabulary writes this dialect.
+  bool (*is_of)(std::string_view chat_template, const Vocabulary& vocabulary);
+  // Of an answer that may have calls.
+  std::unique_ptr<ToolParser> (*parser)();
+  // Of an answer in the envelope.
+  std::unique_ptr<ToolParser> (*envelope_parser)();
+  CallEnvelope envelope;
+  // Texts of markers, which some vocabularies have as special tokens.
+  std::vector<std::string_view> markers;
+  bool has_short_ids = false;  // of 9 letters and digits
+};
+
+// The first row whose `is_of` holds is the dialect of a model; the last one's always does.
+std::span<const ToolDialect* const> tool_dialects();
+const ToolDialect& dialect_of(std::string_view chat_template, const Vocabulary& vocabulary);
+std::string dialect_names();  // with commas between them
+// nullptr for another name.
+const ToolDialect* find_dialect(std::string_view name);
+
+const ToolDialect& hermes_dialect();
+const ToolDialect& mistral_dialect();
+const ToolDialect& llama3_json_dialect();
+const ToolDialect& unknown_dialect();
+
+// The parser of an answer that consists of the arguments of this function alone.
+std::unique_ptr<ToolParser> arguments_parser(std::string function);
+
+bool has_token(const Vocabulary& vocabulary, std::string_view text);
+
+}  // namespace weft
