@@ -202,8 +202,10 @@ void Engine::reopen_device() {
 
 void Engine::fail_chunks(const std::string& error) {
   for (const Chunk& chunk : chunks_) {
-    events_.push_back(
-        {.request = request_of(*chunk.sequence).id, .finished = FinishReason::failed, .error = error, .is_of_device = true});
+    events_.push_back({.request = request_of(*chunk.sequence).id,
+                       .finished = FinishReason::failed,
+                       .error = error,
+                       .is_of_device = true});
     cancel(events_.back().request);
   }
 }

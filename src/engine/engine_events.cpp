@@ -80,9 +80,8 @@ void Engine::add_text(Request& request, RequestEvent& event) {
   const std::vector<int>& shown = parameters.shown_special;
   const bool is_hidden = parameters.skips_special && is_special(event.token) &&
                          std::find(shown.begin(), shown.end(), event.token) == shown.end();
-  event.text = is_hidden
-                   ? stops.push_special(tokenizer_->token_bytes(event.token), looks)
-                   : stops.push(request.text_of(event.token), looks);
+  event.text = is_hidden ? stops.push_special(tokenizer_->token_bytes(event.token), looks)
+                         : stops.push(request.text_of(event.token), looks);
   const bool is_full = count >= parameters.max_tokens || request.token_count() >= max_model_len();
   if (is_full && !stops.has_stopped()) event.text += stops.push(request.last_text(), looks);
   if (stops.has_stopped()) {

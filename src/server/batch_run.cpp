@@ -59,14 +59,15 @@ BatchRun::BatchRun(Engine& engine, const ServedModel& model, std::istream& in, s
       in_(in),
       out_(out),
       unknown_(log),
-      loop_(engine,
-            [this](const StepReport& report) {
-              generations_.deliver(report);
-              read_lines();
-              if (is_over()) loop_.stop();
-              loop_.acknowledge();
-            },
-            log),
+      loop_(
+          engine,
+          [this](const StepReport& report) {
+            generations_.deliver(report);
+            read_lines();
+            if (is_over()) loop_.stop();
+            loop_.acknowledge();
+          },
+          log),
       values_(make_metric_values(model.max_model_len)),
       generations_(model, loop_, values_, log) {}
 

@@ -4,7 +4,7 @@ namespace weft {
 namespace {
 
 enum Source : std::size_t { local_compute, local_cache_hit };
-constexpr std::size_t kDevice = 0;    // of the sources of cached tokens
+constexpr std::size_t kDevice = 0;                   // of the sources of cached tokens
 constexpr std::size_t kCapacity = 0, kDeferred = 1;  // the reasons to wait
 
 double seconds(MonotonicClock::time_point from, MonotonicClock::time_point to) {

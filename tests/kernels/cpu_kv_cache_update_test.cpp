@@ -70,10 +70,10 @@ TEST(CpuKvCacheUpdate, WritesRowsOfCodes) {
     for (DType pages : {DType::f8e4m3, DType::q8_0}) {
       const KvLayout layout{.dtype = pages, .block = 4, .heads = 2, .head_dim = 32};
       const Tensor kv = Tensor::empty(Meta::pages(layout), 3);
-      const auto result = kernels.call("kv_cache_update",
-                                       {tensor_of(DType::f32, {9, 2, 32}, keys),
-                                        tensor_of(DType::f32, {9, 2, 32}, values), kv, indices_of(slots)},
-                                       {}, {kv.meta});
+      const auto result = kernels.call(
+          "kv_cache_update",
+          {tensor_of(DType::f32, {9, 2, 32}, keys), tensor_of(DType::f32, {9, 2, 32}, values), kv, indices_of(slots)},
+          {}, {kv.meta});
       std::vector<std::byte> wanted(static_cast<std::size_t>(bytes_of(pages, 3 * kv_page_elements(layout))));
       for (std::size_t token = 0; token < slots.size(); ++token)
         for (std::int64_t head = 0; slots[token] >= 0 && head < 2; ++head) {

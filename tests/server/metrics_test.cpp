@@ -199,7 +199,8 @@ TEST(ServerMetrics, LogTheRatesWhileThereIsWork) {
   const TemporaryFolder folder;
   const auto engine = tiny_engine(write_tiny_model(folder));
   const ServedModel model = make_served_model(*engine, {.names = {"tiny"}, .root = "tiny.gguf"});
-  EngineLoop loop(*engine, [](const StepReport&) {}, [](const std::string&) {});
+  EngineLoop loop(
+      *engine, [](const StepReport&) {}, [](const std::string&) {});
   std::vector<std::string> lines;
   ApiServer api(
       {}, [](const std::function<void()>& task) { task(); }, [&](const std::string& line) { lines.push_back(line); });

@@ -31,13 +31,13 @@ struct SamplingParameters {
   double presence_penalty = 0;
   std::uint64_t seed = 0;
   std::int64_t max_tokens = 128;
-  bool ignore_end = false;             // end-of-text tokens do not end the answer
-  std::vector<std::string> stop = {};  // texts that end the answer
-  std::vector<int> stop_ids = {};      // tokens that end the answer
-  bool includes_stop = false;          // the stop text, or the text of the stop token, is part of the answer
-  bool skips_special = true;           // control tokens give no text
+  bool ignore_end = false;              // end-of-text tokens do not end the answer
+  std::vector<std::string> stop = {};   // texts that end the answer
+  std::vector<int> stop_ids = {};       // tokens that end the answer
+  bool includes_stop = false;           // the stop text, or the text of the stop token, is part of the answer
+  bool skips_special = true;            // control tokens give no text
   std::vector<int> shown_special = {};  // but these do
-  bool spaces_between_special = true;  // see DecodeOptions
+  bool spaces_between_special = true;   // see DecodeOptions
   // The first min_tokens tokens are neither ends nor stop tokens, and no stop text is looked for in their text.
   std::int64_t min_tokens = 0;
   std::optional<std::vector<int>> allowed_ids = {};  // only these tokens are chosen

@@ -33,8 +33,7 @@ class NgramProposer {
   // Writes at most `most` tokens to `proposal`, whose capacity must suffice for num_speculative_tokens: those after the
   // longest earlier occurrence of the last tokens, the first one of equally long ones. Proposes nothing for a while
   // where few of the last proposals were kept.
-  void propose(std::span<const int> prompt, std::span<const int> output, std::int64_t most,
-               std::vector<int>& proposal);
+  void propose(std::span<const int> prompt, std::span<const int> output, std::int64_t most, std::vector<int>& proposal);
   // How many tokens of the last proposal were kept. To be called after each proposal that is not empty.
   void report(std::size_t proposed, std::size_t kept);
 

@@ -17,8 +17,7 @@ class KvTypes : public ::testing::Test {
  protected:
   // Logits of 60 positions.
   Logits logits_of(const char* pages, Settings settings = {}) const {
-    settings.insert(settings.end(),
-                    {{"dtype", "f32"}, {"activation-precision", "exact"}, {"kv-cache-dtype", pages}});
+    settings.insert(settings.end(), {{"dtype", "f32"}, {"activation-precision", "exact"}, {"kv-cache-dtype", pages}});
     return all_logits(*tiny_engine(path_, settings), some_ids(60));
   }
 

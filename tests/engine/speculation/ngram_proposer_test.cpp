@@ -58,10 +58,14 @@ TEST(SpeculativeConfig, IsReadAsVllmWritesIt) {
 
 TEST(SpeculativeConfig, NamesWhatIsWrong) {
   for (const auto& [text, named] :
-       {std::pair{R"({"method":"eagle","num_speculative_tokens":3})", "eagle"}, {R"({"method":"ngram"})", "lacks"},
+       {std::pair{R"({"method":"eagle","num_speculative_tokens":3})", "eagle"},
+        {R"({"method":"ngram"})", "lacks"},
         {R"({"method":"ngram","num_speculative_tokens":0})", "num_speculative_tokens"},
-        {R"({"method":"ngram","num_speculative_tokens":3,"model":"x"})", "model"}, {"[1]", "object"}, {"{", "object"},
-        {R"({"method":"ngram","num_speculative_tokens":3,"prompt_lookup_min":9,"prompt_lookup_max":2})", "prompt_lookup_min"}})
+        {R"({"method":"ngram","num_speculative_tokens":3,"model":"x"})", "model"},
+        {"[1]", "object"},
+        {"{", "object"},
+        {R"({"method":"ngram","num_speculative_tokens":3,"prompt_lookup_min":9,"prompt_lookup_max":2})",
+         "prompt_lookup_min"}})
     try {
       speculative_config(text);
       ADD_FAILURE() << text;
