@@ -85,7 +85,7 @@ TEST(StructuredOutputs, AreRefusedWithTheFieldsName) {
       {"structured_outputs", R"({"regex":"a","choice":["a"]})", 400, "one of"},
       {"structured_outputs", R"({"choice":[]})", 400, "choice"},
       {"structured_outputs", R"({"choice":[1]})", 400, "choice"},
-      {"structured_outputs", R"({"regex":"(?=a)"})", 400, "look-around"},
+      {"structured_outputs", R"_({"regex":"(?=a)"})_", 400, "look-around"},
       {"structured_outputs", R"({"grammar":"start: x"})", 400, "::="},
       {"structured_outputs", R"({"json":"{"})", 400, "JSON"},
       {"structured_outputs", R"({"regexp":"a"})", 400, "regexp"},
