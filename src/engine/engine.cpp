@@ -34,12 +34,13 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   if (tokenizer_ != nullptr) log_unknown_keys(context_->log, checkpoint.path(), tokenizer_->vocabulary().unknown_keys);
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
   find_ends();
+  speculation_ = speculative_config(context_->options.speculative_config);
   limit_pages(default_page_count());
   const StepLimits most = runner_->step_limits();
   const auto sequences_of_step = static_cast<std::size_t>(most.sequences);
   step_requests_.reserve(sequences_of_step);
   logit_rows_.reserve(static_cast<std::size_t>(runner_->max_logit_rows()));
-  events_.reserve(sequences_of_step);
+  events_.reserve(sequences_of_step * static_cast<std::size_t>(1 + speculation_.num_speculative_tokens));
   spare_outputs_.resize(sequences_of_step);
   for (auto& memory : spare_outputs_) memory.reserve(static_cast<std::size_t>(max_model_len()));
   first_scheduled_.reserve(sequences_of_step);
@@ -140,6 +141,8 @@ int Engine::add(NewRequest added) {
   }
   request->stops = StopTexts(parameters.stop, parameters.includes_stop);
   request->masks = LogitMasks(parameters, ends_);
+  request->proposer = NgramProposer(speculation_);
+  request->draft.reserve(static_cast<std::size_t>(speculation_.num_speculative_tokens));
   if (parameters.constraint != nullptr) request->constraint = parameters.constraint->begin();
   if (tokenizer_ != nullptr) {
     request->detokenizer.emplace(*tokenizer_,
@@ -153,7 +156,25 @@ int Engine::add(NewRequest added) {
   return queued.id;
 }
 
+// One more token than the draft has can follow in a step.
+void Engine::propose(Request& request) {
+  request.draft.clear();
+  if (request.computed == 0 || request.computed + 1 != request.token_count()) return;
+  const std::int64_t most =
+      std::min(request.parameters.max_tokens - std::ssize(request.output), max_model_len() - request.token_count()) - 1;
+  request.proposer.propose(request.prompt, request.output, most, request.draft);
+}
+
+EngineStatistics Engine::statistics() const {
+  EngineStatistics statistics = scheduler_.statistics();
+  statistics.proposed_tokens = proposed_tokens_;
+  statistics.kept_tokens = kept_tokens_;
+  return statistics;
+}
+
 void Engine::schedule() {
+  if (speculation_.num_speculative_tokens > 0)
+    for (const auto& [id, request] : requests_) propose(*request);
   chunks_ = scheduler_.schedule();
   first_scheduled_.clear();
   for (const ScheduledSequence* sequence : scheduler_.first_scheduled())
@@ -230,39 +251,10 @@ std::span<const RequestEvent> Engine::step() {
     fail_chunks(error.what());
     return events_;
   }
-  std::int64_t next_row = 0;
-  for (const Chunk& chunk : chunks_) finish_chunk(chunk, *logits, next_row);
+  std::int64_t first_row = 0;  // of the logits
+  for (const Chunk& chunk : chunks_)
+    finish_chunk(chunk, *logits, std::exchange(first_row, first_row + chunk.logit_rows));
   return events_;
-}
-
-// Samples a token if all tokens are computed. Blocks are published only after the check for numbers that their type
-// does not hold, so that no later request is computed from them.
-void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t& next_row) {
-  Request& request = request_of(*chunk.sequence);
-  const std::int64_t first_row = std::exchange(next_row, next_row + chunk.logit_rows);
-  std::string error = runner_->describe_overflow(request.pages, request.computed - chunk.rows, request.computed);
-  if (error.empty()) error = score_prompt(request, logits, first_row);
-  const bool is_whole = request.computed == request.token_count();  // otherwise more of the prompt follows
-  if (error.empty() && is_whole) error = take_logits(request, logits, next_row - 1);
-  if (error.empty()) scheduler_.publish(request);
-  if (error.empty() && !is_whole) return;
-  if (error.empty()) error = mask_logits(request);
-  RequestEvent& event = events_.emplace_back();
-  event.request = request.id;
-  if (error.empty()) {
-    try {
-      event = advance(request, logits_);
-      if (event.finished == FinishReason::none) return;
-      error = runner_->describe_overflow_on_device(request.pages, request.computed);
-    } catch (const UserError& thrown) {
-      error = thrown.what();
-    }
-  }
-  if (!error.empty()) {
-    event.finished = FinishReason::failed;
-    event.error = std::move(error);
-  }
-  cancel(request.id);
 }
 
 void Engine::cancel(int request) {

@@ -20,6 +20,7 @@
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/stop_texts.h"
 #include "engine/schedule/scheduler.h"
+#include "engine/speculation/ngram_proposer.h"
 #include "io/detokenizer.h"
 #include "io/tokenizer.h"
 
@@ -100,7 +101,7 @@ class Engine {
 
   // Empties the prefix cache. Returns false, and does nothing, while sequences run.
   bool reset_prefix_cache() { return scheduler_.reset_prefix_cache(); }
-  EngineStatistics statistics() const { return scheduler_.statistics(); }
+  EngineStatistics statistics() const;
 
   // One request from start to end.
   struct Generation {
@@ -126,6 +127,7 @@ class Engine {
     std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;
     LogitMasks masks;
+    NgramProposer proposer;
     std::unique_ptr<TokenMask> constraint;       // null: any text may follow
     std::vector<TokenLogprobs> prompt_logprobs;  // until the event of the first token takes them
 
@@ -141,8 +143,12 @@ class Engine {
   void check_request(const NewRequest& request) const;
   void reopen_device();
   void fail_chunks(const std::string& error);
+  void propose(Request& request);
   void schedule();
-  void finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t& next_row);
+  void finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t first_row);
+  // Samples the token after row `row` of the logits, and adds its event. Returns whether the request goes on.
+  bool sample(Request& request, const Tensor& logits, std::int64_t row);
+  void fail(const Request& request, std::string error);
   const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
   // Copies row `row` of the step's logits into logits_. Returns "", or the error where a logit is not a number.
   std::string take_logits(const Request& request, const Tensor& logits, std::int64_t row);
@@ -162,6 +168,8 @@ class Engine {
   std::vector<int> ends_;                 // tokens that end an answer
   std::int64_t page_count_ = 0;
   Scheduler scheduler_;
+  SpeculativeConfig speculation_;
+  std::int64_t proposed_tokens_ = 0, kept_tokens_ = 0;
   std::unordered_map<int, std::unique_ptr<Request>> requests_;
   int next_request_ = 0;
 

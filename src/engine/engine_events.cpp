@@ -47,6 +47,61 @@ std::string Engine::mask_logits(Request& request) {
                      request.output.size());
 }
 
+// Samples a token if all tokens are computed, and another one as long as the last one is the next of the draft. Blocks
+// are published only after the check for numbers that their type does not hold, so that no later request is computed
+// from them.
+void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t first_row) {
+  Request& request = request_of(*chunk.sequence);
+  const std::int64_t begin = request.computed - chunk.rows;
+  request.computed -= chunk.draft_rows;
+  std::string error = runner_->describe_overflow(request.pages, begin, request.computed);
+  if (error.empty()) error = score_prompt(request, logits, first_row);
+  if (!error.empty()) return fail(request, std::move(error));
+  scheduler_.publish(request);
+  if (request.computed != request.token_count()) return;  // more of the prompt follows
+  const std::int64_t row = first_row + chunk.logit_rows - 1 - chunk.draft_rows;
+  std::int64_t kept = 0;
+  bool goes_on = sample(request, logits, row);
+  while (goes_on && kept < chunk.draft_rows && request.output.back() == request.draft[static_cast<std::size_t>(kept)]) {
+    ++kept;
+    ++request.computed;
+    goes_on = sample(request, logits, row + kept);
+  }
+  if (chunk.draft_rows == 0) return;
+  proposed_tokens_ += chunk.draft_rows;
+  kept_tokens_ += kept;
+  if (goes_on) request.proposer.report(static_cast<std::size_t>(chunk.draft_rows), static_cast<std::size_t>(kept));
+}
+
+bool Engine::sample(Request& request, const Tensor& logits, std::int64_t row) {
+  std::string error = runner_->describe_overflow(request.pages, request.computed - 1, request.computed);
+  if (error.empty()) error = take_logits(request, logits, row);
+  if (error.empty()) error = mask_logits(request);
+  if (!error.empty()) {
+    fail(request, std::move(error));
+    return false;
+  }
+  try {
+    events_.push_back(advance(request, logits_));
+  } catch (const UserError& thrown) {
+    fail(request, thrown.what());
+    return false;
+  }
+  if (events_.back().finished == FinishReason::none) return true;
+  error = runner_->describe_overflow_on_device(request.pages, request.computed);
+  if (!error.empty()) {
+    events_.back().finished = FinishReason::failed;
+    events_.back().error = std::move(error);
+  }
+  cancel(request.id);
+  return false;
+}
+
+void Engine::fail(const Request& request, std::string error) {
+  events_.push_back({.request = request.id, .finished = FinishReason::failed, .error = std::move(error)});
+  cancel(request.id);
+}
+
 RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
   RequestEvent event{.request = request.id, .cached_tokens = request.cached_tokens};
   const SamplingParameters& parameters = request.parameters;

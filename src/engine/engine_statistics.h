@@ -19,6 +19,8 @@ struct EngineStatistics {
   std::int64_t prefix_cache_queries = 0;  // tokens of sequences that were looked up; preempted ones count once
   std::int64_t prefix_cache_hits = 0;     // of these, tokens that were found
   std::int64_t preemptions = 0;           // sequences that lost their pages
+  std::int64_t proposed_tokens = 0;       // of speculative decoding
+  std::int64_t kept_tokens = 0;           // of these, tokens that became part of an answer
 };
 
 // A sequence whose first rows were in a step.

@@ -78,9 +78,23 @@ void Scheduler::add_chunk(ScheduledSequence& sequence) {
   const std::int64_t before_logits = std::max<std::int64_t>(first_logit_row - sequence.computed, 0);
   rows = std::min(rows, before_logits + logit_rows_left_);
   if (rows == 0 || !reserve_pages(sequence, sequence.computed + rows)) return;
-  chunks_.push_back({&sequence, rows, std::max<std::int64_t>(rows - before_logits, 0)});
-  rows_left_ -= rows;
-  logit_rows_left_ -= chunks_.back().logit_rows;
+  Chunk chunk{.sequence = &sequence, .rows = rows, .logit_rows = std::max<std::int64_t>(rows - before_logits, 0)};
+  if (rows == missing) {
+    chunk.draft_rows = draft_rows(sequence, std::min(rows_left_ - rows, logit_rows_left_ - chunk.logit_rows));
+    reserve_pages(sequence, sequence.token_count() + chunk.draft_rows);
+    chunk.rows += chunk.draft_rows;
+    chunk.logit_rows += chunk.draft_rows;
+  }
+  chunks_.push_back(chunk);
+  rows_left_ -= chunk.rows;
+  logit_rows_left_ -= chunk.logit_rows;
+}
+
+// Its own pages and free ones must suffice: a draft takes pages from nobody.
+std::int64_t Scheduler::draft_rows(const ScheduledSequence& sequence, std::int64_t most) const {
+  const std::int64_t room =
+      (std::ssize(sequence.pages) + pool_.free_count()) * settings_.block - sequence.token_count();
+  return std::max<std::int64_t>(std::min({std::ssize(sequence.draft), most, room}), 0);
 }
 
 // Returns false if the sequence itself had to give up its pages.

@@ -25,6 +25,8 @@ struct ScheduledSequence {
   std::string cache_salt;
   bool reads_prefix_cache = true;  // false: all rows of the prompt are computed; its blocks are published nevertheless
 
+  // Tokens that may follow. They are computed behind the others if there is room for them, and their logits are wanted.
+  std::vector<int> draft;
   // The logits of this position and of those after it are wanted; at the latest those of the last token.
   std::int64_t first_logit_row = INT64_MAX;
 
@@ -37,7 +39,9 @@ struct ScheduledSequence {
   std::int64_t token_count() const { return static_cast<std::int64_t>(prompt.size() + output.size()); }
   int token(std::int64_t at) const {
     const auto i = static_cast<std::size_t>(at);
-    return i < prompt.size() ? prompt[i] : output[i - prompt.size()];
+    if (i < prompt.size()) return prompt[i];
+    const std::size_t in_output = i - prompt.size();
+    return in_output < output.size() ? output[in_output] : draft[in_output - output.size()];
   }
 
  private:
@@ -54,6 +58,7 @@ struct Chunk {
   ScheduledSequence* sequence = nullptr;
   std::int64_t rows = 0;
   std::int64_t logit_rows = 0;  // the last of them, whose logits are wanted
+  std::int64_t draft_rows = 0;  // the last of these, of tokens of the draft
 };
 
 struct SchedulerSettings {
@@ -105,6 +110,7 @@ class Scheduler {
   void find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix);
   bool is_computed_now(const ScheduledSequence& sequence, const KvPrefix& prefix);
   void add_chunk(ScheduledSequence& sequence);
+  std::int64_t draft_rows(const ScheduledSequence& sequence, std::int64_t most) const;
   bool reserve_pages(ScheduledSequence& sequence, std::int64_t tokens);
   ScheduledSequence& victim() const;
   void preempt(ScheduledSequence& sequence);
