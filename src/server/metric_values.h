@@ -53,7 +53,7 @@ struct MetricValues {
   LabeledValues waiting_by_reason = {};
   LabeledValues sleep_state = {1};  // awake: the engine never sleeps
   InfoLabels cache_config;
-  double preemptions = 0, prefix_queries = 0, prefix_hits = 0;
+  double preemptions = 0, prefix_queries = 0, prefix_hits = 0, proposed_tokens = 0, kept_tokens = 0;
   Histogram iteration_tokens;
 
   // Of tokens and sequences.

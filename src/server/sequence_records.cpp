@@ -57,6 +57,8 @@ void SequenceRecords::take_step(const StepReport& report) {
   values_.preemptions = static_cast<double>(now.preemptions);
   values_.prefix_queries = static_cast<double>(now.prefix_cache_queries);
   values_.prefix_hits = static_cast<double>(now.prefix_cache_hits);
+  values_.proposed_tokens = static_cast<double>(now.proposed_tokens);
+  values_.kept_tokens = static_cast<double>(now.kept_tokens);
   if (report.has_step) values_.iteration_tokens.observe(static_cast<double>(now.rows));
 }
 
