@@ -1,6 +1,7 @@
 #include "tensor/meta.h"
 
 #include "base/error.h"
+#include "tensor/kv_pages.h"
 
 namespace weft {
 namespace {
@@ -53,12 +54,11 @@ Meta Meta::strided(DType dtype, Shape shape, Shape strides) {
 }
 
 Meta Meta::pages(KvLayout layout) {
-  const DTypeInfo& info = dtype_info(layout.dtype);
   USER_CHECK(
-      info.kind != DTypeKind::block || (layout.dtype == DType::q8_0 && layout.head_dim % info.block_elements == 0),
+      kv_type_fits(layout),
       "[kv cache] pages of {} want heads of a multiple of {} columns and no other block type than q8_0, but heads "
       "have {}; --kv-cache-dtype f16 takes all",
-      dtype_text(layout.dtype), info.block_elements, layout.head_dim);
+      dtype_text(layout.dtype), dtype_info(layout.dtype).block_elements, layout.head_dim);
   Meta meta;
   meta.kind = MetaKind::kv;
   meta.kv = layout;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tensor/dim_parser.h"
+#include "tensor/kv_pages.h"
 #include "tensor/text_cursor.h"
 
 namespace weft {
@@ -45,9 +46,11 @@ Meta parse_pages(TextCursor& cursor) {
   layout.heads = parse_field(cursor, "heads");
   layout.head_dim = parse_field(cursor, "head_dim");
   cursor.expect(']');
-  if (is_block(layout.dtype) || __int128{2} * layout.block * layout.heads * layout.head_dim > kMaxPageElements) {
+  if (!kv_type_fits(layout) || __int128{2} * layout.block * layout.heads * layout.head_dim > kMaxPageElements) {
     cursor.move_to(start);
-    cursor.fail(fmt::format("pages of plain elements, at most {} each", kMaxPageElements));
+    cursor.fail(
+        fmt::format("pages of plain elements, or of q8_0 that fills whole blocks of a head, at most {} elements each",
+                    kMaxPageElements));
   }
   return Meta::pages(layout);
 }

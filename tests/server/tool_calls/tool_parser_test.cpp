@@ -152,7 +152,9 @@ TEST(ToolParser, KeepsEveryCharacterOfACallThatIsCut) {
       EXPECT_EQ(answer.parts.calls.size(), answer.ended) << text;
       EXPECT_LE(answer.ended, one.calls.size()) << text;
       // White space between calls is dropped.
-      if (answer.ended == 0) EXPECT_EQ(without_space(answer.parts.content), without_space(text));
+      if (answer.ended == 0) {
+        EXPECT_EQ(without_space(answer.parts.content), without_space(text));
+      }
       for (std::size_t i = 0; i < answer.ended; ++i) EXPECT_EQ(answer.parts.calls[i], one.calls[i]) << text;
     }
   }

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-static inline __host__ __device__ std::uint32_t bits_of_float(float value);
-static inline __host__ __device__ float float_of_bits(std::uint32_t bits);
+static constexpr __host__ __device__ std::uint32_t bits_of_float(float value);
+static constexpr __host__ __device__ float float_of_bits(std::uint32_t bits);
 static inline __host__ __device__ float house_exp(float x);
 static inline __host__ __device__ float house_silu(float x);
 
