@@ -46,7 +46,7 @@ double number_of(const std::string& text) {
 }  // namespace
 
 MetricsText read_metrics(const std::string& text) {
-  static const std::regex kSample(R"re(([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[^{}]*\})? (-?[0-9.]+(?:e[+-]?[0-9]+)?|\+Inf))re");
+  static const std::regex kSample(R"re(([a-zA-Z_:][a-zA-Z0-9_:]*)(\{.*\})? (-?[0-9.]+(?:e[+-]?[0-9]+)?|\+Inf))re");
   static const std::regex kLabels(
       R"re(\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"(?:,(?=[a-zA-Z_])|(?=\})))+\})re");
   static const std::regex kBound(R"re((.*),?le="([^"]*)"\})re");

@@ -12,7 +12,7 @@
 namespace weft::structured_outputs_test {
 
 std::string completion(const std::string& fields) {
-  return R"({"prompt":"Hello","temperature":1,"seed":7,"max_tokens":200,)" + fields + "}";
+  return R"({"prompt":"Hello","temperature":1,"seed":7,"max_tokens":100,)" + fields + "}";
 }
 
 Json choices_of(const ClientResponse& response) {
