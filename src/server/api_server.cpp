@@ -7,7 +7,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "server/generation.h"
 #include "server/json_body.h"
+#include "server/llama_completion.h"
+#include "server/llama_endpoints.h"
+#include "server/page/page.h"
 #include "server/text_endpoints.h"
 
 namespace weft {
@@ -50,9 +54,27 @@ Endpoint endpoint_of(RouteKind kind) {
       return tokenize;
     case RouteKind::detokenize:
       return detokenize;
+    case RouteKind::llama_completion:
+      return llama_completion;
+    case RouteKind::apply_template:
+      return apply_template;
     default:
       return completions;
   }
+}
+
+// Nothing but the server itself is reached from the page, whatever an answer of the model has in it.
+HttpResponse page() {
+  const std::string policy = fmt::format(
+      "default-src 'none'; script-src '{}'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      kPageScriptHash);
+  return {.body = std::string(kPage),
+          .content_type = "text/html; charset=utf-8",
+          .fields = {{"content-security-policy", policy},
+                     {"cache-control", "no-cache"},
+                     {"referrer-policy", "no-referrer"},
+                     {"x-content-type-options", "nosniff"}}};
 }
 
 }  // namespace
@@ -83,7 +105,8 @@ HttpResponse ApiServer::fault(int status, const std::string& message) {
 }
 
 std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
-  const Route* route = find_route(head.path);
+  if (auto response = preflight_response(settings_.cors, head)) return response;
+  const Route* route = find_route(own_path(head.path));
   try {
     check_head(head, route);
   } catch (const ApiError& error) {
@@ -95,17 +118,26 @@ std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
   return std::nullopt;
 }
 
+// Without the prefix.
+std::string ApiServer::own_path(const std::string& path) const {
+  const std::string& root = settings_.root_path;
+  const bool has_root =
+      !root.empty() && path.starts_with(root) && path.size() > root.size() && path[root.size()] == '/';
+  return has_root ? path.substr(root.size()) : path;
+}
+
 // In the order that clients can rely on: key, path, method, content type.
 void ApiServer::check_head(const HttpRequest& head, const Route* route) {
   const bool is_open = route != nullptr && route->is_open;
-  if (!is_open && !has_key(head, settings_.keys))
+  if (!is_open && head.method != "OPTIONS" && !has_key(head, settings_.keys))
     throw ApiError(401, "Unauthorized", "wanted Authorization: Bearer and a key of this server");
-  if (route == nullptr) throw ApiError(404, "Not Found", "there is no such path here");
+  if (route == nullptr || (route->kind == RouteKind::page && !settings_.has_page))
+    throw ApiError(404, "Not Found", "there is no such path here");
   if (!allows(*route, head.method))
     throw ApiError(405, "Method Not Allowed", fmt::format("this path takes {}", route->methods));
   if (route->kind == RouteKind::not_made)
     throw not_made_here(fmt::format("{} is not part of this version", route->path));
-  if (route->kind == RouteKind::health || route->kind == RouteKind::version) return;
+  if (route->kind == RouteKind::health || route->kind == RouteKind::version || route->kind == RouteKind::page) return;
   if (is_draining_) throw unavailable("the server is shutting down");
   if (model_ == nullptr) throw unavailable("the model is loading");
   if (route->methods == "POST" && !is_json(head.field("content-type").value_or("")))
@@ -113,12 +145,15 @@ void ApiServer::check_head(const HttpRequest& head, const Route* route) {
 }
 
 void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+  request.path = own_path(request.path);
   const Route& route = *find_route(request.path);
   switch (route.kind) {
     case RouteKind::completions:
     case RouteKind::chat:
     case RouteKind::tokenize:
     case RouteKind::detokenize:
+    case RouteKind::llama_completion:
+    case RouteKind::apply_template:
       return prepare_later(route, std::move(request), std::move(reply));
     default:
       return reply->send(answer_at_once(route, request));
@@ -127,12 +162,19 @@ void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
 
 HttpResponse ApiServer::answer_at_once(const Route& route, const HttpRequest& request) {
   switch (route.kind) {
+    case RouteKind::page:
+      return page();
     case RouteKind::version:
       return {.body = json_text({{"version", kVersion}})};
     case RouteKind::load:
       return {.body = json_text({{"server_load", loop_->load()}})};
     case RouteKind::models:
       return models(request);
+    case RouteKind::props:
+      return {.body = json_text(props(*model_))};
+    case RouteKind::slots:
+      if (!settings_.has_slots) return not_made_here("/slots is only there with --slots").response();
+      return {.body = json_text(slots(*model_, loop_->load()))};
     default:
       return health();
   }
@@ -195,6 +237,8 @@ std::shared_ptr<ApiServer::Prepared> ApiServer::prepared(RouteKind kind, std::st
       result->response = {.body = json_text(tokenized(request, *model_))};
     } else if (kind == RouteKind::detokenize) {
       result->response = {.body = json_text(detokenized(request, *model_))};
+    } else if (kind == RouteKind::apply_template) {
+      result->response = {.body = json_text(applied_template(request, *model_))};
     } else {
       result->request = weft::prepare(std::move(request), *model_);
     }
@@ -227,7 +271,12 @@ void ApiServer::begin(const std::shared_ptr<Prepared>& prepared, std::string id,
   if (!is_id(id)) id = prepared->request->request.request_id.value_or("");
   if (!is_id(id)) id = fmt::format("{:016x}", random_bits());
   const Ticket first = next_ticket_;
-  auto generation = std::make_unique<Generation>(std::move(*prepared->request), *model_, id, first, reply);
+  std::unique_ptr<RunningRequest> generation;
+  if (prepared->request->request.endpoint == llama_completion) {
+    generation = std::make_unique<LlamaCompletion>(std::move(*prepared->request), *model_, first, reply);
+  } else {
+    generation = std::make_unique<Generation>(std::move(*prepared->request), *model_, id, first, reply);
+  }
   next_ticket_ += generation->size();
   std::vector<Sequence> sequences = generation->begin(random_bits());
   if (sequences.empty()) return;
@@ -250,7 +299,7 @@ void ApiServer::deliver(std::vector<SequenceEvent> events) {
     auto found = generations_.upper_bound(event.ticket);
     if (found == generations_.begin()) continue;
     --found;
-    Generation& generation = *found->second;
+    RunningRequest& generation = *found->second;
     if (event.ticket >= found->first + generation.size()) continue;
     generation.take(event);
     if (!generation.is_over()) continue;

@@ -14,10 +14,12 @@
 #include <vector>
 
 #include "server/api_error.h"
+#include "server/cors.h"
 #include "server/engine_loop.h"
-#include "server/generation.h"
 #include "server/http_message.h"
+#include "server/prepared_request.h"
 #include "server/routes.h"
+#include "server/running_request.h"
 #include "server/served_model.h"
 #include "server/worker_pool.h"
 
@@ -26,6 +28,10 @@ namespace weft {
 struct ApiSettings {
   std::vector<std::string> keys;  // none: anybody may ask
   bool logs_requests = true;
+  bool has_page = true;
+  bool has_slots = false;  // GET /slots
+  CorsSettings cors;
+  std::string root_path;  // a prefix of paths that a proxy may leave there, such as /x; "" for none
 };
 
 class ApiServer final : public HttpHandler {
@@ -45,6 +51,7 @@ class ApiServer final : public HttpHandler {
   void abort();
 
   std::optional<HttpResponse> check(const HttpRequest& head) override;
+  HttpFields fields(const HttpRequest& head) override { return cors_fields(settings_.cors, head); }
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
   HttpResponse fault(int status, const std::string& message) override;
   void log(const HttpRequest& request, int status, std::chrono::duration<double> time) override;
@@ -53,6 +60,7 @@ class ApiServer final : public HttpHandler {
  private:
   struct Prepared;
 
+  std::string own_path(const std::string& path) const;
   void check_head(const HttpRequest& head, const Route* route);
   HttpResponse answer_at_once(const Route& route, const HttpRequest& request);
   HttpResponse health() const;
@@ -72,7 +80,7 @@ class ApiServer final : public HttpHandler {
   bool is_draining_ = false;
   std::atomic<bool> is_aborted_ = false;
 
-  std::map<Ticket, std::unique_ptr<Generation>> generations_;  // by the first ticket of each
+  std::map<Ticket, std::unique_ptr<RunningRequest>> generations_;  // by the first ticket of each
   Ticket next_ticket_ = 0;
   std::random_device random_;
 

@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "base/content_hash.h"
 #include "server/api_error.h"
 
 namespace weft {
@@ -20,7 +21,10 @@ Generation::Generation(PreparedRequest prepared, const ServedModel& model, const
   is_stream_ = request.stream.value_or(false);
   has_ids_ = request.return_token_ids.value_or(false);
   has_usage_event_ = is_stream_ && request.include_usage.value_or(false);
-  for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i].answer.text = prompt_of(i).text;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    choices_[i].answer.text = prompt_of(i).text;
+    choices_[i].splitter = prepared_.form.splitter();
+  }
 }
 
 const PreparedPrompt& Generation::prompt_of(std::size_t choice) const {
@@ -50,6 +54,7 @@ std::vector<Sequence> Generation::begin(std::uint64_t random_seed) {
     }
     return {};
   }
+  random_bits_ = random_seed;
   const std::uint64_t seed = prepared_.has_seed ? prepared_.parameters.seed : random_seed;
   const auto parameters = std::make_shared<const SamplingParameters>(prepared_.parameters);
   std::vector<Sequence> sequences;
@@ -83,13 +88,55 @@ void Generation::take(const SequenceEvent& event) {
   ++choice.tokens;
   std::optional<AnswerEnd> end;
   if (event.event.finished != FinishReason::none) end = end_of(event.event);
-  if (is_stream_) {
-    send_text(index, event.event.text, {event.event.token}, end);
+  if (!is_stream_ && has_ids_) choice.answer.tokens.push_back(event.event.token);
+  take_text(index, event.event.text, {event.event.token}, std::move(end));
+}
+
+// New text of a choice, and its end if this is the last.
+void Generation::take_text(std::size_t index, const std::string& text, const std::vector<int>& tokens,
+                           std::optional<AnswerEnd> end) {
+  Choice& choice = choices_[index];
+  if (choice.splitter) {
+    AnswerEvents events = choice.splitter->push(text);
+    if (end)
+      for (AnswerEvent& event : choice.splitter->finish()) events.push_back(std::move(event));
+    for (const AnswerEvent& event : events) choice.parts.add(event);
+    // Only whole calls count: what is cut ends with another reason.
+    const bool has_calls = !choice.parts.calls.empty() && prepared_.form.tool_choice.kind != ToolChoice::Kind::named;
+    if (end && has_calls && std::string_view(end->reason) == "stop") end->reason = "tool_calls";
+    if (is_stream_) send_deltas(index, deltas_of(index, events), tokens, end);
+  } else if (is_stream_) {
+    send_text(index, text, tokens, end);
   } else {
-    choice.answer.text += event.event.text;
-    if (has_ids_) choice.answer.tokens.push_back(event.event.token);
+    choice.answer.text += text;
   }
   if (end) finish(index, *end);
+}
+
+std::string Generation::call_id(std::size_t choice, std::size_t call) const {
+  ContentHasher hasher;
+  hasher.add(random_bits_).add(static_cast<std::uint64_t>(choice)).add(static_cast<std::uint64_t>(call));
+  const std::string hex = hasher.finish().hex();
+  const bool is_short = prepared_.form.dialect != nullptr && prepared_.form.dialect->has_short_ids;
+  return is_short ? hex.substr(0, 9) : "chatcmpl-tool-" + hex.substr(0, 16);
+}
+
+std::vector<Json> Generation::deltas_of(std::size_t index, const AnswerEvents& events) {
+  using Kind = AnswerEvent::Kind;
+  Choice& choice = choices_[index];
+  std::vector<Json> deltas;
+  for (const AnswerEvent& event : events) {
+    if (event.kind == Kind::content) deltas.push_back({{"content", event.text}});
+    if (event.kind == Kind::reasoning && prepared_.form.shows_reasoning) deltas.push_back({{"reasoning", event.text}});
+    if (event.kind == Kind::call_begin) {
+      const std::size_t call = choice.calls_begun++;
+      deltas.push_back(call_begin_delta(call, call_id(index, call), event.text));
+    }
+    if (event.kind == Kind::call_arguments) deltas.push_back(call_arguments_delta(choice.calls_begun - 1, event.text));
+    if (event.kind == Kind::call_broken && !event.unsent.empty()) deltas.push_back({{"content", event.unsent}});
+  }
+  if (deltas.empty()) deltas.push_back({{"content", ""}});
+  return deltas;
 }
 
 void Generation::begin_stream() {
@@ -126,10 +173,34 @@ void Generation::send_text(std::size_t index, const std::string& text, const std
   send(std::move(json), index, end && open_ == 1 && !has_usage_event_);
 }
 
+void Generation::send_deltas(std::size_t index, std::vector<Json> deltas, const std::vector<int>& tokens,
+                             const std::optional<AnswerEnd>& end) {
+  if (!has_begun_) begin_stream();
+  for (std::size_t i = 0; i < deltas.size(); ++i) {
+    const bool is_last = i + 1 == deltas.size();
+    const Json ids = has_ids_ ? Json(is_last ? tokens : std::vector<int>()) : Json(nullptr);
+    const auto end_here = is_last ? end : std::nullopt;
+    Json json = delta_event(head_, index, std::move(deltas[i]), ids, end_here);
+    send(std::move(json), index, end_here && open_ == 1 && !has_usage_event_);
+  }
+}
+
 void Generation::finish(std::size_t index, const AnswerEnd& end) {
-  choices_[index].is_over = true;
-  choices_[index].answer.end = end;
+  Choice& choice = choices_[index];
+  choice.is_over = true;
+  choice.answer.end = end;
+  if (!is_stream_ && choice.splitter) set_parts(index);
   if (--open_ == 0) finish_all();
+}
+
+void Generation::set_parts(std::size_t index) {
+  Choice& choice = choices_[index];
+  choice.answer.text += choice.parts.content;
+  if (prepared_.form.shows_reasoning) choice.answer.reasoning = choice.parts.reasoning;
+  choice.answer.is_call_alone = prepared_.form.tool_choice.kind == ToolChoice::Kind::required ||
+                                prepared_.form.tool_choice.kind == ToolChoice::Kind::named;
+  for (std::size_t call = 0; call < choice.parts.calls.size(); ++call)
+    choice.answer.calls.push_back(tool_call(call_id(index, call), choice.parts.calls[call]));
 }
 
 void Generation::finish_all() {
@@ -171,9 +242,7 @@ void Generation::abort() {
   }
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     if (choices_[i].is_over) continue;
-    const AnswerEnd end{.reason = "abort"};
-    send_text(i, "", {}, end);
-    finish(i, end);
+    take_text(i, "", {}, AnswerEnd{.reason = "abort"});
   }
 }
 

@@ -1,6 +1,7 @@
 #include "server/http_connection.h"
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -86,7 +87,8 @@ class ConnectionReply final : public HttpReply {
   std::uint64_t exchange_;
 };
 
-HttpConnection::HttpConnection(Socket socket, ConnectionHost& host, std::function<void(HttpConnection*)> ended)
+HttpConnection::HttpConnection(Socket socket, std::string peer, ConnectionHost& host,
+                               std::function<void(HttpConnection*)> ended)
     : socket_(std::move(socket)),
       host_(host),
       ended_(std::move(ended)),
@@ -96,8 +98,7 @@ HttpConnection::HttpConnection(Socket socket, ConnectionHost& host, std::functio
   error_code ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  const auto peer = socket_.remote_endpoint(ignored);
-  request_.peer = ignored ? "?" : fmt::format("{}:{}", peer.address().to_string(), peer.port());
+  request_.peer = std::move(peer);
 }
 
 HttpConnection::~HttpConnection() = default;
@@ -184,6 +185,7 @@ bool HttpConnection::process_head() {
   request_ = std::move(*head);
   is_head_ = request_.method == "HEAD";
   is_http_10_ = request_.is_http_10;
+  fields_ = host_.handler->fields(request_);
   const BodyFraming framing = framing_of(request_);
   if (framing.fault) {
     refuse(*framing.fault);
@@ -261,7 +263,8 @@ void HttpConnection::refuse(const HttpFault& fault) {
 
 void HttpConnection::send(HttpResponse response) {
   if (response.closes || host_.is_draining) closes_ = true;
-  HttpFields fields = std::move(response.fields);
+  HttpFields fields = std::exchange(fields_, {});
+  for (auto& field : response.fields) fields.push_back(std::move(field));
   fields.emplace_back("content-type", response.content_type);
   if (closes_) fields.emplace_back("connection", "close");
   if (!closes_ && is_http_10_) fields.emplace_back("connection", "keep-alive");
@@ -277,7 +280,9 @@ void HttpConnection::send_event(const std::string& event) {
   if (!has_head_) {
     has_head_ = true;
     status_ = 200;
-    HttpFields fields{{"content-type", "text/event-stream; charset=utf-8"}, {"cache-control", "no-cache"}};
+    HttpFields fields = std::exchange(fields_, {});
+    fields.emplace_back("content-type", "text/event-stream; charset=utf-8");
+    fields.emplace_back("cache-control", "no-cache");
     if (host_.is_draining || is_http_10_) closes_ = true;
     if (closes_ && !is_http_10_) fields.emplace_back("connection", "close");
     // HTTP/1.0 has no chunks: the end of the connection ends the response.

@@ -125,8 +125,6 @@ TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
       {completions, "suffix", "\"a\"", 400},
       {chat, "logprobs", "true", 501},
       {chat, "top_logprobs", "1", 501},
-      {chat, "tools", R"([{"type":"function"}])", 501},
-      {chat, "tool_choice", "\"required\"", 501},
       {chat, "chat_template", "\"a\"", 400},
   };
   for (const auto& [endpoint, field, value, status] : cases) {
@@ -140,7 +138,7 @@ TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
        R"("skip_special_tokens":true,"stream_interval":1,"response_format":{"type":"text"},"guided_json":null})"})
     EXPECT_EQ(refusal_of(nothing).status, 200);
   EXPECT_EQ(
-      refusal_of(R"({"messages":[],"logprobs":false,"top_logprobs":0,"tools":[],"tool_choice":"none"})", chat).status,
+      refusal_of(R"({"messages":[],"logprobs":false,"top_logprobs":0,"tools":null,"tool_choice":"none"})", chat).status,
       200);
 }
 
@@ -152,6 +150,34 @@ TEST(ApiRequest, ChecksCombinations) {
   EXPECT_EQ(refusal_of(R"({"prompt":"a","max_tokens":0,"echo":true})").status, 200);
   EXPECT_EQ(refusal_of(R"({"messages":[],"max_tokens":0,"echo":true})", chat).parameter, "max_tokens");
   EXPECT_EQ(refusal_of(R"({"prompt":["a","b"],"n":10000})").parameter, "n");
+}
+
+TEST(ApiRequest, ChecksToolsAndTheirChoice) {
+  const std::string function = R"({"type":"function","function":{"name":"f_1-X","parameters":{"type":"object"}}})";
+  const auto refusal = [](const std::string& fields) { return refusal_of("{\"messages\":[]," + fields + "}", chat); };
+  const std::string tools = "\"tools\":[" + function + "]";
+  EXPECT_EQ(refusal(tools).status, 200);
+  for (const char* wrong :
+       {"{}", "[3]", R"([{"type":"function"}])", R"([{"type":"retrieval","function":{"name":"f"}}])",
+        R"([{"type":"function","function":{"name":3}}])",
+        R"([{"type":"function","function":{"name":"f","parameters":[]}}])"}) {
+    EXPECT_EQ(refusal(std::string("\"tools\":") + wrong).type, "Bad Request") << wrong;
+    EXPECT_EQ(refusal(std::string("\"tools\":") + wrong).parameter, "body.tools") << wrong;
+  }
+  const std::string names[] = {"", "a b", "\u00e9", std::string(65, 'a')};
+  for (const std::string& name : names)
+    EXPECT_EQ(refusal(R"("tools":[{"type":"function","function":{"name":")" + name + "\"}}]").parameter, "tools")
+        << name;
+  EXPECT_EQ(refusal("\"tools\":[]").parameter, "tools");
+  EXPECT_EQ(refusal("\"tools\":[" + function + "," + function + "]").parameter, "tools") << "the same name twice";
+  for (const char* choice :
+       {"\"none\"", "\"auto\"", "\"required\"", R"({"type":"function","function":{"name":"f_1-X"}})"})
+    EXPECT_EQ(refusal(tools + ",\"tool_choice\":" + choice).status, 200) << choice;
+  for (const char* choice : {"\"any\"", "3", "{}", R"({"type":"function"})", R"({"type":"function","function":{}})"})
+    EXPECT_EQ(refusal(tools + ",\"tool_choice\":" + choice).parameter, "body.tool_choice") << choice;
+  EXPECT_EQ(refusal(tools + R"(,"tool_choice":{"type":"function","function":{"name":"g"}})").parameter,
+            "tool_choice.function.name");
+  EXPECT_EQ(refusal("\"tool_choice\":\"auto\"").parameter, "tool_choice") << "there are no tools";
 }
 
 TEST(ApiRequest, ReadsJsonStrictly) {
