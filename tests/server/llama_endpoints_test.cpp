@@ -57,9 +57,12 @@ TEST(LlamaEndpoints, SayWhyAnAnswerEnded) {
   HttpClient client(running.port());
   const std::string greedy = R"({"prompt":"ab","n_predict":30,"temperature":0,"ignore_eos":true)";
   const std::string whole = json_of(client.post("/completion", greedy + "}"))["content"];
-  const std::string stop = json_text(whole.substr(whole.size() / 2, 1));
+  std::size_t length = 1;  // of the first character
+  while (length < whole.size() && (whole[length] & 0xC0) == 0x80) ++length;
+  const std::string stop = json_text(whole.substr(0, length));
   const Json stopped = json_of(client.post("/completion", greedy + ",\"stop\":[" + stop + "]}"));
   EXPECT_EQ(stopped["stop_type"], "word");
+  EXPECT_EQ(stopped["content"], "");
   EXPECT_EQ(json_text(stopped["stopping_word"]), stop);
   EXPECT_EQ(json_of(client.post("/completion", R"({"prompt":"a","n_predict":0})"))["tokens_predicted"], 0);
   EXPECT_EQ(json_of(client.post("/completion", R"({"prompt":"a"})"))["stop"], true) << "to the end of the context";
