@@ -209,7 +209,8 @@ TEST(ServerMetrics, LogTheRatesWhileThereIsWork) {
   api.log_statistics(std::chrono::seconds(10));
   EXPECT_TRUE(lines.empty()) << "nothing to say";
   StepReport report;
-  report.statistics = {.running = 2, .waiting = 7, .pages_used = 1, .pages = 4, .prefix_queries = 8, .prefix_hits = 2};
+  report.statistics = {
+      .running = 2, .waiting = 7, .pages_used = 1, .pages = 4, .prefix_cache_queries = 8, .prefix_cache_hits = 2};
   api.deliver(report);
   api.log_statistics(std::chrono::seconds(10));
   ASSERT_EQ(lines.size(), 1U);
