@@ -257,7 +257,6 @@ void Generation::send_deltas(std::size_t index, const std::optional<AnswerEnd>& 
 
 // The answer of a choice in one piece.
 AnswerChoice Generation::whole(std::size_t index) {
-  using Kind = ToolChoice::Kind;
   Choice& choice = choices_[index];
   const std::vector<TokenLogprobs>& of_prompt = prompt_logprobs_[prompt_index(index)];
   if (echoes_logprobs_) choice.logprobs.insert(choice.logprobs.begin(), of_prompt.begin(), of_prompt.end());
@@ -266,8 +265,7 @@ AnswerChoice Generation::whole(std::size_t index) {
                       .logprobs = taken_logprobs(choice),
                       .end = choice.end};
   if (prepared_.form.shows_reasoning) answer.reasoning = std::move(choice.parts.reasoning);
-  const Kind kind = prepared_.form.tool_choice.kind;
-  answer.is_call_alone = kind == Kind::required || kind == Kind::named;
+  answer.is_call_alone = prepared_.form.must_call();
   for (std::size_t call = 0; call < choice.parts.calls.size(); ++call)
     answer.calls.push_back(tool_call(call_id(index, call), choice.parts.calls[call]));
   return answer;

@@ -11,6 +11,7 @@
 #include "server/api_error.h"
 #include "server/sampling_fields.h"
 #include "server/structured_outputs.h"
+#include "server/tool_calls/call_constraint.h"
 #include "server/tool_calls/tool_messages.h"
 
 namespace weft {
@@ -82,9 +83,9 @@ AnswerForm form_of(const ApiRequest& request, const ServedModel& model, const st
   if (form.reasoning != nullptr) form.begins_reasoning = begins_reasoning(prompt, *form.reasoning);
   if (request.tools.is_null()) return form;
   form.tool_choice = request.tool_choice.value_or(ToolChoice{.kind = ToolChoice::Kind::automatic});
-  if (form.tool_choice.kind == ToolChoice::Kind::required || form.tool_choice.kind == ToolChoice::Kind::named)
-    throw not_made_here("[tool_choice] must be none or auto in this version", "tool_choice");
   if (form.tool_choice.kind != ToolChoice::Kind::none) form.dialect = model.dialect;
+  // --tool-call-parser none says that calls are not looked for, but here they are asked for.
+  if (form.must_call() && form.dialect == nullptr) form.dialect = &unknown_dialect();
   form.has_one_call = !request.parallel_tool_calls.value_or(true);
   return form;
 }
@@ -224,11 +225,17 @@ void check_least(const SamplingParameters& parameters) {
                       "min_tokens");
 }
 
-std::shared_ptr<const TokenConstraint> requested_constraint(const ApiRequest& request, const ServedModel& model) {
+std::shared_ptr<const TokenConstraint> requested_constraint(const PreparedRequest& prepared, const ServedModel& model) {
+  const ApiRequest& request = prepared.request;
+  const AnswerForm& form = prepared.form;
   const ConstraintCompiler* compiler = model.constraints.get();
   if (request.endpoint == llama_completion)
     return llama_constraint_of(request.json_schema, request.grammar.value_or(""), compiler);
-  return constraint_of(request.response_format, request.structured_outputs, compiler);
+  auto asked = constraint_of(request.response_format, request.structured_outputs, compiler);
+  if (!form.must_call()) return asked;
+  if (asked)
+    throw wrong_value("[tool_choice] must be none or auto with response_format or structured_outputs", "tool_choice");
+  return call_constraint(request.tools, form.tool_choice, *form.dialect, form.has_one_call, compiler);
 }
 
 // The marks that are looked for in the answer.
@@ -240,6 +247,10 @@ void show_markers(PreparedRequest& prepared, const ServedModel& model) {
 }
 
 }  // namespace
+
+bool AnswerForm::must_call() const {
+  return tool_choice.kind == ToolChoice::Kind::required || tool_choice.kind == ToolChoice::Kind::named;
+}
 
 std::unique_ptr<AnswerSplitter> AnswerForm::splitter() const {
   std::unique_ptr<ToolParser> tools;
@@ -292,7 +303,7 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   }
   prepared.parameters.max_tokens = most_tokens(prepared, model);
   check_least(prepared.parameters);
-  prepared.parameters.constraint = requested_constraint(prepared.request, model);
+  prepared.parameters.constraint = requested_constraint(prepared, model);
   // Such an answer is of the asked form from its first character on, so it has no reasoning.
   if (prepared.parameters.constraint) prepared.form.reasoning = nullptr;
   show_markers(prepared, model);

@@ -28,6 +28,8 @@ struct AnswerForm {
   ToolChoice tool_choice;
   bool has_one_call = false;
 
+  // Whether the answer consists of calls alone.
+  bool must_call() const;
   // nullptr if all of the answer is content.
   std::unique_ptr<AnswerSplitter> splitter() const;
 };

@@ -294,8 +294,10 @@ TEST(Server, AnswersErrorsInOrder) {
        "BadRequestError", "messages"},
       {"/v1/chat/completions", "{" + hi + R"(,"tools":[{}]})", 400, "Bad Request", "body.tools"},
       {"/v1/chat/completions",
-       "{" + hi + R"(,"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"required"})", 501,
-       "NotImplementedError", "tool_choice"},
+       "{" + hi +
+           R"(,"truncate_prompt_tokens":5,"tool_choice":"required",)"
+           R"("tools":[{"type":"function","function":{"name":"f","parameters":{"not":{}}}}]})",
+       400, "BadRequestError", "tools"},
       {"/detokenize", R"({"tokens":[300]})", 400, "BadRequestError", "tokens"},
       {"/v1/embeddings", "{}", 501, "NotImplementedError", ""},
       {"/v1/completions/", "{}", 404, "Not Found", ""},
