@@ -26,9 +26,13 @@ Json whole_choice(Endpoint endpoint, std::size_t index, const AnswerChoice& choi
                   const Json& prompt_ids) {
   Json json{{"index", index}};
   if (endpoint == chat) {
-    json["message"] = {{"role", "assistant"},    {"content", choice.text}, {"refusal", nullptr},
-                       {"annotations", nullptr}, {"audio", nullptr},       {"function_call", nullptr},
-                       {"reasoning", nullptr}};
+    const bool is_null = !choice.calls.empty() && choice.text.empty() && !choice.is_call_alone;
+    Json message{{"role", "assistant"}, {"content", is_null ? Json(nullptr) : Json(choice.text)},
+                 {"refusal", nullptr},  {"annotations", nullptr},
+                 {"audio", nullptr},    {"function_call", nullptr}};
+    if (!choice.calls.empty()) message["tool_calls"] = choice.calls;
+    message["reasoning"] = choice.reasoning.empty() ? Json(nullptr) : Json(choice.reasoning);
+    json["message"] = std::move(message);
   } else {
     json["text"] = choice.text;
   }
@@ -88,6 +92,27 @@ Json text_event(const AnswerHead& head, std::size_t index, const std::string& te
   Json json = event_head(head);
   json["choices"] = Json::array({std::move(choice)});
   return json;
+}
+
+Json delta_event(const AnswerHead& head, std::size_t index, Json delta, Json logprobs, const Json& ids,
+                 const std::optional<AnswerEnd>& end) {
+  Json json = text_event(head, index, "", std::move(logprobs), ids, end, nullptr);
+  json["choices"][0]["delta"] = std::move(delta);
+  return json;
+}
+
+Json tool_call(const std::string& id, const ToolCall& call) {
+  return {{"id", id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
+}
+
+Json call_begin_delta(std::size_t index, const std::string& id, const std::string& name) {
+  Json call{{"index", index}};
+  call.update(tool_call(id, {.name = name, .arguments = ""}));
+  return {{"tool_calls", Json::array({std::move(call)})}};
+}
+
+Json call_arguments_delta(std::size_t index, const std::string& arguments) {
+  return {{"tool_calls", Json::array({{{"index", index}, {"function", {{"arguments", arguments}}}}})}};
 }
 
 Json usage_event(const AnswerHead& head, const AnswerUsage& usage) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "server/answer_events.h"
 #include "server/api_request.h"
 #include "server/served_model.h"
 
@@ -31,9 +32,12 @@ struct AnswerEnd {
 // One of the answers to a request.
 struct AnswerChoice {
   std::string text;
-  std::vector<int> tokens;
-  Json logprobs, prompt_logprobs;  // null: not asked for
-  AnswerEnd end;
+  std::string reasoning = {};    // "" if there is none
+  std::vector<Json> calls = {};  // tool_calls of the message
+  bool is_call_alone = false;    // the answer had to be a call: its content is "" and not null
+  std::vector<int> tokens = {};
+  Json logprobs = {}, prompt_logprobs = {};  // null: not asked for
+  AnswerEnd end = {};
 };
 
 struct AnswerUsage {
@@ -50,6 +54,14 @@ Json whole_choice(Endpoint endpoint, std::size_t index, const AnswerChoice& choi
 
 // The first event of a choice of a chat.
 Json role_event(const AnswerHead& head, std::size_t index, const Json& prompt_ids, const Json& prompt_text);
+// tool_calls of a message, and of a delta that begins a call: its arguments follow in others.
+Json tool_call(const std::string& id, const ToolCall& call);
+Json call_begin_delta(std::size_t index, const std::string& id, const std::string& name);
+Json call_arguments_delta(std::size_t index, const std::string& arguments);
+
+// The same as text_event, but with this delta of a chat.
+Json delta_event(const AnswerHead& head, std::size_t index, Json delta, Json logprobs, const Json& ids,
+                 const std::optional<AnswerEnd>& end);
 // New text; `end` in the last one of the choice. `logprobs` and the lists of ids may be null.
 Json text_event(const AnswerHead& head, std::size_t index, const std::string& text, Json logprobs, const Json& ids,
                 const std::optional<AnswerEnd>& end, const Json& prompt_ids);

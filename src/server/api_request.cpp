@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "server/api_error.h"
 #include "server/json_body.h"
 #include "server/request_fields.h"
@@ -17,6 +19,7 @@ namespace {
 constexpr std::size_t kMostWrongFields = 10;
 constexpr std::int64_t kMostSequences = 16384;
 constexpr std::size_t kLongestSalt = 128;
+constexpr std::size_t kLongestFunctionName = 64;
 
 // A whole number may be written as 3.0.
 bool read_integer(Element value, std::int64_t& number) {
@@ -80,8 +83,10 @@ const FieldRow* find_row(std::string_view name, Endpoint endpoint) {
 std::string_view required_field(Endpoint endpoint) {
   switch (endpoint) {
     case completions:
+    case llama_completion:
       return "prompt";
     case chat:
+    case apply_template:
       return "messages";
     case detokenize:
       return "tokens";
@@ -92,6 +97,30 @@ std::string_view required_field(Endpoint endpoint) {
 
 void require(bool holds, const std::string& field, const std::string& message) {
   if (!holds) throw wrong_value(fmt::format("[{}] {}", field, message), field);
+}
+
+bool is_function_name(const std::string& name) {
+  return !name.empty() && name.size() <= kLongestFunctionName && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+void check_tools(const ApiRequest& request) {
+  std::set<std::string> names;
+  if (!request.tools.is_null()) {
+    require(!request.tools.empty(), "tools", "must not be empty");
+    for (const Json& tool : request.tools) {
+      const auto& name = tool["function"]["name"].get_ref<const std::string&>();
+      require(is_function_name(name), "tools",
+              fmt::format("a name must be 1 to 64 letters, digits, _ and -, but is {}", quote(name)));
+      require(names.insert(name).second, "tools", fmt::format("the name {} must be there once", quote(name)));
+    }
+  }
+  if (!request.tool_choice || request.tool_choice->kind == ToolChoice::Kind::none) return;
+  require(!names.empty(), "tool_choice", "is only for a request with tools");
+  require(request.tool_choice->kind != ToolChoice::Kind::named || names.contains(request.tool_choice->function),
+          "tool_choice.function.name",
+          fmt::format("must be the name of one of the tools, but is {}", quote(request.tool_choice->function)));
 }
 
 void check_combinations(const ApiRequest& request) {
@@ -114,6 +143,11 @@ void check_combinations(const ApiRequest& request) {
     require(!request.cache_salt->empty() && request.cache_salt->size() <= kLongestSalt &&
                 request.cache_salt->find_first_of(std::string_view("@/\\\0", 4)) == std::string::npos,
             "cache_salt", "must be 1 to 128 characters without @, / and \\");
+  const bool has_penalty = request.repetition_penalty.value_or(1) != 1;
+  require(!has_penalty || request.repeat_last_n.value_or(-1) <= 0, "repeat_last_n",
+          "must be -1, all tokens, or 0, none, for a repeat_penalty");
+  require(request.json_schema.is_null() || request.grammar.value_or("").empty(), "json_schema", "excludes grammar");
+  check_tools(request);
 }
 
 void check_counts(const ApiRequest& request) {

@@ -16,22 +16,40 @@
 namespace weft {
 
 // The endpoints that read fields of the table; a row says for which of them it is.
-enum Endpoint : unsigned { completions = 1, chat = 2, tokenize = 4, detokenize = 8 };
+enum Endpoint : unsigned {
+  completions = 1,
+  chat = 2,
+  tokenize = 4,
+  detokenize = 8,
+  llama_completion = 16,  // of llama.cpp
+  apply_template = 32,
+};
 
 using PromptText = std::string;
 using PromptIds = std::vector<int>;
 using Prompt = std::variant<PromptText, PromptIds>;
+
+// What an answer may do with the tools of its request.
+struct ToolChoice {
+  enum class Kind : std::uint8_t { none, automatic, required, named };
+  Kind kind = Kind::none;
+  std::string function;  // of `named`
+};
 
 struct ApiRequest {
   Endpoint endpoint = completions;
 
   std::optional<std::string> model;
   std::vector<Prompt> prompts;
-  Json messages;                             // null if there are none
-  Json response_format, structured_outputs;  // null if not given
+  std::vector<std::variant<std::string, int>> prompt_parts;  // of llama.cpp: texts and token ids, one after the other
+  Json messages;                                             // null if there are none
+  Json response_format, structured_outputs;                  // null if not given
   Json documents, template_arguments = Json::object();
   std::optional<std::string> content;  // llama.cpp's name of a text to tokenize
   PromptIds tokens;                    // to detokenize
+  Json tools;                          // null if there are none
+  std::optional<ToolChoice> tool_choice;
+  std::optional<bool> parallel_tool_calls;
 
   std::optional<double> temperature, top_p, min_p, presence_penalty, frequency_penalty, repetition_penalty;
   std::optional<std::int64_t> top_k, seed, max_tokens, max_completion_tokens, n, best_of, priority;
@@ -47,6 +65,10 @@ struct ApiRequest {
   std::optional<bool> wants_logprobs;    // of chat, where `logprobs` is a flag
   std::optional<std::int64_t> top_logprobs, prompt_logprobs, stream_interval;
   std::optional<bool> return_tokens_as_token_ids;
+  std::optional<std::int64_t> n_predict, repeat_last_n;  // llama.cpp's
+  std::optional<bool> timings_per_token;
+  Json json_schema;                    // null if there is none
+  std::optional<std::string> grammar;  // "" is none
 
   std::optional<bool> stream, include_usage, continuous_usage_stats;
   bool has_stream_options = false;

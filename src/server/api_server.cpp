@@ -8,7 +8,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "server/answer_json.h"
+#include "server/api_key.h"
 #include "server/json_body.h"
+#include "server/llama_endpoints.h"
+#include "server/page/page.h"
 #include "server/process_values.h"
 #include "server/text_endpoints.h"
 
@@ -17,23 +21,6 @@ namespace {
 
 constexpr std::size_t kLongestId = 128;
 constexpr const char* kIdField = "x-request-id";
-
-// In a time that does not depend on where they differ.
-bool equal_keys(std::string_view a, std::string_view b) {
-  unsigned char difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    difference |= static_cast<unsigned char>(a[i] ^ (b.empty() ? '\1' : b[i % b.size()]));
-  return difference == 0;
-}
-
-bool has_key(const HttpRequest& head, const std::vector<std::string>& keys) {
-  if (keys.empty()) return true;
-  const std::string_view given = head.field("authorization").value_or("");
-  if (to_lower_ascii(given.substr(0, 7)) != "bearer ") return false;
-  bool is_known = false;
-  for (const std::string& key : keys) is_known |= equal_keys(trim(given.substr(7)), key);
-  return is_known;
-}
 
 bool is_json(std::string_view content_type) {
   return to_lower_ascii(trim(content_type.substr(0, content_type.find(';')))) == "application/json";
@@ -53,7 +40,7 @@ std::string given_id(const HttpRequest& request) {
 // Values of labels. What clients may send at will is one value, so that they cannot make new samples without end.
 std::string handler_label(const Route* route) {
   if (route == nullptr) return "none";
-  return std::string(route->path) + (route->path.ends_with('/') ? "{name}" : "");
+  return std::string(route->path) + (route->path.size() > 1 && route->path.ends_with('/') ? "{name}" : "");
 }
 
 std::string method_label(const std::string& method) {
@@ -69,9 +56,27 @@ Endpoint endpoint_of(RouteKind kind) {
       return tokenize;
     case RouteKind::detokenize:
       return detokenize;
+    case RouteKind::llama_completion:
+      return llama_completion;
+    case RouteKind::apply_template:
+      return apply_template;
     default:
       return completions;
   }
+}
+
+// Nothing but the server itself is reached from the page, whatever an answer of the model has in it.
+HttpResponse page() {
+  const std::string policy = fmt::format(
+      "default-src 'none'; script-src '{}'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      kPageScriptHash);
+  return {.body = std::string(kPage),
+          .content_type = "text/html; charset=utf-8",
+          .fields = {{"content-security-policy", policy},
+                     {"cache-control", "no-cache"},
+                     {"referrer-policy", "no-referrer"},
+                     {"x-content-type-options", "nosniff"}}};
 }
 
 }  // namespace
@@ -108,7 +113,8 @@ HttpResponse ApiServer::fault(int status, const std::string& message) {
 }
 
 std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
-  const Route* route = find_route(head.path);
+  if (auto response = preflight_response(settings_.cors, head)) return response;
+  const Route* route = find_route(own_path(head.path));
   if (route != nullptr && route->is_for_developers && !settings_.has_developer_paths) route = nullptr;
   try {
     check_head(head, route);
@@ -125,17 +131,26 @@ std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
   return std::nullopt;
 }
 
+// Without the prefix.
+std::string ApiServer::own_path(const std::string& path) const {
+  const std::string& root = settings_.root_path;
+  const bool has_root =
+      !root.empty() && path.starts_with(root) && path.size() > root.size() && path[root.size()] == '/';
+  return has_root ? path.substr(root.size()) : path;
+}
+
 // In the order that clients can rely on: key, path, method, content type.
 void ApiServer::check_head(const HttpRequest& head, const Route* route) {
   const bool is_open = route != nullptr && route->is_open;
-  if (!is_open && !has_key(head, settings_.keys))
+  if (!is_open && head.method != "OPTIONS" && !has_api_key(head, settings_.keys))
     throw ApiError(401, "Unauthorized", "wanted Authorization: Bearer and a key of this server");
-  if (route == nullptr) throw ApiError(404, "Not Found", "there is no such path here");
+  if (route == nullptr || (route->kind == RouteKind::page && !settings_.has_page))
+    throw ApiError(404, "Not Found", "there is no such path here");
   if (!allows(*route, head.method))
     throw ApiError(405, "Method Not Allowed", fmt::format("this path takes {}", route->methods));
   if (route->kind == RouteKind::not_made)
     throw not_made_here(fmt::format("{} is not part of this version", route->path));
-  if (route->kind == RouteKind::health || route->kind == RouteKind::version) return;
+  if (route->kind == RouteKind::health || route->kind == RouteKind::version || route->kind == RouteKind::page) return;
   if (is_draining_ && route->kind != RouteKind::metrics) throw unavailable("the server is shutting down");
   if (model_ == nullptr) throw unavailable("the model is loading");
   if (route->methods == "POST" && !route->is_for_developers && !is_json(head.field("content-type").value_or("")))
@@ -143,12 +158,15 @@ void ApiServer::check_head(const HttpRequest& head, const Route* route) {
 }
 
 void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+  request.path = own_path(request.path);
   const Route& route = *find_route(request.path);
   switch (route.kind) {
     case RouteKind::completions:
     case RouteKind::chat:
     case RouteKind::tokenize:
     case RouteKind::detokenize:
+    case RouteKind::llama_completion:
+    case RouteKind::apply_template:
       return prepare_later(route, std::move(request), std::move(reply));
     case RouteKind::reset_prefix_cache:
       return reset_prefix_cache(std::move(reply));
@@ -163,6 +181,8 @@ void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
 
 HttpResponse ApiServer::answer_at_once(const Route& route, const HttpRequest& request) {
   switch (route.kind) {
+    case RouteKind::page:
+      return page();
     case RouteKind::version:
       return {.body = json_text({{"version", kVersion}})};
     case RouteKind::load:
@@ -171,6 +191,11 @@ HttpResponse ApiServer::answer_at_once(const Route& route, const HttpRequest& re
       return models(request);
     case RouteKind::metrics:
       return metrics();
+    case RouteKind::props:
+      return {.body = json_text(props(*model_))};
+    case RouteKind::slots:
+      if (!settings_.has_slots) return not_made_here("/slots is only there with --slots").response();
+      return {.body = json_text(slots(*model_, loop_->load()))};
     default:
       return health();
   }
@@ -256,6 +281,8 @@ std::shared_ptr<ApiServer::Prepared> ApiServer::prepared(RouteKind kind, std::st
       result->response = {.body = json_text(tokenized(request, *model_))};
     } else if (kind == RouteKind::detokenize) {
       result->response = {.body = json_text(detokenized(request, *model_))};
+    } else if (kind == RouteKind::apply_template) {
+      result->response = {.body = json_text(applied_template(request, *model_))};
     } else {
       result->request = weft::prepare(std::move(request), *model_);
     }
@@ -308,7 +335,7 @@ void ApiServer::log_request(const PreparedRequest& prepared, const std::string& 
   for (std::size_t i = 0; i < prepared.prompts.size(); ++i) {
     const std::vector<int>& ids = *prepared.prompts[i].ids;
     const PromptText* text =
-        request.endpoint == chat ? &prepared.prompt_text : std::get_if<PromptText>(&request.prompts[i]);
+        request.endpoint != completions ? &prepared.prompt_text : std::get_if<PromptText>(&request.prompts[i]);
     const SamplingParameters& with = prepared.parameters;
     log_(fmt::format(
         "request {}: {} tokens, prompt {}, n {}, max_tokens {}, temperature {}, top_p {}, top_k {}, "
@@ -348,11 +375,12 @@ void ApiServer::log_statistics(std::chrono::duration<double> interval) {
 void ApiServer::failed(const std::string& error) { log_(fmt::format("[server] a task failed: {}", error)); }
 
 void ApiServer::log(const HttpRequest& request, int status, std::chrono::duration<double> time) {
-  const std::string handler = handler_label(find_route(request.path)), method = method_label(request.method);
+  const std::string path = own_path(request.path);
+  const std::string handler = handler_label(find_route(path)), method = method_label(request.method);
   ++values_.http_requests[{handler, method, fmt::format("{}xx", status / 100)}];
   const auto timed = values_.http_times.try_emplace({handler, method}, bucket_bounds(Buckets::http, 0)).first;
   timed->second.observe(time.count());
-  if (!settings_.logs_access || settings_.quiet_paths.contains(request.path)) return;
+  if (!settings_.logs_access || settings_.quiet_paths.contains(path)) return;
   log_(fmt::format("{} {} {} {} in {:.3f} s", request.peer, request.method.empty() ? "?" : request.method,
                    request.path.empty() ? "?" : quote(request.path, 200), status, time.count()));
 }

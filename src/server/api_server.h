@@ -14,10 +14,12 @@
 #include <vector>
 
 #include "server/api_error.h"
+#include "server/cors.h"
 #include "server/engine_loop.h"
 #include "server/generation_table.h"
 #include "server/http_message.h"
 #include "server/metric_families.h"
+#include "server/prepared_request.h"
 #include "server/routes.h"
 #include "server/served_model.h"
 #include "server/unknown_fields.h"
@@ -36,6 +38,10 @@ struct ApiSettings {
   bool has_developer_paths = false;
   std::optional<std::int64_t> most_sequences, most_queued_tokens;  // running and waiting; else 503
   std::string metrics_prefix = "vllm:";
+  bool has_page = true;
+  bool has_slots = false;  // GET /slots
+  CorsSettings cors;
+  std::string root_path;  // a prefix of paths that a proxy may leave there, such as /x; "" for none
 };
 
 class ApiServer final : public HttpHandler {
@@ -59,6 +65,7 @@ class ApiServer final : public HttpHandler {
   void log_statistics(std::chrono::duration<double> interval);
 
   std::optional<HttpResponse> check(const HttpRequest& head) override;
+  HttpFields fields(const HttpRequest& head) override { return cors_fields(settings_.cors, head); }
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
   HttpResponse fault(int status, const std::string& message) override;
   void log(const HttpRequest& request, int status, std::chrono::duration<double> time) override;
@@ -67,6 +74,7 @@ class ApiServer final : public HttpHandler {
  private:
   struct Prepared;
 
+  std::string own_path(const std::string& path) const;
   void check_head(const HttpRequest& head, const Route* route);
   HttpResponse answer_at_once(const Route& route, const HttpRequest& request);
   HttpResponse health() const;

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/content_hash.h"
 #include "server/api_error.h"
 #include "server/sampling_fields.h"
 
@@ -32,7 +33,10 @@ Generation::Generation(PreparedRequest prepared, const ServedModel& model, const
                      .tokens_as_ids = request.return_tokens_as_token_ids.value_or(model.answers.tokens_as_ids),
                      .count = requested_logprobs(request).value_or(0)};
   prompt_logprobs_.resize(prepared_.prompts.size());
-  for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i].text = prompt_of(i).text;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    choices_[i].text = prompt_of(i).text;
+    choices_[i].splitter = prepared_.form.splitter();
+  }
 }
 
 std::size_t Generation::prompt_index(std::size_t choice) const {
@@ -61,12 +65,10 @@ std::vector<Ticket> Generation::open_tickets() const {
 std::vector<Sequence> Generation::begin(std::uint64_t random_seed) {
   SamplingParameters parameters = prepared_.parameters;
   if (drops_output_ && !parameters.prompt_logprobs) {
-    for (std::size_t i = 0; i < choices_.size(); ++i) {
-      if (is_stream_) send_text(i, AnswerEnd{.reason = "length"});
-      finish(i, {.reason = "length"});
-    }
+    for (std::size_t i = 0; i < choices_.size(); ++i) end_choice(i, {.reason = "length"});
     return {};
   }
+  random_bits_ = random_seed;
   if (drops_output_) parameters.max_tokens = 1;
   const std::uint64_t seed = prepared_.has_seed ? parameters.seed : random_seed;
   const auto first_parameters = std::make_shared<const SamplingParameters>(parameters);
@@ -111,11 +113,9 @@ void Generation::take(const SequenceEvent& event) {
   if (is_stream_ && !has_begun_) begin_stream();
   choice.cached_tokens = event.event.cached_tokens;
   append(index, event.event);
-  std::optional<AnswerEnd> end;
-  if (event.event.finished != FinishReason::none) end = end_of(event.event);
+  if (event.event.finished != FinishReason::none) return end_choice(index, end_of(event.event));
   // The first event is sent at once, and so is the last.
-  if (is_stream_ && (end || !choice.has_event || choice.unsent_count >= stream_interval_)) send_text(index, end);
-  if (end) finish(index, *end);
+  if (is_stream_ && (!choice.has_event || choice.unsent_count >= stream_interval_)) send_unsent(index, std::nullopt);
 }
 
 void Generation::append(std::size_t index, const RequestEvent& event) {
@@ -127,13 +127,73 @@ void Generation::append(std::size_t index, const RequestEvent& event) {
   if (drops_output_) return;
   ++choice.token_count;
   ++choice.unsent_count;
-  choice.text += event.text;
   if (has_ids_) choice.tokens.push_back(event.token);
   if (event.logprobs) choice.logprobs.push_back(*event.logprobs);
+  if (choice.splitter) {
+    add_events(index, choice.splitter->push(event.text));
+  } else {
+    choice.text += event.text;
+  }
+}
+
+void Generation::add_events(std::size_t index, AnswerEvents events) {
+  using Kind = AnswerEvent::Kind;
+  Choice& choice = choices_[index];
+  for (AnswerEvent& event : events) {
+    choice.parts.add(event);
+    if (!is_stream_) continue;
+    const bool continues =
+        event.kind == Kind::content || event.kind == Kind::reasoning || event.kind == Kind::call_arguments;
+    if (continues) {
+      add_text(choice.events, event.kind, event.text);
+    } else {
+      choice.events.push_back(std::move(event));
+    }
+  }
+}
+
+void Generation::end_choice(std::size_t index, AnswerEnd end) {
+  Choice& choice = choices_[index];
+  if (choice.splitter) {
+    add_events(index, choice.splitter->finish());
+    // Only whole calls count: what is cut ends with another reason.
+    const bool has_calls = !choice.parts.calls.empty() && prepared_.form.tool_choice.kind != ToolChoice::Kind::named;
+    if (has_calls && std::string_view(end.reason) == "stop") end.reason = "tool_calls";
+  }
+  if (is_stream_) send_unsent(index, end);
+  choice.is_over = true;
+  choice.end = std::move(end);
+  if (--open_ == 0) finish_all();
 }
 
 Json Generation::taken_logprobs(Choice& choice) const {
   return logprobs_json(logprobs_style_, std::exchange(choice.logprobs, {}), choice.text_offset);
+}
+
+std::string Generation::call_id(std::size_t choice, std::size_t call) const {
+  ContentHasher hasher;
+  hasher.add(random_bits_).add(static_cast<std::uint64_t>(choice)).add(static_cast<std::uint64_t>(call));
+  const std::string hex = hasher.finish().hex();
+  const bool is_short = prepared_.form.dialect != nullptr && prepared_.form.dialect->has_short_ids;
+  return is_short ? hex.substr(0, 9) : "chatcmpl-tool-" + hex.substr(0, 16);
+}
+
+std::vector<Json> Generation::deltas_of(std::size_t index, const AnswerEvents& events) {
+  using Kind = AnswerEvent::Kind;
+  Choice& choice = choices_[index];
+  std::vector<Json> deltas;
+  for (const AnswerEvent& event : events) {
+    if (event.kind == Kind::content) deltas.push_back({{"content", event.text}});
+    if (event.kind == Kind::reasoning && prepared_.form.shows_reasoning) deltas.push_back({{"reasoning", event.text}});
+    if (event.kind == Kind::call_begin) {
+      const std::size_t call = choice.calls_begun++;
+      deltas.push_back(call_begin_delta(call, call_id(index, call), event.text));
+    }
+    if (event.kind == Kind::call_arguments) deltas.push_back(call_arguments_delta(choice.calls_begun - 1, event.text));
+    if (event.kind == Kind::call_broken && !event.unsent.empty()) deltas.push_back({{"content", event.unsent}});
+  }
+  if (deltas.empty()) deltas.push_back({{"content", ""}});
+  return deltas;
 }
 
 void Generation::begin_stream() {
@@ -156,16 +216,24 @@ void Generation::send(Json json, std::size_t choice, bool is_last) {
   if (is_last) json["system_fingerprint"] = head_.fingerprint;
   reply_->send_event(event_text(json));
   has_head_ = true;
-  silent_intervals_ = 0;
+  silence_.end();
+}
+
+void Generation::send_unsent(std::size_t index, const std::optional<AnswerEnd>& end) {
+  if (!has_begun_) begin_stream();
+  if (choices_[index].splitter) {
+    send_deltas(index, end);
+  } else {
+    send_text(index, end);
+  }
+  choices_[index].has_event = true;
+  choices_[index].unsent_count = 0;
 }
 
 void Generation::send_text(std::size_t index, const std::optional<AnswerEnd>& end) {
-  if (!has_begun_) begin_stream();
   Choice& choice = choices_[index];
   // The first event of a completion has the ids of its prompt. It has the prompt itself, too, where that is echoed.
   const bool is_first = head_.endpoint != chat && !choice.has_event;
-  choice.has_event = true;
-  choice.unsent_count = 0;
   const std::string text = std::exchange(choice.text, {});
   const std::vector<int> tokens = std::exchange(choice.tokens, {});
   const Json prompt_ids = is_first && is_first_of_prompt(index) ? prompt_ids_of(index) : Json(nullptr);
@@ -174,10 +242,33 @@ void Generation::send_text(std::size_t index, const std::optional<AnswerEnd>& en
   send(std::move(json), index, end && open_ == 1 && !has_usage_event_);
 }
 
-void Generation::finish(std::size_t index, const AnswerEnd& end) {
-  choices_[index].is_over = true;
-  choices_[index].end = end;
-  if (--open_ == 0) finish_all();
+// What belongs to tokens, and not to their text, is in the last delta.
+void Generation::send_deltas(std::size_t index, const std::optional<AnswerEnd>& end) {
+  Choice& choice = choices_[index];
+  std::vector<Json> deltas = deltas_of(index, std::exchange(choice.events, {}));
+  const Json no_ids = has_ids_ ? Json::array() : Json(nullptr);
+  for (std::size_t i = 0; i + 1 < deltas.size(); ++i)
+    send(delta_event(head_, index, std::move(deltas[i]), nullptr, no_ids, std::nullopt), index);
+  const std::vector<int> tokens = std::exchange(choice.tokens, {});
+  Json json = delta_event(head_, index, std::move(deltas.back()), taken_logprobs(choice),
+                          has_ids_ ? Json(tokens) : Json(nullptr), end);
+  send(std::move(json), index, end && open_ == 1 && !has_usage_event_);
+}
+
+// The answer of a choice in one piece.
+AnswerChoice Generation::whole(std::size_t index) {
+  Choice& choice = choices_[index];
+  const std::vector<TokenLogprobs>& of_prompt = prompt_logprobs_[prompt_index(index)];
+  if (echoes_logprobs_) choice.logprobs.insert(choice.logprobs.begin(), of_prompt.begin(), of_prompt.end());
+  AnswerChoice answer{.text = std::move(choice.text) + choice.parts.content,
+                      .tokens = std::move(choice.tokens),
+                      .logprobs = taken_logprobs(choice),
+                      .end = choice.end};
+  if (prepared_.form.shows_reasoning) answer.reasoning = std::move(choice.parts.reasoning);
+  answer.is_call_alone = prepared_.form.must_call();
+  for (std::size_t call = 0; call < choice.parts.calls.size(); ++call)
+    answer.calls.push_back(tool_call(call_id(index, call), choice.parts.calls[call]));
+  return answer;
 }
 
 void Generation::finish_all() {
@@ -197,14 +288,8 @@ void Generation::finish_all() {
         prompt_logprobs_json(*prepared_.request.prompt_logprobs, logprobs_style_.tokenizer, prompt_logprobs_[i]);
   std::vector<Json> choices;
   for (std::size_t i = 0; i < choices_.size(); ++i) {
-    Choice& choice = choices_[i];
-    const std::vector<TokenLogprobs>& of_prompt = prompt_logprobs_[prompt_index(i)];
-    if (echoes_logprobs_) choice.logprobs.insert(choice.logprobs.begin(), of_prompt.begin(), of_prompt.end());
-    const AnswerChoice answer{.text = std::move(choice.text),
-                              .tokens = std::move(choice.tokens),
-                              .logprobs = taken_logprobs(choice),
-                              .prompt_logprobs = prompt_logprobs[prompt_index(i)],
-                              .end = choice.end};
+    AnswerChoice answer = whole(i);
+    answer.prompt_logprobs = prompt_logprobs[prompt_index(i)];
     choices.push_back(whole_choice(head_.endpoint, i, answer, has_ids_, prompt_ids_of(i)));
   }
   const bool has_text = prepared_.request.return_prompt_text.value_or(false);
@@ -230,20 +315,14 @@ void Generation::abort() {
     is_over_ = true;
     return reply_->send(unavailable("the server is shutting down").response());
   }
-  for (std::size_t i = 0; i < choices_.size(); ++i) {
-    if (choices_[i].is_over) continue;
-    const AnswerEnd end{.reason = "abort"};
-    send_text(i, end);
-    finish(i, end);
-  }
+  for (std::size_t i = 0; i < choices_.size(); ++i)
+    if (!choices_[i].is_over) end_choice(i, {.reason = "abort"});
 }
 
 void Generation::keep_alive() {
-  constexpr int kIntervals = 4;
-  if (!is_stream_ || is_over_ || ++silent_intervals_ < kIntervals) return;
-  reply_->send_event(": keep-alive\n\n");
+  if (!is_stream_ || is_over_ || !silence_.goes_on_too_long()) return;
+  reply_->send_event(kKeepAliveComment);
   has_head_ = true;
-  silent_intervals_ = 0;
 }
 
 }  // namespace weft

@@ -1,7 +1,6 @@
 #pragma once
 
-// One request of completions or chat while it runs: takes the events of its sequences and writes its answer, in one
-// piece or as a stream. It lives on the I/O thread.
+// One request of completions or chat while it runs, with its answer in one piece or as a stream.
 
 #include <memory>
 #include <optional>
@@ -9,40 +8,40 @@
 #include <vector>
 
 #include "server/answer_json.h"
-#include "server/engine_loop.h"
 #include "server/http_message.h"
 #include "server/logprobs_json.h"
 #include "server/prepared_request.h"
+#include "server/running_request.h"
 
 namespace weft {
 
-class Generation {
+class Generation final : public RunningRequest {
  public:
   // Its sequences have the tickets from `first` on: prompt by prompt, and of each prompt choice by choice.
   Generation(PreparedRequest prepared, const ServedModel& model, const std::string& id, Ticket first,
              std::shared_ptr<HttpReply> reply);
 
-  // The sequences to run; none if the request asks for nothing of the model, and then the answer is sent already.
-  std::vector<Sequence> begin(std::uint64_t random_seed);
-  void take(const SequenceEvent& event);
-  // Ends the answer now, because the server ends.
-  void abort();
-  // Called in regular intervals; sends a comment in a stream that had no event for four of them.
-  void keep_alive();
+  std::vector<Sequence> begin(std::uint64_t random_seed) override;
+  void take(const SequenceEvent& event) override;
+  void abort() override;
+  void keep_alive() override;
 
-  bool is_over() const { return is_over_; }
-  // Tickets of sequences that are not over.
-  std::vector<Ticket> open_tickets() const;
-  std::size_t size() const { return choices_.size(); }
-  // Why it failed; "" if it did not. For the log.
-  const std::string& error() const { return error_; }
+  bool is_over() const override { return is_over_; }
+  std::vector<Ticket> open_tickets() const override;
+  std::size_t size() const override { return choices_.size(); }
+  const std::string& error() const override { return error_; }
 
  private:
   struct Choice {
     // In a stream: what no event has yet.
-    std::string text;
+    std::string text;  // of content, if there is no splitter
+    AnswerEvents events;
     std::vector<int> tokens;
     std::vector<TokenLogprobs> logprobs;
+
+    std::unique_ptr<AnswerSplitter> splitter;  // null: all text is content
+    AnswerParts parts;                         // what it found
+    std::size_t calls_begun = 0;               // in events that were sent
 
     AnswerEnd end;
     std::int64_t token_count = 0, unsent_count = 0;
@@ -58,12 +57,18 @@ class Generation {
   Json prompt_ids_of(std::size_t choice) const;
   AnswerUsage usage() const;
   AnswerEnd end_of(const RequestEvent& event) const;
-  void append(std::size_t index, const RequestEvent& event);
+  void append(std::size_t choice, const RequestEvent& event);
+  void add_events(std::size_t choice, AnswerEvents events);
+  void end_choice(std::size_t choice, AnswerEnd end);
   Json taken_logprobs(Choice& choice) const;
+  std::vector<Json> deltas_of(std::size_t choice, const AnswerEvents& events);
+  std::string call_id(std::size_t choice, std::size_t call) const;
   void begin_stream();
   void send(Json json, std::size_t choice, bool is_last = false);
+  void send_unsent(std::size_t choice, const std::optional<AnswerEnd>& end);
   void send_text(std::size_t choice, const std::optional<AnswerEnd>& end);
-  void finish(std::size_t choice, const AnswerEnd& end);
+  void send_deltas(std::size_t choice, const std::optional<AnswerEnd>& end);
+  AnswerChoice whole(std::size_t choice);
   void finish_all();
   void fail(const std::string& error);
 
@@ -75,12 +80,13 @@ class Generation {
   std::vector<std::vector<TokenLogprobs>> prompt_logprobs_;  // of each prompt; empty: not asked for, or not there yet
   std::vector<Choice> choices_;
   std::size_t open_;
+  std::uint64_t random_bits_ = 0;  // for the ids of tool calls
   std::int64_t stream_interval_ = 1;
   bool is_stream_, has_ids_, has_usage_event_, has_prompt_details_, echoes_logprobs_;
   bool drops_output_;       // the prompt alone is asked for
   bool has_begun_ = false;  // a stream has sent its first event
   bool has_head_ = false;   // a stream has sent an event or a comment
-  int silent_intervals_ = 0;
+  Silence silence_;
   bool is_over_ = false;
   std::string error_;
 };

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "server/generation.h"
+#include "server/llama_completion.h"
+
 namespace weft {
 
 GenerationTable::GenerationTable(const ServedModel& model, EngineLoop& loop, MetricValues& values,
@@ -12,11 +15,18 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
                             const std::shared_ptr<HttpReply>& reply, MonotonicClock::time_point arrival) {
   const Ticket first = next_ticket_;
   const auto choices = static_cast<double>(prepared.choices);
-  auto generation = std::make_unique<Generation>(std::move(prepared), model_, id, first, reply);
+  const bool is_searched = prepared.form.dialect != nullptr;
+  std::unique_ptr<RunningRequest> generation;
+  if (prepared.request.endpoint == llama_completion) {
+    generation = std::make_unique<LlamaCompletion>(std::move(prepared), model_, first, reply);
+  } else {
+    generation = std::make_unique<Generation>(std::move(prepared), model_, id, first, reply);
+  }
   next_ticket_ += generation->size();
   std::vector<Sequence> sequences = generation->begin(random_seed);
   if (sequences.empty()) return;
   values_.request_choices.observe(choices);
+  if (is_searched) values_.tool_parser_calls += static_cast<double>(sequences.size());
   for (const Sequence& sequence : sequences)
     records_.add(sequence.ticket, {.arrival = arrival,
                                    .prompt_tokens = std::ssize(*sequence.prompt),
@@ -46,7 +56,7 @@ void GenerationTable::deliver(const StepReport& report) {
     auto found = generations_.upper_bound(event.ticket);
     if (found == generations_.begin()) continue;
     --found;
-    Generation& generation = *found->second;
+    RunningRequest& generation = *found->second;
     if (event.ticket >= found->first + generation.size()) continue;
     generation.take(event);
     if (!generation.is_over()) continue;

@@ -10,8 +10,10 @@
 #include <string>
 
 #include "server/engine_loop.h"
-#include "server/generation.h"
+#include "server/http_message.h"
 #include "server/metric_values.h"
+#include "server/prepared_request.h"
+#include "server/running_request.h"
 #include "server/sequence_records.h"
 
 namespace weft {
@@ -42,7 +44,7 @@ class GenerationTable {
   MetricValues& values_;
   std::function<void(const std::string&)> log_;
   SequenceRecords records_{values_};
-  std::map<Ticket, std::unique_ptr<Generation>> generations_;  // by the first ticket of each
+  std::map<Ticket, std::unique_ptr<RunningRequest>> generations_;  // by the first ticket of each
   Ticket next_ticket_ = 0;
 };
 

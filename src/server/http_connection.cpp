@@ -1,6 +1,7 @@
 #include "server/http_connection.h"
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -89,7 +90,8 @@ class ConnectionReply final : public HttpReply {
   std::uint64_t exchange_;
 };
 
-HttpConnection::HttpConnection(Socket socket, ConnectionHost& host, std::function<void(HttpConnection*)> ended)
+HttpConnection::HttpConnection(Socket socket, std::string peer, ConnectionHost& host,
+                               std::function<void(HttpConnection*)> ended)
     : socket_(std::move(socket)),
       host_(host),
       ended_(std::move(ended)),
@@ -99,8 +101,7 @@ HttpConnection::HttpConnection(Socket socket, ConnectionHost& host, std::functio
   error_code ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  const auto peer = socket_.remote_endpoint(ignored);
-  request_.peer = ignored ? "?" : fmt::format("{}:{}", peer.address().to_string(), peer.port());
+  request_.peer = std::move(peer);
 }
 
 HttpConnection::~HttpConnection() = default;
@@ -188,6 +189,7 @@ bool HttpConnection::process_head() {
   request_ = std::move(*head);
   is_head_ = request_.method == "HEAD";
   is_http_10_ = request_.is_http_10;
+  fields_ = host_.handler->fields(request_);
   const BodyFraming framing = framing_of(request_);
   if (framing.fault) {
     refuse(*framing.fault);
@@ -241,7 +243,6 @@ void HttpConnection::dispatch() {
   read_timer_.cancel();
   ++read_limit_;
   is_ended_ = has_head_ = false;
-  added_.clear();
   gone_ = nullptr;
   ++requests_;
   ++exchange_;
@@ -266,8 +267,8 @@ void HttpConnection::refuse(const HttpFault& fault) {
 
 void HttpConnection::send(HttpResponse response) {
   if (response.closes || host_.is_draining) closes_ = true;
-  HttpFields fields = std::move(response.fields);
-  fields.insert(fields.end(), added_.begin(), added_.end());
+  HttpFields fields = std::exchange(fields_, {});
+  for (auto& field : response.fields) fields.push_back(std::move(field));
   fields.emplace_back("content-type", response.content_type);
   if (closes_) fields.emplace_back("connection", "close");
   if (!closes_ && is_http_10_) fields.emplace_back("connection", "keep-alive");
@@ -283,8 +284,9 @@ void HttpConnection::send_event(const std::string& event) {
   if (!has_head_) {
     has_head_ = true;
     status_ = 200;
-    HttpFields fields{{"content-type", "text/event-stream; charset=utf-8"}, {"cache-control", "no-cache"}};
-    fields.insert(fields.end(), added_.begin(), added_.end());
+    HttpFields fields = std::exchange(fields_, {});
+    fields.emplace_back("content-type", "text/event-stream; charset=utf-8");
+    fields.emplace_back("cache-control", "no-cache");
     if (host_.is_draining || is_http_10_) closes_ = true;
     if (closes_ && !is_http_10_) fields.emplace_back("connection", "close");
     // HTTP/1.0 has no chunks: the end of the connection ends the response.

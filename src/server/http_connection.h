@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include "server/http_head.h"
@@ -27,10 +27,11 @@ struct ConnectionHost {
 
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
-  using Socket = boost::asio::ip::tcp::socket;
+  // Of TCP or of a Unix socket.
+  using Socket = boost::asio::generic::stream_protocol::socket;
 
-  // `ended` is called when the connection is closed.
-  HttpConnection(Socket socket, ConnectionHost& host, std::function<void(HttpConnection*)> ended);
+  // `peer` is the client's address, for the log. `ended` is called when the connection is closed.
+  HttpConnection(Socket socket, std::string peer, ConnectionHost& host, std::function<void(HttpConnection*)> ended);
   ~HttpConnection();
 
   void start();
@@ -40,7 +41,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void abandon() { close(); }
 
   // The response to the current request: HttpReply's calls.
-  void add_field(std::string name, std::string value) { added_.emplace_back(std::move(name), std::move(value)); }
+  void add_field(std::string name, std::string value) { fields_.emplace_back(std::move(name), std::move(value)); }
   void send(HttpResponse response);
   void send_event(const std::string& event);
   void end();
@@ -81,12 +82,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::unique_ptr<BodyReader> body_;
   HttpRequest request_;
   bool is_head_ = false, is_http_10_ = false;  // of the current request
+  HttpFields fields_;                          // of its response, besides the response's own
   std::optional<HttpResponse> refusal_;        // to send after a body that is read and dropped
   std::chrono::steady_clock::time_point begun_;
   std::size_t requests_ = 0;
   std::uint64_t exchange_ = 0;  // the number of the current request, which a reply must have
 
-  HttpFields added_;     // to the response
   std::string out_;      // bytes for the next write
   std::string written_;  // bytes of the current write
   std::size_t written_bytes_ = 0;

@@ -63,6 +63,8 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
   // Called with a request without its body. A response refuses it, and the body is not read.
   virtual std::optional<HttpResponse> check(const HttpRequest& head) = 0;
+  // Fields that every response to this request has, whether it is refused or not.
+  virtual HttpFields fields(const HttpRequest&) { return {}; }
   virtual void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) = 0;
   // The response to bytes that are not a valid request.
   virtual HttpResponse fault(int status, const std::string& message) = 0;

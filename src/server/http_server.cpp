@@ -1,17 +1,25 @@
 #include "server/http_server.h"
 
+#include <algorithm>
 #include <csignal>
+#include <cstring>
 #include <unordered_map>
 #include <vector>
 
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -22,6 +30,7 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+using Protocol = asio::generic::stream_protocol;
 using boost::system::error_code;
 
 // Each connection has a descriptor, and the usual limit is 1,024.
@@ -40,20 +49,65 @@ tcp::endpoint endpoint_of(asio::io_context& io, const std::string& host, int por
   return *found.begin();
 }
 
+tcp::endpoint tcp_endpoint(const Protocol::endpoint& endpoint) {
+  tcp::endpoint result;
+  std::memcpy(result.data(), endpoint.data(), std::min(endpoint.size(), result.capacity()));
+  return result;
+}
+
+std::string peer_of(const Protocol::socket& socket) {
+  error_code error;
+  const Protocol::endpoint peer = socket.remote_endpoint(error);
+  if (error) return "?";
+  if (peer.data()->sa_family == AF_UNIX) return "unix";
+  const tcp::endpoint address = tcp_endpoint(peer);
+  return fmt::format("{}:{}", address.address().to_string(), address.port());
+}
+
+// Removes a socket file on which nobody listens.
+void remove_stale_socket(asio::io_context& io, const asio::local::stream_protocol::endpoint& endpoint) {
+  struct stat status {};
+  if (::lstat(endpoint.path().c_str(), &status) != 0) return;
+  USER_CHECK(S_ISSOCK(status.st_mode), "[--uds] wanted a socket or no file at {}, but there is another file",
+             quote(endpoint.path()));
+  error_code error;
+  asio::local::stream_protocol::socket(io).connect(endpoint, error);
+  USER_CHECK(error == asio::error::connection_refused, "[--uds] wanted a socket that is free, but at {} {}",
+             quote(endpoint.path()), error ? error.message() : "another server listens");
+  ::unlink(endpoint.path().c_str());
+}
+
 }  // namespace
 
 struct HttpServer::State {
   // One thread runs it.
   asio::io_context io{1};
-  tcp::acceptor acceptor{io};
+  asio::basic_socket_acceptor<Protocol> acceptor{io};
   asio::signal_set signals{io};
   asio::steady_timer accept_again{io};
   ConnectionHost host;
-  std::string name;
+  std::string name;         // the host
+  std::string socket_path;  // "" of TCP
   std::unordered_map<HttpConnection*, std::shared_ptr<HttpConnection>> connections;
 
+  ~State() {
+    if (!socket_path.empty()) ::unlink(socket_path.c_str());
+  }
+
+  // `address` is what the error of an address that is taken names.
+  void listen(const Protocol::endpoint& endpoint, const std::string& address) {
+    allow_many_descriptors();
+    std::signal(SIGPIPE, SIG_IGN);
+    error_code error;
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    USER_CHECK(!error, "{} to be free, but: {}", address, error.message());
+  }
+
   void accept() {
-    acceptor.async_accept([this](error_code error, tcp::socket socket) {
+    acceptor.async_accept([this](error_code error, Protocol::socket socket) {
       if (!acceptor.is_open()) return;
       if (error) return accept_later();
       if (connections.size() >= host.limits.connections) {
@@ -73,7 +127,7 @@ struct HttpServer::State {
     });
   }
 
-  void refuse(tcp::socket& socket) {
+  void refuse(Protocol::socket& socket) {
     const HttpResponse response = host.handler->fault(503, "too many connections");
     const std::string head =
         response_head(503, {{"content-type", response.content_type}, {"connection", "close"}, {"retry-after", "1"}},
@@ -83,11 +137,13 @@ struct HttpServer::State {
     socket.write_some(asio::buffer(head + response.body), ignored);
   }
 
-  void begin(tcp::socket socket) {
-    const auto connection = std::make_shared<HttpConnection>(std::move(socket), host, [this](HttpConnection* ended) {
-      connections.erase(ended);
-      end_if_drained();
-    });
+  void begin(Protocol::socket socket) {
+    std::string peer = peer_of(socket);
+    const auto connection =
+        std::make_shared<HttpConnection>(std::move(socket), std::move(peer), host, [this](HttpConnection* ended) {
+          connections.erase(ended);
+          end_if_drained();
+        });
     connections.emplace(connection.get(), connection);
     connection->start();
   }
@@ -101,25 +157,39 @@ struct HttpServer::State {
 
 HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limits)
     : state_(std::make_unique<State>()) {
-  allow_many_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);
   state_->host.limits = limits;
   state_->name = host.find(':') == std::string::npos ? host : "[" + host + "]";
-  const tcp::endpoint endpoint = endpoint_of(state_->io, host, port);
-  tcp::acceptor& acceptor = state_->acceptor;
-  error_code error;
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  USER_CHECK(!error, "[--port] wanted {}:{} to be free, but: {}", state_->name, port, error.message());
+  state_->listen(endpoint_of(state_->io, host, port), fmt::format("[--port] wanted {}:{}", state_->name, port));
+}
+
+HttpServer::HttpServer(const std::string& socket_path, const HttpLimits& limits) : state_(std::make_unique<State>()) {
+  state_->host.limits = limits;
+  USER_CHECK(socket_path.size() < sizeof(sockaddr_un::sun_path), "[--uds] must be a path below {} bytes, but has {}",
+             sizeof(sockaddr_un::sun_path), socket_path.size());
+  const asio::local::stream_protocol::endpoint endpoint(socket_path);
+  remove_stale_socket(state_->io, endpoint);
+  // bind() makes the file, with this mode from its beginning.
+  const mode_t mask = ::umask(0177);
+  try {
+    state_->listen(endpoint, fmt::format("[--uds] wanted {}", quote(socket_path)));
+  } catch (...) {
+    ::umask(mask);
+    throw;
+  }
+  ::umask(mask);
+  state_->socket_path = socket_path;
 }
 
 HttpServer::~HttpServer() = default;
 
-int HttpServer::port() const { return state_->acceptor.local_endpoint().port(); }
+int HttpServer::port() const {
+  return state_->socket_path.empty() ? tcp_endpoint(state_->acceptor.local_endpoint()).port() : 0;
+}
 
-std::string HttpServer::url() const { return fmt::format("http://{}:{}", state_->name, port()); }
+std::string HttpServer::url() const {
+  return state_->socket_path.empty() ? fmt::format("http://{}:{}", state_->name, port())
+                                     : "unix:" + state_->socket_path;
+}
 
 void HttpServer::run(HttpHandler& handler) {
   state_->host.handler = &handler;

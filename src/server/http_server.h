@@ -16,10 +16,13 @@ class HttpServer {
   // Binds and listens, so that clients can connect from now on; run() answers them. Port 0 is any free port. UserError
   // where the port is taken or the host is unknown.
   HttpServer(const std::string& host, int port, const HttpLimits& limits);
+  // Listens on a Unix socket, a file that only its owner may use and that ends with the server. A socket file on which
+  // nobody listens is replaced. UserError for any other file, and if another server listens on it.
+  HttpServer(const std::string& socket_path, const HttpLimits& limits);
   ~HttpServer();
 
-  int port() const;
-  std::string url() const;  // http://127.0.0.1:8000
+  int port() const;         // 0 of a Unix socket
+  std::string url() const;  // http://127.0.0.1:8000 or unix:PATH
 
   // Answers requests on the calling thread, the I/O thread, until stop(), or until the last connection ends after
   // drain().

@@ -11,11 +11,14 @@
 #include "server/api_error.h"
 #include "server/sampling_fields.h"
 #include "server/structured_outputs.h"
+#include "server/tool_calls/call_constraint.h"
+#include "server/tool_calls/tool_messages.h"
 
 namespace weft {
 namespace {
 
-constexpr std::int64_t kDefaultMaxTokens = 16;  // OpenAI's, of completions
+constexpr std::int64_t kDefaultMaxTokens = 16;         // OpenAI's, of completions
+constexpr std::int64_t kLlamaRandomSeed = 4294967295;  // LLAMA_DEFAULT_SEED
 
 // The parts of a message's content, which must be texts, as one text.
 std::string text_of_parts(const Json& parts) {
@@ -53,13 +56,38 @@ Json template_variables(const ApiRequest& request, const ServedModel& model) {
   }
   if (request.include_reasoning) arguments["include_reasoning"] = *request.include_reasoning;
   for (const auto& [name, value] : request.template_arguments.items()) {
-    if (name == "messages" || name == "add_generation_prompt")
+    if (name == "messages" || name == "add_generation_prompt" || name == "tools")
       throw wrong_value(fmt::format("[chat_template_kwargs] must not have {}, which the request defines", name),
                         "chat_template_kwargs");
     arguments[name] = value;
   }
   const bool begins_answer = request.add_generation_prompt.value_or(!request.continue_final_message.value_or(false));
-  return chat_variables(model.tokenizer->vocabulary(), with_texts(request.messages), begins_answer, arguments);
+  Json messages = with_parsed_arguments(with_texts(request.messages));
+  if (!model.reads_calls) messages = with_calls_as_content(std::move(messages));
+  if (!request.tools.is_null()) {
+    if (model.reads_tools) {
+      arguments["tools"] = request.tools;
+    } else {
+      messages = with_tools_in_system_message(std::move(messages), request.tools);
+    }
+  }
+  return chat_variables(model.tokenizer->vocabulary(), messages, begins_answer, arguments);
+}
+
+const ChatTemplate& template_of(const ApiRequest& request, const ServedModel& model) {
+  return !request.tools.is_null() && model.tool_template ? *model.tool_template : *model.chat_template;
+}
+
+AnswerForm form_of(const ApiRequest& request, const ServedModel& model, const std::string& prompt) {
+  AnswerForm form{.reasoning = model.reasoning, .shows_reasoning = request.include_reasoning.value_or(true)};
+  if (form.reasoning != nullptr) form.begins_reasoning = begins_reasoning(prompt, *form.reasoning);
+  if (request.tools.is_null()) return form;
+  form.tool_choice = request.tool_choice.value_or(ToolChoice{.kind = ToolChoice::Kind::automatic});
+  if (form.tool_choice.kind != ToolChoice::Kind::none) form.dialect = model.dialect;
+  // --tool-call-parser none says that calls are not looked for, but here they are asked for.
+  if (form.must_call() && form.dialect == nullptr) form.dialect = &unknown_dialect();
+  form.has_one_call = !request.parallel_tool_calls.value_or(true);
+  return form;
 }
 
 void check_tokenizer(const ServedModel& model) {
@@ -143,9 +171,30 @@ void add_chat_prompt(PreparedRequest& prepared, const ServedModel& model) {
   std::vector<int> ids = encoded(prepared.prompt_text, request.add_special_tokens.value_or(false), model, "messages");
   const Json& last = request.messages.back();
   std::string echoed;
-  if (request.echo.value_or(false) && last["role"] == "assistant" && last.contains("content"))
+  if (request.echo.value_or(false) && last["role"] == "assistant" && last.contains("content") &&
+      !last["content"].is_null())
     echoed = last["content"].is_array() ? text_of_parts(last["content"]) : last["content"].get<std::string>();
+  prepared.form = form_of(request, model, prepared.prompt_text);
   add_prompt(prepared, std::move(echoed), std::move(ids), model);
+}
+
+void add_prompt_of_parts(PreparedRequest& prepared, const ServedModel& model) {
+  std::vector<int> ids;
+  std::string text;
+  for (const auto& part : prepared.request.prompt_parts) {
+    if (const int* id = std::get_if<int>(&part)) {
+      check_ids({*id}, model, "prompt");
+      ids.push_back(*id);
+      if (model.tokenizer != nullptr && *id < model.tokenizer->token_count()) text += model.tokenizer->token_bytes(*id);
+    } else {
+      const auto& written = std::get<std::string>(part);
+      const std::vector<int> more = encoded(written, ids.empty(), model, "prompt");
+      ids.insert(ids.end(), more.begin(), more.end());
+      text += written;
+    }
+  }
+  prepared.prompt_text = std::move(text);
+  add_prompt(prepared, "", std::move(ids), model);
 }
 
 void check_given_limit(const ApiRequest& request, const ServedModel& model) {
@@ -164,7 +213,8 @@ std::int64_t most_tokens(const PreparedRequest& prepared, const ServedModel& mod
   for (const PreparedPrompt& prompt : prepared.prompts) shortest = std::min(shortest, prompt.ids->size());
   // The engine ends an answer at the context as well, so prompts of several lengths need no limits of their own.
   const std::int64_t left = model.max_model_len - static_cast<std::int64_t>(shortest);
-  const std::int64_t unasked = request.endpoint == chat ? left : kDefaultMaxTokens;
+  if (request.n_predict.value_or(-1) >= 0) return std::min(left, *request.n_predict);
+  const std::int64_t unasked = request.endpoint == completions ? kDefaultMaxTokens : left;
   return std::min(left, request.max_completion_tokens.value_or(request.max_tokens.value_or(unasked)));
 }
 
@@ -175,7 +225,46 @@ void check_least(const SamplingParameters& parameters) {
                       "min_tokens");
 }
 
+std::shared_ptr<const TokenConstraint> requested_constraint(const PreparedRequest& prepared, const ServedModel& model) {
+  const ApiRequest& request = prepared.request;
+  const AnswerForm& form = prepared.form;
+  const ConstraintCompiler* compiler = model.constraints.get();
+  if (request.endpoint == llama_completion)
+    return llama_constraint_of(request.json_schema, request.grammar.value_or(""), compiler);
+  auto asked = constraint_of(request.response_format, request.structured_outputs, compiler);
+  if (!form.must_call()) return asked;
+  if (asked)
+    throw wrong_value("[tool_choice] must be none or auto with response_format or structured_outputs", "tool_choice");
+  return call_constraint(request.tools, form.tool_choice, *form.dialect, form.has_one_call, compiler);
+}
+
+// The marks that are looked for in the answer.
+void show_markers(PreparedRequest& prepared, const ServedModel& model) {
+  std::vector<int>& shown = prepared.parameters.shown_special;
+  if (prepared.form.reasoning != nullptr) shown = model.reasoning_markers;
+  if (prepared.form.dialect == nullptr) return;
+  shown.insert(shown.end(), model.call_markers.begin(), model.call_markers.end());
+}
+
 }  // namespace
+
+bool AnswerForm::must_call() const {
+  return tool_choice.kind == ToolChoice::Kind::required || tool_choice.kind == ToolChoice::Kind::named;
+}
+
+std::unique_ptr<AnswerSplitter> AnswerForm::splitter() const {
+  std::unique_ptr<ToolParser> tools;
+  if (dialect != nullptr) {
+    using Kind = ToolChoice::Kind;
+    tools = tool_choice.kind == Kind::named      ? arguments_parser(tool_choice.function)
+            : tool_choice.kind == Kind::required ? dialect->envelope_parser()
+                                                 : dialect->parser();
+  }
+  std::optional<ReasoningParser> reasons;
+  if (reasoning != nullptr) reasons.emplace(*reasoning, begins_reasoning);
+  if (!tools && !reasons) return nullptr;
+  return std::make_unique<AnswerSplitter>(std::move(reasons), std::move(tools), has_one_call);
+}
 
 void check_model(const ApiRequest& request, const ServedModel& model) {
   if (!request.model || request.model->empty() || model.has_name(*request.model)) return;
@@ -191,8 +280,9 @@ std::string render_messages(const ApiRequest& request, const ServedModel& model)
   if (!model.chat_template) throw wrong_value(fmt::format("[messages] {}", model.missing_template), "messages");
   try {
     const Json variables = template_variables(request, model);
-    return request.continue_final_message.value_or(false) ? render_unfinished(*model.chat_template, variables)
-                                                          : model.chat_template->render(variables);
+    const ChatTemplate& chat_template = template_of(request, model);
+    return request.continue_final_message.value_or(false) ? render_unfinished(chat_template, variables)
+                                                          : chat_template.render(variables);
   } catch (const UserError& error) {
     throw wrong_value(error.what(), "messages");
   }
@@ -206,15 +296,20 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   check_given_limit(prepared.request, model);
   if (prepared.request.endpoint == chat) {
     add_chat_prompt(prepared, model);
+  } else if (prepared.request.endpoint == llama_completion) {
+    add_prompt_of_parts(prepared, model);
   } else {
     add_completion_prompts(prepared, model);
   }
   prepared.parameters.max_tokens = most_tokens(prepared, model);
   check_least(prepared.parameters);
-  prepared.parameters.constraint =
-      constraint_of(prepared.request.response_format, prepared.request.structured_outputs, model.constraints.get());
+  prepared.parameters.constraint = requested_constraint(prepared, model);
+  // Such an answer is of the asked form from its first character on, so it has no reasoning.
+  if (prepared.parameters.constraint) prepared.form.reasoning = nullptr;
+  show_markers(prepared, model);
   prepared.choices = prepared.request.n.value_or(1);
-  prepared.has_seed = prepared.request.seed.value_or(-1) != -1;
+  const std::int64_t seed = prepared.request.seed.value_or(-1);
+  prepared.has_seed = seed != -1 && !(prepared.request.endpoint == llama_completion && seed == kLlamaRandomSeed);
   if (prepared.has_seed) prepared.parameters.seed = static_cast<std::uint64_t>(*prepared.request.seed);
   return prepared;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/sampling/sampler.h"
+#include "server/answer_splitter.h"
 #include "server/api_request.h"
 #include "server/served_model.h"
 
@@ -18,10 +19,26 @@ struct PreparedPrompt {
   std::shared_ptr<const std::vector<int>> ids;
 };
 
+// What the text of a chat's answer may consist of.
+struct AnswerForm {
+  const ReasoningFormat* reasoning = nullptr;  // null: there is none
+  bool begins_reasoning = false;
+  bool shows_reasoning = true;
+  const ToolDialect* dialect = nullptr;  // null: the answer has no calls
+  ToolChoice tool_choice;
+  bool has_one_call = false;
+
+  // Whether the answer consists of calls alone.
+  bool must_call() const;
+  // nullptr if all of the answer is content.
+  std::unique_ptr<AnswerSplitter> splitter() const;
+};
+
 struct PreparedRequest {
   ApiRequest request;
   std::vector<PreparedPrompt> prompts;
-  std::string prompt_text;        // chat: what the template gives
+  std::string prompt_text;  // chat: what the template gives; llama.cpp: the prompt
+  AnswerForm form;
   SamplingParameters parameters;  // max_tokens is what the longest prompt leaves
   std::int64_t choices = 1;       // of each prompt
   bool has_seed = false;

@@ -14,6 +14,9 @@ namespace dom = simdjson::dom;
 
 constexpr std::size_t kMostPrompts = 1024, kMostStops = 4, kMostStopIds = 1024;
 constexpr unsigned kBoth = completions | chat, kText = completions | chat | tokenize;
+constexpr unsigned kTemplate = chat | tokenize | apply_template;
+// What /completion of llama.cpp calls as OpenAI does.
+constexpr unsigned kAnswer = kBoth | llama_completion;
 
 bool read_id(Element value, int& id) {
   std::int64_t number = 0;
@@ -66,6 +69,30 @@ std::string read_prompt(Element value, ApiRequest& request) {
       request.prompts.emplace_back(PromptText(text));
     } else if (read_ids(item, ids)) {
       request.prompts.emplace_back(std::move(ids));
+    } else {
+      return kWanted;
+    }
+  }
+  return "";
+}
+
+// llama.cpp's: one prompt.
+std::string read_prompt_parts(Element value, ApiRequest& request) {
+  static constexpr const char* kWanted = "a text, or a list of texts and token ids, which are one prompt";
+  request.prompt_parts.clear();
+  std::string_view text;
+  if (value.get(text) == simdjson::SUCCESS) {
+    request.prompt_parts.emplace_back(std::string(text));
+    return "";
+  }
+  dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) return kWanted;
+  for (const Element item : list) {
+    int id = 0;
+    if (item.get(text) == simdjson::SUCCESS) {
+      request.prompt_parts.emplace_back(std::string(text));
+    } else if (read_id(item, id)) {
+      request.prompt_parts.emplace_back(id);
     } else {
       return kWanted;
     }
@@ -152,6 +179,12 @@ std::string read_structured_outputs(Element value, ApiRequest& request) {
   return "";
 }
 
+std::string read_json_schema(Element value, ApiRequest& request) {
+  if (!value.is_object()) return "an object";
+  request.json_schema = to_json(value, "json_schema");
+  return "";
+}
+
 std::string read_stream_options(Element value, ApiRequest& request) {
   dom::object options;
   if (value.get(options) != simdjson::SUCCESS) return "an object";
@@ -168,9 +201,58 @@ std::string read_stream_options(Element value, ApiRequest& request) {
   return "";
 }
 
+std::string read_tools(Element value, ApiRequest& request) {
+  if (!value.is_array()) return "a list of tools";
+  request.tools = to_json(value, "tools");
+  const auto has_text = [](const Json& object, const char* key) {
+    return object.contains(key) && object[key].is_string();
+  };
+  for (const Json& tool : request.tools) {
+    const bool is_function =
+        tool.is_object() && has_text(tool, "type") && tool["type"] == "function" && tool.contains("function");
+    if (!is_function || !tool["function"].is_object() || !has_text(tool["function"], "name"))
+      return "a list of {\"type\":\"function\",\"function\":{\"name\":..}}";
+    const Json parameters = tool["function"].value("parameters", Json());
+    if (!parameters.is_null() && !parameters.is_object()) return "a list of tools whose parameters are an object";
+  }
+  return "";
+}
+
+std::string read_tool_choice(Element value, ApiRequest& request) {
+  static constexpr const char* kWanted = "none, auto, required or {\"type\":\"function\",\"function\":{\"name\":..}}";
+  std::string_view text;
+  if (value.get(text) == simdjson::SUCCESS) {
+    using Kind = ToolChoice::Kind;
+    if (text != "none" && text != "auto" && text != "required") return kWanted;
+    request.tool_choice = {.kind = text == "none" ? Kind::none : text == "auto" ? Kind::automatic : Kind::required};
+    return "";
+  }
+  std::string_view type;
+  const bool is_function = value["type"].get(type) == simdjson::SUCCESS && type == "function" &&
+                           value["function"]["name"].get(text) == simdjson::SUCCESS;
+  if (!is_function) return kWanted;
+  request.tool_choice = {.kind = ToolChoice::Kind::named, .function = std::string(text)};
+  return "";
+}
+
 bool is_false(Element value) {
   bool flag = true;
   return value.get(flag) == simdjson::SUCCESS && !flag;
+}
+
+bool is_zero(Element value) {
+  double number = 1;
+  return value.get(number) == simdjson::SUCCESS && number == 0;
+}
+
+bool is_one(Element value) {
+  double number = 0;
+  return value.get(number) == simdjson::SUCCESS && number == 1;
+}
+
+bool is_at_most_zero(Element value) {
+  double number = 1;
+  return value.get(number) == simdjson::SUCCESS && number <= 0;
 }
 
 bool is_empty(Element value) {
@@ -182,29 +264,27 @@ bool is_empty(Element value) {
   return value.get(text) == simdjson::SUCCESS && text.empty();
 }
 
-// Without tools there is nothing to choose from.
-bool is_no_choice(Element value) {
-  std::string_view choice;
-  return value.get(choice) == simdjson::SUCCESS && (choice == "none" || choice == "auto");
-}
-
 bool is_nothing(Element) { return false; }
 
+constexpr const char* kNoSampler = "is of a sampler that is not made here, so it must have the value that turns it off";
 constexpr const char* kStructured = "use structured_outputs or response_format";
 
 const FieldRow kRows[] = {
-    {"model", kText | detokenize, &ApiRequest::model},
+    {"model", kText | detokenize | llama_completion | apply_template, &ApiRequest::model},
     {"prompt", completions | tokenize, ReadField(read_prompt)},
     {"content", tokenize, &ApiRequest::content},
     {"tokens", detokenize, ReadField(read_tokens)},
-    {"messages", chat | tokenize, ReadField(read_messages)},
-    {"documents", chat | tokenize, ReadField(read_documents)},
-    {"chat_template_kwargs", chat | tokenize, ReadField(read_template_arguments)},
-    {"chat_template", chat | tokenize, RefusedField{400, is_nothing, "a request must not bring its own template"}},
-    {"add_generation_prompt", chat | tokenize, &ApiRequest::add_generation_prompt},
-    {"continue_final_message", chat | tokenize, &ApiRequest::continue_final_message},
-    {"reasoning_effort", chat, &ApiRequest::reasoning_effort},
-    {"include_reasoning", chat, &ApiRequest::include_reasoning},
+    {"messages", kTemplate, ReadField(read_messages)},
+    {"documents", kTemplate, ReadField(read_documents)},
+    {"tools", kTemplate, ReadField(read_tools)},
+    {"tool_choice", chat | apply_template, ReadField(read_tool_choice)},
+    {"parallel_tool_calls", chat, &ApiRequest::parallel_tool_calls},
+    {"chat_template_kwargs", kTemplate, ReadField(read_template_arguments)},
+    {"chat_template", kTemplate, RefusedField{400, is_nothing, "a request must not bring its own template"}},
+    {"add_generation_prompt", kTemplate, &ApiRequest::add_generation_prompt},
+    {"continue_final_message", kTemplate, &ApiRequest::continue_final_message},
+    {"reasoning_effort", chat | apply_template, &ApiRequest::reasoning_effort},
+    {"include_reasoning", chat | apply_template, &ApiRequest::include_reasoning},
     {"add_special_tokens", kText, &ApiRequest::add_special_tokens},
     {"add_special", tokenize, &ApiRequest::add_special},
     {"parse_special", tokenize, &ApiRequest::parse_special},
@@ -213,19 +293,19 @@ const FieldRow kRows[] = {
 
     {"max_tokens", kBoth, &ApiRequest::max_tokens, 0},
     {"max_completion_tokens", chat, &ApiRequest::max_completion_tokens, 1},
-    {"temperature", kBoth, &ApiRequest::temperature, 0, 2},
-    {"top_p", kBoth, &ApiRequest::top_p, 0, 1, true},
-    {"top_k", kBoth, &ApiRequest::top_k, -1, 2147483647},
-    {"min_p", kBoth, &ApiRequest::min_p, 0, 1},
-    {"presence_penalty", kBoth, &ApiRequest::presence_penalty, -2, 2},
-    {"frequency_penalty", kBoth, &ApiRequest::frequency_penalty, -2, 2},
+    {"temperature", kAnswer, &ApiRequest::temperature, 0, 2},
+    {"top_p", kAnswer, &ApiRequest::top_p, 0, 1, true},
+    {"top_k", kAnswer, &ApiRequest::top_k, -1, 2147483647},
+    {"min_p", kAnswer, &ApiRequest::min_p, 0, 1},
+    {"presence_penalty", kAnswer, &ApiRequest::presence_penalty, -2, 2},
+    {"frequency_penalty", kAnswer, &ApiRequest::frequency_penalty, -2, 2},
     {"repetition_penalty", kBoth, &ApiRequest::repetition_penalty, 0, 1e6, true},
     {"n", kBoth, &ApiRequest::n, 1, 16384},
     {"best_of", completions, &ApiRequest::best_of, 1, 16384},
-    {"seed", kBoth, &ApiRequest::seed},
-    {"stop", kBoth, ReadField(read_stop)},
+    {"seed", kAnswer, &ApiRequest::seed},
+    {"stop", kAnswer, ReadField(read_stop)},
     {"stop_token_ids", kBoth, ReadField(read_stop_ids)},
-    {"ignore_eos", kBoth, &ApiRequest::ignore_eos},
+    {"ignore_eos", kAnswer, &ApiRequest::ignore_eos},
     {"include_stop_str_in_output", kBoth, &ApiRequest::include_stop_str_in_output},
     {"min_tokens", kBoth, &ApiRequest::min_tokens, 0},
     {"logit_bias", kBoth, ReadField(read_logit_bias)},
@@ -239,7 +319,7 @@ const FieldRow kRows[] = {
     {"skip_special_tokens", kBoth, &ApiRequest::skip_special_tokens},
     {"spaces_between_special_tokens", kBoth, &ApiRequest::spaces_between_special_tokens},
     {"echo", kBoth, &ApiRequest::echo},
-    {"stream", kBoth, &ApiRequest::stream},
+    {"stream", kAnswer, &ApiRequest::stream},
     {"stream_options", kBoth, ReadField(read_stream_options)},
     {"stream_interval", kBoth, &ApiRequest::stream_interval, 1},
     {"response_format", kBoth, ReadField(read_response_format)},
@@ -252,15 +332,48 @@ const FieldRow kRows[] = {
     {"cache_salt", kBoth, &ApiRequest::cache_salt},
     {"priority", kBoth, &ApiRequest::priority},
 
+    {"prompt", llama_completion, ReadField(read_prompt_parts)},
+    {"n_predict", llama_completion, &ApiRequest::n_predict, -1},
+    {"repeat_penalty", llama_completion, &ApiRequest::repetition_penalty, 0, 1e6, true},
+    {"repeat_last_n", llama_completion, &ApiRequest::repeat_last_n, -1},
+    {"return_tokens", llama_completion, &ApiRequest::return_token_ids},
+    {"timings_per_token", llama_completion, &ApiRequest::timings_per_token},
+    // Prefixes are found without being asked for, and change no answer.
+    {"cache_prompt", llama_completion, IgnoredField{}},
+    {"id_slot", llama_completion, IgnoredField{}},
+    {"n_keep", llama_completion, IgnoredField{}},
+    // Of samplers that are off.
+    {"mirostat_tau", llama_completion, IgnoredField{}},
+    {"mirostat_eta", llama_completion, IgnoredField{}},
+    {"dry_base", llama_completion, IgnoredField{}},
+    {"dry_allowed_length", llama_completion, IgnoredField{}},
+    {"dry_penalty_last_n", llama_completion, IgnoredField{}},
+    {"dry_sequence_breakers", llama_completion, IgnoredField{}},
+    {"xtc_threshold", llama_completion, IgnoredField{}},
+    {"dynatemp_exponent", llama_completion, IgnoredField{}},
+    {"min_keep", llama_completion, RefusedField{400, is_zero, kNoSampler}},
+    {"mirostat", llama_completion, RefusedField{400, is_zero, kNoSampler}},
+    {"dry_multiplier", llama_completion, RefusedField{400, is_zero, kNoSampler}},
+    {"xtc_probability", llama_completion, RefusedField{400, is_zero, kNoSampler}},
+    {"typical_p", llama_completion, RefusedField{400, is_one, kNoSampler}},
+    {"dynatemp_range", llama_completion, RefusedField{400, is_zero, kNoSampler}},
+    {"top_n_sigma", llama_completion, RefusedField{400, is_at_most_zero, kNoSampler}},
+    {"samplers", llama_completion, RefusedField{400, is_empty, "the order of samplers cannot be chosen"}},
+    {"n_probs", llama_completion, RefusedField{501, is_zero}},
+    {"post_sampling_probs", llama_completion, RefusedField{501, is_false}},
+    {"json_schema", llama_completion, ReadField(read_json_schema)},
+    {"grammar", llama_completion, &ApiRequest::grammar},
+    {"logit_bias", llama_completion, RefusedField{501, is_empty}},
+    {"lora", llama_completion, RefusedField{501, is_empty}},
+    {"response_fields", llama_completion, RefusedField{501, is_empty}},
+    {"n_indent", llama_completion, RefusedField{501, is_zero}},
+    {"t_max_predict_ms", llama_completion, RefusedField{501, is_at_most_zero}},
+
     {"user", kBoth, IgnoredField{}},
     {"session_id", kBoth, IgnoredField{}},
     {"vllm_xargs", kBoth, IgnoredField{}},
     {"kv_transfer_params", kBoth, IgnoredField{}},
-    // Nothing is in an answer that it could change.
-    {"parallel_tool_calls", chat, IgnoredField{}},
 
-    {"tools", chat | tokenize, RefusedField{501, is_empty}},
-    {"tool_choice", chat, RefusedField{501, is_no_choice}},
     {"use_beam_search", kBoth, RefusedField{501, is_false}},
     {"suffix", completions, RefusedField{400, is_empty, "the model has no tokens to fill in the middle of a text"}},
     {"repetition_detection", kBoth, RefusedField{400, is_nothing}},

@@ -8,6 +8,7 @@ constexpr const char* kPost = "POST";
 constexpr const char* kAny = "GET, HEAD, POST";
 
 constexpr Route kRoutes[] = {
+    {"/", kGet, RouteKind::page, true},
     {"/health", kGet, RouteKind::health, true},
     {"/ping", kAny, RouteKind::health, true},
     {"/version", kGet, RouteKind::version, true},
@@ -20,6 +21,11 @@ constexpr Route kRoutes[] = {
     {"/tokenize", kPost, RouteKind::tokenize},
     {"/detokenize", kPost, RouteKind::detokenize},
     {"/reset_prefix_cache", kPost, RouteKind::reset_prefix_cache, false, true},
+    {"/completion", kPost, RouteKind::llama_completion},
+    {"/completions", kPost, RouteKind::llama_completion},
+    {"/apply-template", kPost, RouteKind::apply_template},
+    {"/props", kGet, RouteKind::props},
+    {"/slots", kGet, RouteKind::slots},
 
     {"/v1/responses", kPost, RouteKind::not_made},
     {"/v1/embeddings", kPost, RouteKind::not_made},
@@ -30,17 +36,13 @@ constexpr Route kRoutes[] = {
     {"/v1/audio/translations", kPost, RouteKind::not_made},
     {"/v1/load_lora_adapter", kPost, RouteKind::not_made},
     {"/v1/unload_lora_adapter", kPost, RouteKind::not_made},
-    {"/completion", kPost, RouteKind::not_made},
-    {"/apply-template", kPost, RouteKind::not_made},
-    {"/props", kGet, RouteKind::not_made},
-    {"/slots", kGet, RouteKind::not_made},
 };
 
 }  // namespace
 
 const Route* find_route(std::string_view path) {
   for (const Route& route : kRoutes) {
-    const bool is_begin = route.path.ends_with('/');
+    const bool is_begin = route.path.size() > 1 && route.path.ends_with('/');
     if (is_begin ? path.size() > route.path.size() && path.starts_with(route.path) : path == route.path) return &route;
   }
   return nullptr;

@@ -9,6 +9,7 @@
 namespace weft {
 
 enum class RouteKind {
+  page,
   health,
   version,
   load,
@@ -19,11 +20,15 @@ enum class RouteKind {
   tokenize,
   detokenize,
   reset_prefix_cache,
+  llama_completion,
+  apply_template,
+  props,
+  slots,
   not_made,  // of others' servers, but not of this one
 };
 
 struct Route {
-  std::string_view path;     // or its begin, if it ends in /
+  std::string_view path;     // or its begin, if it ends in / and has more
   std::string_view methods;  // as in the field Allow; GET includes HEAD
   RouteKind kind;
   bool is_open = false;            // without a key

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/sampling/logit_masks.h"
 #include "server/api_error.h"
+#include "server/llama_endpoints.h"
 
 namespace weft {
 namespace {
@@ -76,7 +77,7 @@ bool echoes_logprobs(const ApiRequest& request) {
 }
 
 SamplingParameters requested_sampling(const ApiRequest& request, const ServedModel& model) {
-  SamplingParameters parameters = model.defaults;
+  SamplingParameters parameters = request.endpoint == llama_completion ? llama_defaults() : model.defaults;
   const auto take = [](auto& target, const auto& given) {
     if (given) target = *given;
   };
@@ -93,6 +94,10 @@ SamplingParameters requested_sampling(const ApiRequest& request, const ServedMod
   take(parameters.skips_special, request.skip_special_tokens);
   take(parameters.spaces_between_special, request.spaces_between_special_tokens);
   if (parameters.temperature < kGreedyBelow) parameters.temperature = 0;
+  if (request.repeat_last_n == 0) {
+    parameters.repetition_penalty = 1;
+    parameters.frequency_penalty = parameters.presence_penalty = 0;
+  }
   for (const int id : request.stop_token_ids) check_id(id, model, "stop_token_ids");
   for (const int id : request.allowed_token_ids.value_or(std::vector<int>())) check_id(id, model, "allowed_token_ids");
   check_logprobs(request.logprobs, model, "logprobs");

@@ -1,7 +1,9 @@
 #include "server/served_model.h"
 
 #include <algorithm>
+#include <cctype>
 #include <ctime>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -25,6 +27,48 @@ std::string fingerprint_of(Engine& engine) {
   return fmt::format("weft-{}-{}", kVersion, hasher.finish().hex().substr(0, 8));
 }
 
+// Whether a word is in the source of a template, not as a part of another word.
+bool has_word(std::string_view source, std::string_view word) {
+  const auto is_part = [&](std::size_t at) {
+    return at < source.size() && (std::isalnum(static_cast<unsigned char>(source[at])) != 0 || source[at] == '_');
+  };
+  for (std::size_t at = 0; (at = source.find(word, at)) != std::string_view::npos; ++at)
+    if ((at == 0 || !is_part(at - 1)) && !is_part(at + word.size())) return true;
+  return false;
+}
+
+std::vector<int> special_tokens(const Tokenizer& tokenizer, std::span<const std::string_view> texts) {
+  std::vector<int> ids;
+  for (const std::string_view text : texts) {
+    const std::optional<int> id = tokenizer.find(text);
+    if (id && tokenizer.is_special(*id)) ids.push_back(*id);
+  }
+  return ids;
+}
+
+// How answers are parsed, by the templates' sources or as the settings say.
+void set_parsers(ServedModel& model, const ServedModelSettings& settings, const std::string& chat_template,
+                 const std::string& tool_template) {
+  if (settings.tool_call_parser == "auto") {
+    model.dialect = &dialect_of(tool_template, model.tokenizer->vocabulary());
+  } else if (settings.tool_call_parser != "none") {
+    model.dialect = find_dialect(settings.tool_call_parser);
+    CHECK(model.dialect != nullptr, "no dialect {}", settings.tool_call_parser);
+  }
+  if (settings.reasoning_parser == "auto") {
+    model.reasoning = reasoning_format_of(chat_template);
+  } else if (settings.reasoning_parser != "none") {
+    model.reasoning = find_reasoning_format(settings.reasoning_parser);
+    CHECK(model.reasoning != nullptr, "no reasoning format {}", settings.reasoning_parser);
+  }
+  model.reads_tools = has_word(tool_template, "tools");
+  model.reads_calls = has_word(tool_template, "tool_calls");
+  if (model.dialect != nullptr) model.call_markers = special_tokens(*model.tokenizer, model.dialect->markers);
+  if (model.reasoning == nullptr) return;
+  const std::string_view markers[] = {model.reasoning->begin, model.reasoning->end};
+  model.reasoning_markers = special_tokens(*model.tokenizer, markers);
+}
+
 }  // namespace
 
 bool ServedModel::has_name(const std::string& name) const {
@@ -40,6 +84,7 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .max_model_len = engine.max_model_len(),
                     .vocabulary_size = engine.runner().vocabulary_size(),
                     .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
+                    .most_sequences = engine.context().options.max_num_seqs,
                     .template_arguments = settings.template_arguments,
                     .answers = settings.answers};
   if (engine.has_tokenizer())
@@ -47,7 +92,13 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
         engine.tokenizer(), engine.end_tokens(), static_cast<std::size_t>(engine.runner().vocabulary_size()));
   const bool has_template = !settings.chat_template.empty() || checkpoint.chat_template().has_value();
   if (has_template) {
-    model.chat_template.emplace(chosen_chat_template(&checkpoint, settings.chat_template, Json::object()));
+    const Json with_tools{{"tools", Json::array()}};
+    const std::string plain = chosen_chat_template(&checkpoint, settings.chat_template, Json::object());
+    const std::string of_tools = chosen_chat_template(&checkpoint, settings.chat_template, with_tools);
+    model.chat_template.emplace(plain);
+    model.template_source = plain;
+    if (of_tools != plain) model.tool_template.emplace(of_tools);
+    if (model.tokenizer != nullptr) set_parsers(model, settings, plain, of_tools);
   } else {
     model.missing_template = "the model has no chat template; weft serve --chat-template FILE gives it one";
   }

@@ -14,6 +14,8 @@
 #include "engine/sampling/sampling_request.h"
 #include "io/chat_template.h"
 #include "server/metric_values.h"
+#include "server/reasoning.h"
+#include "server/tool_calls/dialects.h"
 
 namespace weft {
 
@@ -32,9 +34,17 @@ struct ServedModel {
   std::string fingerprint;
   std::int64_t max_model_len = 0;
   std::int64_t vocabulary_size = 0;
-  const Tokenizer* tokenizer = nullptr;                   // null for a dummy checkpoint without one
-  std::optional<ChatTemplate> chat_template;              // nullopt if the model has none
-  std::string missing_template;                           // why there is none
+  const Tokenizer* tokenizer = nullptr;           // null for a dummy checkpoint without one
+  std::optional<ChatTemplate> chat_template;      // nullopt if the model has none
+  std::string template_source;                    // of chat_template
+  std::int64_t most_sequences = 0;                // in a step
+  std::string missing_template;                   // why there is none
+  std::optional<ChatTemplate> tool_template;      // of requests with tools, if the model has another one for them
+  bool reads_tools = false, reads_calls = false;  // whether that template reads tools, and calls in messages
+  const ToolDialect* dialect = nullptr;           // null: calls are not looked for
+  const ReasoningFormat* reasoning = nullptr;     // null: reasoning is part of the content
+  // Special tokens that are markers of calls and of reasoning: they are shown.
+  std::vector<int> call_markers, reasoning_markers;
   Json template_arguments = Json::object();               // variables of the template that requests may override
   std::shared_ptr<const ConstraintCompiler> constraints;  // null without a tokenizer
   SamplingParameters defaults;                            // of what a request does not give
@@ -51,6 +61,8 @@ struct ServedModelSettings {
   Json template_arguments = Json::object();
   GenerationConfigSource generation_config;
   AnswerSettings answers;
+  // Names of the tables, which must be known; "auto": by the chat template. "none": nothing is parsed.
+  std::string tool_call_parser = "auto", reasoning_parser = "auto";
 };
 
 // UserError where the chat template or the model's generation_config.json is wrong.

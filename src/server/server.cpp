@@ -16,7 +16,8 @@ constexpr std::chrono::seconds kStatisticsInterval{10};
 Server::Server(ServerSettings settings, ApiServer::Log log)
     : settings_(std::move(settings)),
       log_(std::move(log)),
-      http_(settings_.host, settings_.port, settings_.limits),
+      http_(settings_.socket_path.empty() ? HttpServer(settings_.host, settings_.port, settings_.limits)
+                                          : HttpServer(settings_.socket_path, settings_.limits)),
       api_(
           settings_.api, [this](std::function<void()> task) { http_.post(std::move(task)); }, log_) {
   if (settings_.takes_signals) http_.on_signals([this](int signal) { take_signal(signal); });

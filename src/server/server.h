@@ -20,6 +20,7 @@ namespace weft {
 struct ServerSettings {
   std::string host = "127.0.0.1";
   int port = 8000;
+  std::string socket_path;  // listens on this Unix socket instead, unless it is ""
   HttpLimits limits;
   ApiSettings api;
   std::chrono::milliseconds shutdown_timeout{0};     // in which answers may end by themselves

@@ -165,4 +165,12 @@ std::shared_ptr<const TokenConstraint> constraint_of(const Json& response_format
   return format ? compile_for(format, kFormatField, compiler) : compile_for(outputs, kOutputsField, compiler);
 }
 
+std::shared_ptr<const TokenConstraint> llama_constraint_of(const Json& json_schema, const std::string& grammar,
+                                                           const ConstraintCompiler* compiler) {
+  if (!json_schema.is_null())
+    return compile_for(StructuredOutput{.kind = Kind::json_schema, .value = json_schema}, "json_schema", compiler);
+  if (grammar.empty()) return nullptr;
+  return compile_for(StructuredOutput{.kind = Kind::grammar, .value = grammar}, "grammar", compiler);
+}
+
 }  // namespace weft

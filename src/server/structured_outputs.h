@@ -28,6 +28,10 @@ struct StructuredOutput {
 std::shared_ptr<const TokenConstraint> constraint_of(const Json& response_format, const Json& structured_outputs,
                                                      const ConstraintCompiler* compiler);
 
+// That of llama.cpp's `json_schema` and `grammar`, with the same rules. At most one of them is given: not null, not "".
+std::shared_ptr<const TokenConstraint> llama_constraint_of(const Json& json_schema, const std::string& grammar,
+                                                           const ConstraintCompiler* compiler);
+
 // What is written on the command line, with the same rules. UserError.
 std::shared_ptr<const TokenConstraint> compile_output(const StructuredOutput& output,
                                                       const ConstraintCompiler& compiler);

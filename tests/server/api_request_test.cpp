@@ -125,12 +125,9 @@ TEST(ApiRequest, NamesFieldsOfAWrongType) {
 // A field whose value asks for something that is not made must not be ignored.
 TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
   const std::tuple<Endpoint, const char*, const char*, int> cases[] = {
-      {completions, "use_beam_search", "true", 501},
-      {completions, "guided_json", "{}", 400},
-      {completions, "guided_choice", "[]", 400},
-      {completions, "suffix", "\"a\"", 400},
-      {chat, "tools", R"([{"type":"function"}])", 501},
-      {chat, "tool_choice", "\"required\"", 501},
+      {completions, "use_beam_search", "true", 501}, {completions, "guided_json", "{}", 400},
+      {completions, "guided_choice", "[]", 400},     {completions, "suffix", "\"a\"", 400},
+      {llama_completion, "mirostat", "2", 400},      {llama_completion, "n_probs", "3", 501},
       {chat, "chat_template", "\"a\"", 400},
   };
   for (const auto& [endpoint, field, value, status] : cases) {
@@ -141,7 +138,7 @@ TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
   for (const char* nothing :
        {R"({"prompt":"a","use_beam_search":false,"suffix":null,"response_format":{"type":"text"},"guided_json":null})"})
     EXPECT_EQ(refusal_of(nothing).status, 200);
-  EXPECT_EQ(refusal_of(R"({"messages":[],"tools":[],"tool_choice":"none"})", chat).status, 200);
+  EXPECT_EQ(refusal_of(R"({"messages":[],"tools":null,"tool_choice":"none"})", chat).status, 200);
 }
 
 TEST(ApiRequest, ChecksCombinations) {
@@ -158,6 +155,34 @@ TEST(ApiRequest, ChecksCombinations) {
   EXPECT_EQ(refusal_of(R"({"messages":[],"top_logprobs":1,"logprobs":true})", chat).status, 200);
   EXPECT_EQ(refusal_of(R"({"prompt":"a","stream":true,"prompt_logprobs":1})").parameter, "prompt_logprobs");
   EXPECT_EQ(refusal_of(R"({"prompt":"a","stream":true,"prompt_logprobs":0})").status, 200);
+}
+
+TEST(ApiRequest, ChecksToolsAndTheirChoice) {
+  const std::string function = R"({"type":"function","function":{"name":"f_1-X","parameters":{"type":"object"}}})";
+  const auto refusal = [](const std::string& fields) { return refusal_of("{\"messages\":[]," + fields + "}", chat); };
+  const std::string tools = "\"tools\":[" + function + "]";
+  EXPECT_EQ(refusal(tools).status, 200);
+  for (const char* wrong :
+       {"{}", "[3]", R"([{"type":"function"}])", R"([{"type":"retrieval","function":{"name":"f"}}])",
+        R"([{"type":"function","function":{"name":3}}])",
+        R"([{"type":"function","function":{"name":"f","parameters":[]}}])"}) {
+    EXPECT_EQ(refusal(std::string("\"tools\":") + wrong).type, "Bad Request") << wrong;
+    EXPECT_EQ(refusal(std::string("\"tools\":") + wrong).parameter, "body.tools") << wrong;
+  }
+  const std::string names[] = {"", "a b", "\u00e9", std::string(65, 'a')};
+  for (const std::string& name : names)
+    EXPECT_EQ(refusal(R"("tools":[{"type":"function","function":{"name":")" + name + "\"}}]").parameter, "tools")
+        << name;
+  EXPECT_EQ(refusal("\"tools\":[]").parameter, "tools");
+  EXPECT_EQ(refusal("\"tools\":[" + function + "," + function + "]").parameter, "tools") << "the same name twice";
+  for (const char* choice :
+       {"\"none\"", "\"auto\"", "\"required\"", R"({"type":"function","function":{"name":"f_1-X"}})"})
+    EXPECT_EQ(refusal(tools + ",\"tool_choice\":" + choice).status, 200) << choice;
+  for (const char* choice : {"\"any\"", "3", "{}", R"({"type":"function"})", R"({"type":"function","function":{}})"})
+    EXPECT_EQ(refusal(tools + ",\"tool_choice\":" + choice).parameter, "body.tool_choice") << choice;
+  EXPECT_EQ(refusal(tools + R"(,"tool_choice":{"type":"function","function":{"name":"g"}})").parameter,
+            "tool_choice.function.name");
+  EXPECT_EQ(refusal("\"tool_choice\":\"auto\"").parameter, "tool_choice") << "there are no tools";
 }
 
 TEST(ApiRequest, ReadsJsonStrictly) {

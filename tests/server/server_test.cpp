@@ -292,7 +292,12 @@ TEST(Server, AnswersErrorsInOrder) {
       {"/v1/chat/completions", R"({"messages":[{"role":"bad","content":"a"}]})", 400, "BadRequestError", "messages"},
       {"/v1/chat/completions", R"({"messages":[{"role":"user","content":[{"type":"image_url"}]}]})", 400,
        "BadRequestError", "messages"},
-      {"/v1/chat/completions", "{" + hi + R"(,"tools":[{}]})", 501, "NotImplementedError", "tools"},
+      {"/v1/chat/completions", "{" + hi + R"(,"tools":[{}]})", 400, "Bad Request", "body.tools"},
+      {"/v1/chat/completions",
+       "{" + hi +
+           R"(,"truncate_prompt_tokens":5,"tool_choice":"required",)"
+           R"("tools":[{"type":"function","function":{"name":"f","parameters":{"not":{}}}}]})",
+       400, "BadRequestError", "tools"},
       {"/detokenize", R"({"tokens":[300]})", 400, "BadRequestError", "tokens"},
       {"/v1/embeddings", "{}", 501, "NotImplementedError", ""},
       {"/v1/completions/", "{}", 404, "Not Found", ""},

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <set>
@@ -36,6 +37,14 @@ struct ServeArguments {
   bool is_quiet = false, logs_requests = false, logs_no_statistics = false;
   bool has_id_fields = false, forces_usage = false;
   bool has_developer_paths = false;
+  std::string tool_call_parser = "auto", reasoning_parser = "auto";
+  bool chooses_tools = false;
+  bool has_no_page = false;
+  bool has_slots = false;
+  std::string allowed_origins, allowed_methods, allowed_headers;
+  bool allows_credentials = false;
+  std::string root_path;
+  std::string socket_path;
 };
 
 void declare(ServeArguments& arguments, Flags& flags) {
@@ -43,6 +52,8 @@ void declare(ServeArguments& arguments, Flags& flags) {
   flags.option("--host", arguments.host, "The address to listen at; 0.0.0.0 is reached from other machines.",
                {.shows_default = true});
   flags.option("--port", arguments.port, "The port to listen at; 0 is any free one.", {.shows_default = true});
+  flags.option("--uds", arguments.socket_path,
+               "Listen on this Unix socket, a file of the user's alone, and not at --host and --port.");
   flags.option("--served-model-name", arguments.names,
                "The model's name for clients, instead of MODEL; may be given several times.");
   flags.option("--api-key", arguments.keys,
@@ -57,6 +68,16 @@ void declare(ServeArguments& arguments, Flags& flags) {
   flags.option("--stream-interval", arguments.answers.stream_interval,
                "Tokens of an event of a stream, but for its first and last; a request may ask for more.",
                {.shows_default = true});
+  flags.option("--tool-call-parser", arguments.tool_call_parser,
+               "How the model writes tool calls: " + dialect_names() +
+                   ", none (calls are not looked for), or auto: " + "as its chat template shows.",
+               {.shows_default = true});
+  flags.option("--reasoning-parser", arguments.reasoning_parser,
+               "How the model marks its reasoning: " + reasoning_format_names() +
+                   ", none (reasoning is part of the content), or auto: as its chat template shows.",
+               {.shows_default = true});
+  flags.flag("--enable-auto-tool-choice", arguments.chooses_tools,
+             "Taken as vLLM's; tool calls are found without it, too.");
   flags.option("--shutdown-timeout", arguments.shutdown_timeout,
                "Seconds in which answers may end by themselves after SIGTERM.");
   flags.option("--h11-max-incomplete-event-size", arguments.head_bytes, "Most bytes of a request's head.");
@@ -73,6 +94,15 @@ void declare(ServeArguments& arguments, Flags& flags) {
   flags.flag("--enable-request-id-headers", arguments.has_id_fields, "Give each response the field X-Request-Id.");
   flags.option("--metrics-prefix", arguments.metrics_prefix, "What the names of metrics begin with.",
                {.shows_default = true});
+  flags.option("--allowed-origins", arguments.allowed_origins,
+               "Origins of pages that may use the server (CORS), as a JSON list: [\"https://a.org\"] or [\"*\"].");
+  flags.option("--allowed-methods", arguments.allowed_methods, "Methods that they may use, as a JSON list. Else all.");
+  flags.option("--allowed-headers", arguments.allowed_headers, "Fields that they may send, as a JSON list. Else all.");
+  flags.flag("--allow-credentials", arguments.allows_credentials, "Pages of these origins may send cookies and keys.");
+  flags.option("--root-path", arguments.root_path,
+               "A prefix of paths, such as /x, that a proxy leaves there; paths without it work, too.");
+  flags.flag("--slots", arguments.has_slots, "Answer GET /slots.");
+  flags.flag("--no-webui", arguments.has_no_page, "Serve no page at /.");
   flags.flag("--disable-uvicorn-access-log", arguments.is_quiet, "Print no line for each request.");
   flags.flag("--enable-prompt-tokens-details", arguments.answers.has_prompt_details,
              "Say in usage how many tokens of the prompt were found in the prefix cache.");
@@ -111,6 +141,33 @@ std::int64_t in_range(std::int64_t value, std::int64_t least, std::int64_t most,
   return value;
 }
 
+std::vector<std::string> list_of(const std::string& json, const char* flag) {
+  const Json list = parse_json(json);
+  const bool is_list =
+      list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& one) {
+        return one.is_string() && one.get_ref<const std::string&>().find_first_of("\r\n") == std::string::npos;
+      });
+  USER_CHECK(is_list, "[{}] must be a JSON list of texts, such as [\"*\"], but is {}", flag, quote(json));
+  return list.get<std::vector<std::string>>();
+}
+
+CorsSettings cors_settings(const ServeArguments& arguments) {
+  CorsSettings cors{.allows_credentials = arguments.allows_credentials};
+  const auto take = [](std::vector<std::string>& target, const std::string& given, const char* flag) {
+    if (!given.empty()) target = list_of(given, flag);
+  };
+  take(cors.origins, arguments.allowed_origins, "--allowed-origins");
+  take(cors.methods, arguments.allowed_methods, "--allowed-methods");
+  take(cors.headers, arguments.allowed_headers, "--allowed-headers");
+  return cors;
+}
+
+std::string root_path(std::string given) {
+  while (given.ends_with('/')) given.pop_back();
+  USER_CHECK(given.empty() || given.starts_with('/'), "[--root-path] must begin with /, but is {}", quote(given));
+  return given;
+}
+
 std::optional<std::int64_t> queue_limit(std::int64_t given, const char* flag) {
   if (given == kNone) return std::nullopt;
   return in_range(given, 1, std::int64_t{1} << 40, flag);
@@ -128,10 +185,15 @@ void take_api_settings(const ServeArguments& arguments, ApiSettings& api) {
   api.most_queued_tokens = queue_limit(arguments.most_queued_tokens, "--max-num-queued-tokens");
   check_metrics_prefix(arguments.metrics_prefix);
   api.metrics_prefix = arguments.metrics_prefix;
+  api.cors = cors_settings(arguments);
+  api.root_path = root_path(arguments.root_path);
+  api.has_slots = arguments.has_slots;
+  api.has_page = !arguments.has_no_page;
 }
 
 ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& call) {
   ServerSettings settings{.host = arguments.host, .takes_signals = true};
+  settings.socket_path = arguments.socket_path;
   settings.port = static_cast<int>(in_range(arguments.port, 0, 65535, "--port"));
   settings.limits.head_bytes = static_cast<std::size_t>(
       in_range(arguments.head_bytes, 256, std::int64_t{1} << 30, "--h11-max-incomplete-event-size"));
@@ -158,6 +220,12 @@ ServedModelSettings model_settings(const ServeArguments& arguments) {
   arguments.generation_config.check();
   in_range(arguments.answers.max_logprobs, -1, std::int64_t{1} << 31, "--max-logprobs");
   in_range(arguments.answers.stream_interval, 1, std::int64_t{1} << 31, "--stream-interval");
+  const std::string& calls = arguments.tool_call_parser;
+  USER_CHECK(calls == "auto" || calls == "none" || find_dialect(calls) != nullptr,
+             "[--tool-call-parser] must be auto, none, {}, but is {}", dialect_names(), quote(calls));
+  const std::string& reasoning = arguments.reasoning_parser;
+  USER_CHECK(reasoning == "auto" || reasoning == "none" || find_reasoning_format(reasoning) != nullptr,
+             "[--reasoning-parser] must be auto, none, {}, but is {}", reasoning_format_names(), quote(reasoning));
   for (const std::string& name : arguments.names)
     USER_CHECK(!name.empty(), "[--served-model-name] a name must not be empty");
   return {.names = arguments.names.empty() ? std::vector<std::string>{arguments.model.name} : arguments.names,
@@ -165,7 +233,9 @@ ServedModelSettings model_settings(const ServeArguments& arguments) {
           .chat_template = arguments.chat_template.given,
           .template_arguments = arguments.chat_template.arguments(),
           .generation_config = arguments.generation_config,
-          .answers = arguments.answers};
+          .answers = arguments.answers,
+          .tool_call_parser = arguments.tool_call_parser,
+          .reasoning_parser = arguments.reasoning_parser};
 }
 
 std::string start_line(const ServedModel& model, const Engine& engine, const Server& server) {
@@ -197,7 +267,11 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
     request.options.long_prefill_token_threshold = kLongPrefillThresholdOnHost;
   const auto engine = open_engine(request, log, &call.watch);
   const ServedModel model = make_served_model(*engine, model_of);
-  server.serve(*engine, model, [&] { log(start_line(model, *engine, server)); });
+  server.serve(*engine, model, [&] {
+    log(start_line(model, *engine, server));
+    if (model.chat_template && !model.reads_tools)
+      log("the chat template does not read tools: the system message of a request with tools lists them");
+  });
   return 0;
 }
 

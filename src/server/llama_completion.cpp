@@ -1,0 +1,155 @@
+#include "server/llama_completion.h"
+
+#include "server/answer_json.h"
+#include "server/api_error.h"
+#include "server/llama_endpoints.h"
+
+namespace weft {
+namespace {
+
+double milliseconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+}  // namespace
+
+LlamaCompletion::LlamaCompletion(PreparedRequest prepared, const ServedModel& model, Ticket ticket,
+                                 std::shared_ptr<HttpReply> reply)
+    : prepared_(std::move(prepared)),
+      model_(model.names[0]),
+      context_(model.max_model_len),
+      ticket_(ticket),
+      reply_(std::move(reply)),
+      is_stream_(prepared_.request.stream.value_or(false)) {}
+
+std::vector<Sequence> LlamaCompletion::begin(std::uint64_t random_seed) {
+  seed_ = prepared_.has_seed ? prepared_.parameters.seed : random_seed;
+  if (prepared_.parameters.max_tokens == 0) {
+    finish("limit", "");
+    return {};
+  }
+  return {{.ticket = ticket_,
+           .prompt = prepared_.prompts[0].ids,
+           .parameters = std::make_shared<const SamplingParameters>(prepared_.parameters),
+           .seed = seed_}};
+}
+
+std::vector<Ticket> LlamaCompletion::open_tickets() const {
+  return is_over_ ? std::vector<Ticket>() : std::vector<Ticket>{ticket_};
+}
+
+void LlamaCompletion::take(const SequenceEvent& taken) {
+  if (is_over_) return;
+  const RequestEvent& event = taken.event;
+  if (event.finished == FinishReason::failed) {
+    is_over_ = true;
+    error_ = event.error;
+    const ApiError failure = internal_error("the model failed to compute this answer");
+    if (!has_sent_) return reply_->send(failure.response());
+    reply_->send_event(event_text(failure.body()));
+    return reply_->end();
+  }
+  last_ = Clock::now();
+  if (tokens_.empty()) first_ = last_;
+  cached_tokens_ = event.cached_tokens;
+  tokens_.push_back(event.token);
+  text_ += event.text;
+  if (is_stream_) {
+    has_sent_ = true;
+    silence_.end();
+    reply_->send_event(event_text(part(event.text, event.token)));
+  }
+  if (event.finished == FinishReason::none) return;
+  const bool is_word = event.stop_text >= 0;
+  finish(event.finished == FinishReason::length ? "limit"
+         : is_word                              ? "word"
+                                                : "eos",
+         is_word ? prepared_.parameters.stop[static_cast<std::size_t>(event.stop_text)] : "");
+}
+
+void LlamaCompletion::abort() {
+  if (is_over_) return;
+  if (has_sent_) return finish("none", "");
+  is_over_ = true;
+  reply_->send(unavailable("the server is shutting down").response());
+}
+
+void LlamaCompletion::keep_alive() {
+  if (!is_stream_ || is_over_ || !silence_.goes_on_too_long()) return;
+  reply_->send_event(kKeepAliveComment);
+  has_sent_ = true;
+}
+
+void LlamaCompletion::finish(const char* stop_type, const std::string& stopping_word) {
+  is_over_ = true;
+  const Json answer = last(stop_type, stopping_word);
+  if (!is_stream_) return reply_->send({.body = json_text(answer)});
+  reply_->send_event(event_text(answer));
+  reply_->end();
+}
+
+Json LlamaCompletion::part(const std::string& text, int token) const {
+  Json json{{"index", 0},
+            {"content", text},
+            {"tokens", Json::array({token})},
+            {"stop", false},
+            {"id_slot", -1},
+            {"tokens_predicted", tokens_.size()},
+            {"tokens_evaluated", prepared_.prompts[0].ids->size()}};
+  if (prepared_.request.timings_per_token.value_or(false)) json["timings"] = timings();
+  return json;
+}
+
+// A stream has sent the content already.
+Json LlamaCompletion::last(const char* stop_type, const std::string& stopping_word) const {
+  const bool has_tokens = !is_stream_ && prepared_.request.return_token_ids.value_or(false);
+  const std::size_t prompt = prepared_.prompts[0].ids->size();
+  return {{"index", 0},
+          {"content", is_stream_ ? "" : text_},
+          {"tokens", has_tokens ? Json(tokens_) : Json::array()},
+          {"id_slot", -1},
+          {"stop", true},
+          {"model", model_},
+          {"tokens_predicted", tokens_.size()},
+          {"tokens_evaluated", prompt},
+          {"generation_settings", settings()},
+          {"prompt", prepared_.prompt_text},
+          {"has_new_line", text_.find('\n') != std::string::npos},
+          {"truncated", false},
+          {"stop_type", stop_type},
+          {"stopping_word", stopping_word},
+          {"tokens_cached", prompt + tokens_.size()},
+          {"timings", timings()}};
+}
+
+Json LlamaCompletion::settings() const {
+  Json json = llama_settings(prepared_.parameters);
+  json["seed"] = seed_;
+  json["n_ctx"] = context_;
+  json["n_predict"] = prepared_.request.n_predict.value_or(-1);
+  json["stop"] = prepared_.parameters.stop;
+  json["stream"] = is_stream_;
+  return json;
+}
+
+// The time of the prompt is that until the first token, with what the request waited.
+Json LlamaCompletion::timings() const {
+  const std::size_t predicted = tokens_.size(), cached = static_cast<std::size_t>(cached_tokens_);
+  const std::size_t prompt = prepared_.prompts[0].ids->size() - cached;
+  const double prompt_ms = milliseconds(first_ - begun_), predicted_ms = milliseconds(last_ - first_);
+  const auto each = [](double time, std::size_t count) { return count > 0 ? time / static_cast<double>(count) : 0; };
+  const auto rate = [](std::size_t count, double time) {
+    return time > 0 ? 1e3 * static_cast<double>(count) / time : 0;
+  };
+  return {{"cache_n", cached},
+          {"prompt_n", prompt},
+          {"prompt_ms", prompt_ms},
+          {"prompt_per_token_ms", each(prompt_ms, prompt)},
+          {"prompt_per_second", rate(prompt, prompt_ms)},
+          {"predicted_n", predicted},
+          {"predicted_ms", predicted_ms},
+          {"predicted_per_token_ms", each(predicted_ms, predicted)},
+          {"predicted_per_second", rate(predicted, predicted_ms)}};
+}
+
+}  // namespace weft

@@ -1,0 +1,130 @@
+// The endpoints of llama.cpp's server, over sockets with the tiny model.
+
+#include "server/llama_endpoints.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/tiny_model.h"
+#include "tests/http_client.h"
+#include "tests/server/running_server.h"
+
+namespace weft::llama_endpoints_test {
+
+Json json_of(const ClientResponse& response) { return parse_json(response.body); }
+
+TEST(LlamaEndpoints, CompleteAsTheEngineDoes) {
+  RunningServer running;
+  const auto engine = tiny_engine(running.model_path());
+  SamplingParameters parameters = llama_defaults();
+  parameters.seed = 5;
+  parameters.max_tokens = 9;
+  parameters.ignore_end = true;
+  parameters.repetition_penalty = 1.25;
+  const Engine::Generation wanted = engine->generate(engine->tokenizer().encode("Hello"), parameters);
+  HttpClient client(running.port());
+  const std::string asked = R"("seed":5,"n_predict":9,"ignore_eos":true,"repeat_penalty":1.25,"return_tokens":true})";
+  for (const char* path : {"/completion", "/completions"}) {
+    const Json json = json_of(client.post(path, R"({"prompt":["He",108,"lo"],)" + asked));
+    EXPECT_EQ(json["content"], wanted.text);
+    EXPECT_EQ(json["tokens"], Json(wanted.tokens));
+    EXPECT_EQ(json["stop"], true);
+    EXPECT_EQ(json["stop_type"], "limit");
+    EXPECT_EQ(json["prompt"], "Hello");
+    EXPECT_EQ(json["tokens_evaluated"], 5);
+    EXPECT_EQ(json["tokens_predicted"], 9);
+    EXPECT_EQ(json["generation_settings"]["repeat_penalty"], 1.25);
+    EXPECT_EQ(json["timings"]["predicted_n"], 9);
+  }
+  const ClientResponse stream =
+      client.post("/completion", R"({"prompt":"Hello","stream":true,"timings_per_token":true,)" + asked);
+  ASSERT_EQ(stream.chunks.size(), 10U) << "an event for each token, and the end";
+  std::string text;
+  for (std::size_t i = 0; i < 9; ++i) {
+    const Json event = parse_json(stream.chunks[i].substr(6));
+    text += event["content"].get<std::string>();
+    EXPECT_EQ(event["tokens"], Json::array({wanted.tokens[i]}));
+    EXPECT_EQ(event["stop"], false);
+    EXPECT_TRUE(event.contains("timings"));
+  }
+  EXPECT_EQ(text, wanted.text);
+  const Json last = parse_json(stream.chunks[9].substr(6));
+  EXPECT_EQ(last["stop"], true);
+  EXPECT_EQ(last["content"], "");
+}
+
+TEST(LlamaEndpoints, SayWhyAnAnswerEnded) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string greedy = R"({"prompt":"ab","n_predict":30,"temperature":0,"ignore_eos":true)";
+  const std::string whole = json_of(client.post("/completion", greedy + "}"))["content"];
+  std::size_t length = 1;  // of the first character
+  while (length < whole.size() && (whole[length] & 0xC0) == 0x80) ++length;
+  const std::string stop = json_text(whole.substr(0, length));
+  const Json stopped = json_of(client.post("/completion", greedy + ",\"stop\":[" + stop + "]}"));
+  EXPECT_EQ(stopped["stop_type"], "word");
+  EXPECT_EQ(stopped["content"], "");
+  EXPECT_EQ(json_text(stopped["stopping_word"]), stop);
+  EXPECT_EQ(json_of(client.post("/completion", R"({"prompt":"a","n_predict":0})"))["tokens_predicted"], 0);
+  EXPECT_EQ(json_of(client.post("/completion", R"({"prompt":"a"})"))["stop"], true) << "to the end of the context";
+}
+
+TEST(LlamaEndpoints, RefuseSamplersThatAreOn) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const auto refused = [&](const std::string& field, const std::string& value) -> Json {
+    const Json answer =
+        json_of(client.post("/completion", R"({"prompt":"a","n_predict":1,")" + field + "\":" + value + "}"));
+    return answer.contains("error") ? answer["error"]["param"] : Json(nullptr);
+  };
+  const std::pair<const char*, std::pair<const char*, const char*>> cases[] = {
+      {"mirostat", {"0", "2"}},
+      {"dry_multiplier", {"0.0", "0.8"}},
+      {"xtc_probability", {"0", "0.5"}},
+      {"typical_p", {"1.0", "0.9"}},
+      {"dynatemp_range", {"0", "1"}},
+      {"top_n_sigma", {"-1", "1"}},
+      {"samplers", {"[]", "[\"a\"]"}},
+      {"n_probs", {"0", "3"}},
+      {"grammar", {"\"\"", "\"root ::= 1\""}},
+      {"json_schema", {"null", "{\"not\":{}}"}}};
+  for (const auto& [field, values] : cases) {
+    EXPECT_EQ(refused(field, values.first), nullptr) << field;
+    EXPECT_EQ(refused(field, values.second), field);
+  }
+  EXPECT_EQ(refused("repeat_last_n", "64"), nullptr) << "without a penalty it changes nothing";
+  EXPECT_EQ(refused("repeat_penalty\":1.1,\"repeat_last_n", "64"), "repeat_last_n");
+  EXPECT_EQ(refused("repeat_penalty\":1.1,\"repeat_last_n", "0"), nullptr);
+}
+
+TEST(LlamaEndpoints, ConstrainAnswers) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const auto content = [&](const std::string& fields) {
+    return json_of(client.post("/completion", R"({"prompt":"a","seed":3,)" + fields + "}"))["content"];
+  };
+  EXPECT_EQ(content(R"("grammar":"root ::= \"abc\"")"), "abc");
+  EXPECT_EQ(content(R"("json_schema":{"const":12})"), "12");
+  const Json both =
+      json_of(client.post("/completion", R"({"prompt":"a","json_schema":{"const":12},"grammar":"root ::= \"abc\""})"));
+  EXPECT_EQ(both["error"]["param"], "json_schema");
+}
+
+TEST(LlamaEndpoints, ShowTheModelAndItsTemplate) {
+  ServerSettings settings;
+  settings.api.has_slots = true;
+  RunningServer running(std::move(settings), {{"max-num-seqs", "3"}});
+  HttpClient client(running.port());
+  const Json applied = json_of(client.post("/apply-template", R"({"messages":[{"role":"user","content":"a"}]})"));
+  EXPECT_EQ(applied["prompt"], "<user>a<assistant>");
+  const Json props = json_of(client.get("/props"));
+  EXPECT_EQ(props["total_slots"], 3);
+  EXPECT_EQ(props["default_generation_settings"]["n_ctx"], 128);
+  EXPECT_NE(props["chat_template"].get<std::string>().find("m.role"), std::string::npos);
+  const Json slots = json_of(client.get("/slots"));
+  ASSERT_EQ(slots.size(), 3U);
+  EXPECT_EQ(slots[0]["is_processing"], false);
+  RunningServer without;
+  EXPECT_EQ(HttpClient(without.port()).get("/slots").status, 501);
+}
+
+}  // namespace weft::llama_endpoints_test
