@@ -203,7 +203,8 @@ TEST_F(GroupedWeightsOfDeepSeek, InAnOrderOfTheirOwnAreNumbers) {
   };
   for (const std::string& path : {write_reordered("by_expert", of_expert), write_reordered("by_weight", of_weight)}) {
     expect_exact_numbers(path);
-    for (const std::string& note : tiny_engine(path, {{"max-num-batched-tokens", "16"}})->runner().notes())
+    const auto engine = tiny_engine(path, {{"max-num-batched-tokens", "16"}});
+    for (const std::string& note : engine->runner().notes())
       EXPECT_EQ(note.find("stored as"), std::string::npos) << note;
   }
 }
