@@ -2,12 +2,13 @@
 
 #include <string_view>
 
+#include "base/text.h"
+
 namespace weft {
 namespace {
 
 constexpr std::size_t kDeepest = 128;  // as of requests
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 }  // namespace
