@@ -28,7 +28,7 @@ std::string fingerprint_of(Engine& engine) {
 }
 
 // Whether a word is in the source of a template, not as a part of another word.
-bool has_word(std::string_view source, std::string_view word) {
+bool has_whole_word(std::string_view source, std::string_view word) {
   const auto is_part = [&](std::size_t at) {
     return at < source.size() && (std::isalnum(static_cast<unsigned char>(source[at])) != 0 || source[at] == '_');
   };
@@ -61,8 +61,8 @@ void set_parsers(ServedModel& model, const ServedModelSettings& settings, const 
     model.reasoning = find_reasoning_format(settings.reasoning_parser);
     CHECK(model.reasoning != nullptr, "no reasoning format {}", settings.reasoning_parser);
   }
-  model.reads_tools = has_word(tool_template, "tools");
-  model.reads_calls = has_word(tool_template, "tool_calls");
+  model.reads_tools = has_whole_word(tool_template, "tools");
+  model.reads_calls = has_whole_word(tool_template, "tool_calls");
   if (model.dialect != nullptr) model.call_markers = special_tokens(*model.tokenizer, model.dialect->markers);
   if (model.reasoning == nullptr) return;
   const std::string_view markers[] = {model.reasoning->begin, model.reasoning->end};
