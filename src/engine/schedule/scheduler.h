@@ -63,7 +63,7 @@ struct Chunk {
 
 struct SchedulerSettings {
   std::int64_t rows = 1;                    // most in a step
-  std::int64_t logit_rows = 1;              // most in a step
+  std::int64_t logit_rows = INT64_MAX;      // most in a step
   std::int64_t sequences = 1;               // most in a step
   std::int64_t block = 1;                   // tokens in a page
   std::int64_t longest = 1;                 // tokens of the longest sequence

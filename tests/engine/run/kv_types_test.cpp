@@ -27,12 +27,13 @@ class KvTypes : public ::testing::Test {
       SampleCheckpoint(models_.find("qwen3", "test"), {{"head_dim", 32}}, 7).write_folder(folder_, "m", DType::f32);
 };
 
-// A code of q8_0 is off by at most 1/254 of its block's largest value, one of f8e4m3 by 1/16 of its own.
+// A code of q8_0 is off by at most 1/254 of its block's largest value (0.6 % in the mean of a block of normal numbers),
+// one of f8e4m3 by 1/16 of its own. Each of the two layers adds its part.
 TEST_F(KvTypes, CodesAreNearNumbers) {
   const Logits wanted = logits_of("f32");
   const double q8 = logit_difference(logits_of("q8_0"), wanted), fp8 = logit_difference(logits_of("fp8"), wanted);
   EXPECT_GT(q8, 0);
-  EXPECT_LT(q8, 0.01);
+  EXPECT_LT(q8, 0.03);
   EXPECT_GT(fp8, q8);
   EXPECT_LT(fp8, 0.1);
 }

@@ -70,7 +70,10 @@ TEST(StopTexts, ArePartOfTheAnswerIfAsked) {
   EXPECT_EQ(special.push("ab"), "a");
   EXPECT_EQ(special.push_special("<|mid|>"), "b<|mid|>");
   StopTexts across({"bc"}, true);
-  EXPECT_EQ(across.push("ab") + across.push_special("<|mid|>") + across.push("cd"), "abc");
+  std::string text = across.push("ab");
+  text += across.push_special("<|mid|>");
+  text += across.push("cd");
+  EXPECT_EQ(text, "abc");
 }
 
 TEST(StopTexts, AreNotLookedForInSomeTextButMayBeginThere) {
