@@ -88,7 +88,9 @@ TEST_F(BenchServe, ServesItselfAndMeasuresStreams) {
     EXPECT_EQ(json["completed"], 7);
     EXPECT_EQ(json["a"], "b");
     EXPECT_EQ(json["total_output_tokens"], 28);
-    if (backend == "openai") EXPECT_EQ(json["input_lens"], Json(std::vector<int>(7, 5)));
+    if (backend == "openai") {
+      EXPECT_EQ(json["input_lens"], Json(std::vector<int>(7, 5)));
+    }
     for (std::size_t i = 0; i < 7; ++i) {
       EXPECT_EQ(json["itls"][i].size(), 3U) << "an event for each token";
       EXPECT_GT(json["ttfts"][i].get<double>(), 0);

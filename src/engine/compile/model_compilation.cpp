@@ -12,7 +12,7 @@
 #include "options/effective_options.h"
 #include "passes/pattern_pass.h"
 #include "runtime/cuda/stream_device.h"
-#include "tensor/tensor_view.h"
+#include "tensor/kv_pages.h"
 
 namespace weft {
 namespace {
@@ -54,6 +54,11 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
               .block = options.block_size,
               .heads = config.kv_head_count,
               .head_dim = config.head_dim};
+  USER_CHECK(
+      device == DeviceType::cpu || !kv_has_key_rows(facts.kv),
+      "[--kv-cache-dtype] {} is for the CPU, but the device is a GPU, which has no kernels for it; f32, f16 and bf16 "
+      "are for both",
+      dtype_text(facts.kv.dtype));
   if (options.max_model_len > 0) {
     USER_CHECK(options.max_model_len <= config.context_length,
                "[--max-model-len] must be at most the model's context of {}, but is {}", config.context_length,

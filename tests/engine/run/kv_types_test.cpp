@@ -60,6 +60,11 @@ TEST_F(KvTypes, NameATypeThatHeadsDoNotFill) {
   }
 }
 
+TEST_F(KvTypes, OfCodesAreRefusedOnAGpu) {
+  for (const char* pages : {"q8_0", "fp8"})
+    EXPECT_THROW(tiny_engine(path_, {{"device", "fake-cuda"}, {"kv-cache-dtype", pages}}), UserError) << pages;
+}
+
 // A value that no code holds shows in the logits instead of being rounded to one that does.
 TEST_F(KvTypes, AnInfiniteKeyIsAnError) {
   SampleCheckpoint sample(models_.find("qwen3", "test"), {{"head_dim", 32}}, 7);
