@@ -322,7 +322,7 @@ void BenchServeArguments::declare(Flags& flags) {
   flags.option("model,-m,--model", model,
                "The model to serve in this process; of a server that is given, its name and that of its tokenizer.");
   flags.option("--checkpoint", checkpoint, "The model of an artifact, if it is not next to it.");
-  flags.option("--base-url", base_url, "A server that is there already: http://HOST:PORT.");
+  flags.option("--base-url", base_url, "A server that is already running: http://HOST:PORT.");
   flags.option("--host", host, "The host of such a server, 127.0.0.1 if only --port is given.");
   flags.option("--port", port, "Its port, 8000 if only --host is given.");
   flags.option("--endpoint", endpoint, "Its path, else that of the backend.");
@@ -359,7 +359,7 @@ void BenchServeArguments::declare_results(Flags& flags) {
   flags.flag("--append-result", appends, "Append the results to the file.");
   flags.option("--result-dir", folder, "Where the file is.");
   flags.option("--result-filename", file, "Its name, else one of label, rate, model and date.");
-  flags.option("--label", label, "The begin of that name, and a key of the results.");
+  flags.option("--label", label, "The prefix of that name, and a key of the results.");
   flags.option("--metadata", metadata, "KEY=VALUE for the results; may be given several times.");
 }
 

@@ -185,7 +185,7 @@ class Determinizer {
 
   int find(std::vector<int> states) {
     std::vector<int> all = closed(std::move(states));
-    // What nothing follows, and what only passes on, makes no difference.
+    // States without edges, and states with only an empty edge, do not affect the result.
     std::erase_if(all, [&](int state) {
       const Draft::State& of = draft_.states[static_cast<std::size_t>(state)];
       return state != draft_.end && of.bytes.empty() && of.calls.empty();

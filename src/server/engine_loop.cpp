@@ -144,7 +144,7 @@ void EngineLoop::step(StepReport& report) {
   warn_of_preemptions();
 }
 
-// Without it nobody would know why answers become slow.
+// Preemptions make answers slow; the log says so.
 void EngineLoop::warn_of_preemptions() {
   const EngineStatistics now = engine_.statistics();
   if (now.preemptions == warned_preemptions_) return;

@@ -33,10 +33,8 @@ Json props(const ServedModel& model) {
 Json slots(const ServedModel& model, std::size_t running) {
   Json list = Json::array();
   for (std::int64_t i = 0; i < model.most_sequences; ++i)
-    list.push_back({{"id", i},
-                    {"n_ctx", model.max_model_len},
-                    {"speculative", false},
-                    {"is_processing", static_cast<std::size_t>(i) < running}});
+    list.push_back(
+        {{"id", i}, {"n_ctx", model.max_model_len}, {"is_processing", static_cast<std::size_t>(i) < running}});
   return list;
 }
 

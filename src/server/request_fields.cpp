@@ -266,7 +266,8 @@ bool is_empty(Element value) {
 
 bool is_nothing(Element) { return false; }
 
-constexpr const char* kNoSampler = "is of a sampler that is not made here, so it must have the value that turns it off";
+constexpr const char* kNoSampler =
+    "belongs to a sampler that is not implemented; only the value that disables it is accepted";
 constexpr const char* kStructured = "use structured_outputs or response_format";
 
 const FieldRow kRows[] = {
@@ -381,6 +382,7 @@ const FieldRow kRows[] = {
     {"guided_regex", kBoth, RefusedField{400, is_nothing, kStructured}},
     {"guided_choice", kBoth, RefusedField{400, is_nothing, kStructured}},
     {"guided_grammar", kBoth, RefusedField{400, is_nothing, kStructured}},
+    {"guided_whitespace_pattern", kBoth, RefusedField{400, is_nothing, kStructured}},
     {"guided_decoding_backend", kBoth, RefusedField{400, is_nothing, kStructured}},
 };
 

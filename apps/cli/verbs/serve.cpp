@@ -52,8 +52,7 @@ void declare(ServeArguments& arguments, Flags& flags) {
   flags.option("--host", arguments.host, "The address to listen at; 0.0.0.0 is reached from other machines.",
                {.shows_default = true});
   flags.option("--port", arguments.port, "The port to listen at; 0 is any free one.", {.shows_default = true});
-  flags.option("--uds", arguments.socket_path,
-               "Listen on this Unix socket, a file of the user's alone, and not at --host and --port.");
+  flags.option("--uds", arguments.socket_path, "Listen on this Unix socket (mode 0600) instead of --host and --port.");
   flags.option("--served-model-name", arguments.names,
                "The model's name for clients, instead of MODEL; may be given several times.");
   flags.option("--api-key", arguments.keys,
@@ -77,7 +76,7 @@ void declare(ServeArguments& arguments, Flags& flags) {
                    ", none (reasoning is part of the content), or auto: as its chat template shows.",
                {.shows_default = true});
   flags.flag("--enable-auto-tool-choice", arguments.chooses_tools,
-             "Taken as vLLM's; tool calls are found without it, too.");
+             "Accepted for vLLM's scripts; has no effect: tool calls are always found.");
   flags.option("--shutdown-timeout", arguments.shutdown_timeout,
                "Seconds in which answers may end by themselves after SIGTERM.");
   flags.option("--h11-max-incomplete-event-size", arguments.head_bytes, "Most bytes of a request's head.");

@@ -36,8 +36,8 @@ std::optional<BadPages> find_in_layer(const Tensor& pages, std::span<const std::
 
 constexpr std::uint16_t kF16Magnitude = 0x7fff, kF16Infinity = 0x7c00;
 
-// Whether a key at the places [begin, end) of a page is infinite. `keys` are those of one head: [head_dim][block]. Each
-// step runs this for all its keys, so there is no branch for an element.
+// Whether a key at token offsets [begin, end) of a page is infinite. `keys` are those of one head: [head_dim][block].
+// Each step runs this for all its keys, so there is no branch for an element.
 bool has_infinite_key(const KvLayout& kv, const std::uint16_t* keys, std::int64_t begin, std::int64_t end) {
   bool found = false;
   for (std::int64_t i = 0; i < kv.head_dim; ++i)

@@ -119,7 +119,7 @@ void KvPagePool::publish(KvPrefix& prefix, std::int32_t page, std::span<const st
   published.parent = prefix.id;
   published.prefix = equal == kNone ? ++last_prefix_ : at(equal).prefix;
   std::copy(tokens.begin(), tokens.end(), tokens_of(page));
-  // After the equal page, which stays the one that is found; so many equal pages make no long search.
+  // Inserted after the equal page, so that find() stops at the first: duplicates do not lengthen the search.
   std::int32_t& link = equal == kNone ? bucket_of(hash) : at(equal).next_in_bucket;
   published.next_in_bucket = link;
   link = page;

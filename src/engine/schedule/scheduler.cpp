@@ -90,7 +90,7 @@ void Scheduler::add_chunk(ScheduledSequence& sequence) {
   logit_rows_left_ -= chunk.logit_rows;
 }
 
-// Its own pages and free ones must suffice: a draft takes pages from nobody.
+// A draft uses the sequence's own and free pages only; it preempts no sequence.
 std::int64_t Scheduler::draft_rows(const ScheduledSequence& sequence, std::int64_t most) const {
   const std::int64_t room =
       (std::ssize(sequence.pages) + pool_.free_count()) * settings_.block - sequence.token_count();

@@ -41,7 +41,7 @@ SpeculativeConfig speculative_config(const std::string& text) {
     USER_CHECK(std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys),
                "[{}] has {}, which is not read; the keys are {}", kWhere, quote(key), fmt::join(kKeys, ", "));
   const Json method = json.value("method", Json(nullptr));
-  USER_CHECK(method == "ngram", "[{}] method must be \"ngram\" (proposals of other models are not made), but is {}",
+  USER_CHECK(method == "ngram", "[{}] method must be \"ngram\" (the only method that is implemented), but is {}",
              kWhere, json_text(method));
   USER_CHECK(json.contains("num_speculative_tokens"), "[{}] lacks num_speculative_tokens", kWhere);
   config.num_speculative_tokens = count_of(json, "num_speculative_tokens", 1, kMostProposed);

@@ -105,7 +105,7 @@ const ToolDialect& hermes_dialect() {
   return kRow;
 }
 
-// Of models that have no form of their own: the system message tells them of this one.
+// For models without a form of their own: the system message describes this one.
 const ToolDialect& unknown_dialect() {
   static const ToolDialect kRow = [] {
     ToolDialect row = hermes_dialect();
