@@ -436,8 +436,8 @@ TEST(CpuAttention, RefusesWithAReason) {
             "head_dim is 20; multiples of 8 are supported");
   EXPECT_EQ(reason(3, {.dtype = DType::f16, .block = 16, .heads = 2, .head_dim = 16}),
             "3 query heads do not divide among 2 KV heads");
-  EXPECT_EQ(reason(2, {.dtype = DType::f8e4m3, .block = 16, .heads = 2, .head_dim = 16}),
-            "KV pages are f8e4m3; f32, f16 and bf16 are supported");
+  EXPECT_EQ(reason(2, {.dtype = DType::f8e5m2, .block = 16, .heads = 2, .head_dim = 16}),
+            "KV pages are f8e5m2; f32, f16, bf16, f8e4m3 and q8_0 are supported");
 }
 
 }  // namespace weft::cpu_attention_test
