@@ -47,7 +47,7 @@ struct ServeArguments {
   std::string socket_path;
 };
 
-void declare(ServeArguments& arguments, Flags& flags) {
+void declare_model(ServeArguments& arguments, Flags& flags) {
   arguments.model.declare_to_run(flags);
   flags.option("--host", arguments.host, "The address to listen at; 0.0.0.0 is reached from other machines.",
                {.shows_default = true});
@@ -77,6 +77,9 @@ void declare(ServeArguments& arguments, Flags& flags) {
                {.shows_default = true});
   flags.flag("--enable-auto-tool-choice", arguments.chooses_tools,
              "Accepted for vLLM's scripts; has no effect: tool calls are always found.");
+}
+
+void declare_limits(ServeArguments& arguments, Flags& flags) {
   flags.option("--shutdown-timeout", arguments.shutdown_timeout,
                "Seconds in which answers may end by themselves after SIGTERM.");
   flags.option("--h11-max-incomplete-event-size", arguments.head_bytes, "Most bytes of a request's head.");
@@ -88,6 +91,9 @@ void declare(ServeArguments& arguments, Flags& flags) {
                "Most prompt tokens of sequences without a first token; 503 beyond. Else there is no limit.");
   flags.option("--sse-keep-alive-interval", arguments.keep_alive_interval,
                "Seconds after which a silent stream gets a comment; 0 is off.", {.shows_default = true});
+}
+
+void declare_responses(ServeArguments& arguments, Flags& flags) {
   flags.flag("--enable-force-include-usage", arguments.forces_usage,
              "End each stream with an event of its usage, also if it is not asked for.");
   flags.flag("--enable-request-id-headers", arguments.has_id_fields, "Give each response the field X-Request-Id.");
@@ -113,6 +119,12 @@ void declare(ServeArguments& arguments, Flags& flags) {
              "Print also the prompt and the parameters of each request.");
   flags.flag("--disable-log-stats", arguments.logs_no_statistics,
              "Print no line of rates each 10 seconds in which there is anything to do.");
+}
+
+void declare(ServeArguments& arguments, Flags& flags) {
+  declare_model(arguments, flags);
+  declare_limits(arguments, flags);
+  declare_responses(arguments, flags);
 }
 
 std::set<std::string> paths_of(const std::string& text) {

@@ -76,7 +76,7 @@ void Scheduler::add_chunk(ScheduledSequence& sequence) {
   if (settings_.long_prefill_threshold > 0 && has_others) rows = std::min(rows, settings_.long_prefill_threshold);
   const std::int64_t first_logit_row = std::min(sequence.first_logit_row, sequence.token_count() - 1);
   const std::int64_t before_logits = std::max<std::int64_t>(first_logit_row - sequence.computed, 0);
-  rows = std::min(rows, before_logits + logit_rows_left_);
+  if (rows - before_logits > logit_rows_left_) rows = before_logits + logit_rows_left_;
   if (rows == 0 || !reserve_pages(sequence, sequence.computed + rows)) return;
   Chunk chunk{.sequence = &sequence, .rows = rows, .logit_rows = std::max<std::int64_t>(rows - before_logits, 0)};
   if (rows == missing) {
