@@ -24,7 +24,7 @@ void fail_by(const RequestEvent& event) {
 }
 
 Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models, Stopwatch* watch)
-    : context_(std::move(context)) {
+    : context_(std::move(context)), speculation_(speculative_config(context_->options.speculative_config)) {
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
   models.find(checkpoint.architecture(), checkpoint.path());  // reports an unknown model before its tokenizer's errors
@@ -34,7 +34,6 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   if (tokenizer_ != nullptr) log_unknown_keys(context_->log, checkpoint.path(), tokenizer_->vocabulary().unknown_keys);
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
   find_ends();
-  speculation_ = speculative_config(context_->options.speculative_config);
   limit_pages(default_page_count());
   const StepLimits most = runner_->step_limits();
   const auto sequences_of_step = static_cast<std::size_t>(most.sequences);
@@ -134,7 +133,6 @@ int Engine::add(NewRequest added) {
   request->prompt = *request->prompt_ids;
   request->priority = added.priority;
   request->cache_salt = std::move(added.cache_salt);
-  request->reads_prefix_cache = !parameters.prompt_logprobs;
   if (parameters.prompt_logprobs) {
     request->first_logit_row = 0;
     request->prompt_logprobs.push_back({.chosen = {.id = request->prompt.front()}});

@@ -65,6 +65,8 @@ void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t
   while (goes_on && kept < chunk.draft_rows && request.output.back() == request.draft[static_cast<std::size_t>(kept)]) {
     ++kept;
     ++request.computed;
+    error = runner_->describe_overflow(request.pages, request.computed - 1, request.computed);
+    if (!error.empty()) return fail(request, std::move(error));
     goes_on = sample(request, logits, row + kept);
   }
   if (chunk.draft_rows == 0) return;
@@ -74,8 +76,7 @@ void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t
 }
 
 bool Engine::sample(Request& request, const Tensor& logits, std::int64_t row) {
-  std::string error = runner_->describe_overflow(request.pages, request.computed - 1, request.computed);
-  if (error.empty()) error = take_logits(request, logits, row);
+  std::string error = take_logits(request, logits, row);
   if (error.empty()) error = mask_logits(request);
   if (!error.empty()) {
     fail(request, std::move(error));

@@ -48,7 +48,7 @@ struct Batch {
 };
 
 // The layout of KV pages, the same for every kernel. A page contains `block` tokens of one layer:
-//   for each of the `heads`:  K as [head_dim][block], then V as [block][head_dim].
+//   for each of the `heads`:  K as [head_dim][block] (codes: see kv_pages.h), then V as [block][head_dim].
 // Slot s of kv_cache_update is token s % block of page s / block. Pages are zeroed at first.
 inline std::int64_t kv_page_elements(const KvLayout& kv) { return 2 * kv.heads * kv.block * kv.head_dim; }
 inline std::int64_t kv_key_offset(const KvLayout& kv, std::int64_t page, std::int64_t head) {

@@ -74,8 +74,7 @@ void Scheduler::add_chunk(ScheduledSequence& sequence) {
   std::int64_t rows = std::min(missing, rows_left_);
   const bool has_others = running_.size() + waiting_.size() > 1;
   if (settings_.long_prefill_threshold > 0 && has_others) rows = std::min(rows, settings_.long_prefill_threshold);
-  const std::int64_t first_logit_row = std::min(sequence.first_logit_row, sequence.token_count() - 1);
-  const std::int64_t before_logits = std::max<std::int64_t>(first_logit_row - sequence.computed, 0);
+  const std::int64_t before_logits = std::max<std::int64_t>(first_logit_row(sequence) - sequence.computed, 0);
   if (rows - before_logits > logit_rows_left_) rows = before_logits + logit_rows_left_;
   if (rows == 0 || !reserve_pages(sequence, sequence.computed + rows)) return;
   Chunk chunk{.sequence = &sequence, .rows = rows, .logit_rows = std::max<std::int64_t>(rows - before_logits, 0)};
@@ -184,7 +183,7 @@ Scheduler::Admission Scheduler::admit(ScheduledSequence& sequence) {
   sequence.computed = std::ssize(found_) * settings_.block;
   if (!std::exchange(sequence.was_scheduled_, true)) {
     first_scheduled_.push_back(&sequence);
-    if (pool_.is_caching() && sequence.reads_prefix_cache) {
+    if (pool_.is_caching() && sequence.first_logit_row > 0) {
       sequence.cached_tokens = sequence.computed;
       counts_.prefix_cache_queries += sequence.token_count();
       counts_.prefix_cache_hits += sequence.computed;
@@ -196,11 +195,11 @@ Scheduler::Admission Scheduler::admit(ScheduledSequence& sequence) {
   return Admission::admitted;
 }
 
-// Fills found_. At least one token is left to compute, since the logits after the last one are wanted.
+// Fills found_ with blocks before the first row whose logits are wanted. So at least the last token is computed.
 void Scheduler::find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix) {
   found_.clear();
-  if (!pool_.is_caching() || !sequence.reads_prefix_cache) return;
-  const std::int64_t most = (sequence.token_count() - 1) / settings_.block;
+  if (!pool_.is_caching()) return;
+  const std::int64_t most = first_logit_row(sequence) / settings_.block;
   while (std::ssize(found_) < most) {
     const std::optional<std::int32_t> page = pool_.find(prefix, block_of(sequence, std::ssize(found_)));
     if (!page) return;
@@ -211,7 +210,7 @@ void Scheduler::find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix)
 // Whether a sequence of this step computes the block that follows the blocks in found_, at `prefix`.
 bool Scheduler::is_computed_now(const ScheduledSequence& sequence, const KvPrefix& prefix) {
   const std::int64_t block = std::ssize(found_), begin = block * settings_.block, end = begin + settings_.block;
-  if (!pool_.is_caching() || !sequence.reads_prefix_cache || end > sequence.token_count() - 1) return false;
+  if (!pool_.is_caching() || end > first_logit_row(sequence)) return false;
   return std::any_of(chunks_.begin(), chunks_.end(), [&](const Chunk& chunk) {
     const ScheduledSequence& other = *chunk.sequence;
     if (other.published_ != block || other.prefix_.id != prefix.id || other.prefix_.hash != prefix.hash) return false;

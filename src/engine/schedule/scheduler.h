@@ -5,6 +5,7 @@
 // waiting ones, none of which overtakes another, as long as the pages of all their tokens are free. When a running
 // sequence needs a page and none is free, the last one (by policy) gives up its pages and waits. This knows no models.
 
+#include <algorithm>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -23,11 +24,11 @@ struct ScheduledSequence {
   std::vector<int> output;
   std::int64_t priority = 0;  // smaller is earlier; with SchedulerSettings::has_priorities
   std::string cache_salt;
-  bool reads_prefix_cache = true;  // false: all rows of the prompt are computed; its blocks are published nevertheless
 
   // Tokens that may follow. They are computed behind the others if there is room for them, and their logits are wanted.
   std::vector<int> draft;
-  // The logits of this position and of those after it are wanted; at the latest those of the last token.
+  // The logits of this position and of those after it are wanted; at the latest those of the last token. So no block
+  // from there on is taken from the prefix cache; all blocks are published nevertheless.
   std::int64_t first_logit_row = INT64_MAX;
 
   // Changed by the scheduler alone, except for `computed`, which also grows with each step.
@@ -107,6 +108,10 @@ class Scheduler {
   bool schedule_running();
   void schedule_waiting();
   Admission admit(ScheduledSequence& sequence);
+  // The position from which on logits are wanted.
+  static std::int64_t first_logit_row(const ScheduledSequence& sequence) {
+    return std::min(sequence.first_logit_row, sequence.token_count() - 1);
+  }
   void find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix);
   bool is_computed_now(const ScheduledSequence& sequence, const KvPrefix& prefix);
   void add_chunk(ScheduledSequence& sequence);

@@ -203,7 +203,7 @@ TEST(Scheduler, FindsFullBlocksAndComputesAtLeastTheLastToken) {
 TEST(Scheduler, ASequenceThatReadsNoCacheLeavesItsBlocks) {
   FakeEngine engine({.rows = 64, .sequences = 4, .block = 4, .longest = 64, .caches_prefixes = true}, 32);
   for (int i = 0; i < 2; ++i) {
-    engine.sequence(engine.add(prompt_of(9), 1)).reads_prefix_cache = false;
+    engine.sequence(engine.add(prompt_of(9), 1)).first_logit_row = 0;
     EXPECT_EQ(engine.step(), (Rows{{i, 9}}));
   }
   engine.add(prompt_of(9), 1);
