@@ -187,6 +187,11 @@ TEST_F(BenchServe, RunBatchReadsAndWritesFiles) {
       breach_of_refusal(run_weft({"run-batch", "-i", folder_ / "none", "-o", "-", "-m", model_}), "[--input-file]"),
       "");
   EXPECT_EQ(breach_of_refusal(run_weft({"run-batch", "-i", in, "-o", in, "-m", model_}), "[--output-file]"), "");
+  EXPECT_EQ(breach_of_refusal(run_weft({"run-batch", "-i", in, "-o", folder_ / "out.jsonl", "-m", model_,
+                                        "--chat-template-kwargs", "[]"}),
+                              "[--chat-template-kwargs]"),
+            "");
+  EXPECT_TRUE(read("out.jsonl").is_object()) << "flags are checked before the file is written";
   EXPECT_EQ(read_file(in, 1000), good + "\n");
 }
 
