@@ -1,24 +1,24 @@
 #include "apps/cli/bench_engine.h"
 
 #include <chrono>
-#include <fstream>
+#include <functional>
 #include <ostream>
+
+#include <fmt/format.h>
 
 #include "apps/cli/bench_numbers.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/files.h"
 
 namespace weft {
 namespace {
+
+constexpr std::int64_t kMostCount = 1'000'000;
 
 double wall_seconds(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-void check_count(std::int64_t value, std::int64_t least, const char* flag) {
-  USER_CHECK(value >= least && value <= 1'000'000, "[{}] must be from {} to 1000000, but is {}", flag, least, value);
 }
 
 std::unique_ptr<Engine> open_engine_to_measure(const ModelArgument& model, const std::string& threads, VerbCall& call) {
@@ -53,11 +53,7 @@ void run_all(Engine& engine) {
 }
 
 void write_json(const std::string& path, const Json& json) {
-  if (path.empty()) return;
-  std::ofstream file(path);
-  file << json_text(json, 4) << '\n';
-  file.close();
-  USER_CHECK(file.good(), "[--output-json] {} cannot be written", quote(path, 1000));
+  if (!path.empty()) write_then_rename(path, json_text(json, 4) + "\n");
 }
 
 }  // namespace
@@ -90,21 +86,24 @@ int bench_throughput(const ThroughputArguments& arguments, VerbCall& call) {
 }
 
 int bench_latency(const LatencyArguments& arguments, VerbCall& call) {
-  check_count(arguments.input_len, 1, "--input-len");
-  check_count(arguments.output_len, 1, "--output-len");
-  check_count(arguments.batch_size, 1, "--batch-size");
-  check_count(arguments.choices, 1, "--n");
-  check_count(arguments.warm_ups, 0, "--num-iters-warmup");
-  check_count(arguments.iterations, 1, "--num-iters");
+  in_range(arguments.input_len, 1, kMostCount, "--input-len");
+  in_range(arguments.output_len, 1, kMostCount, "--output-len");
+  in_range(arguments.batch_size, 1, kMostCount, "--batch-size");
+  in_range(arguments.choices, 1, kMostCount, "--n");
+  in_range(arguments.warm_ups, 0, kMostCount, "--num-iters-warmup");
+  in_range(arguments.iterations, 1, kMostCount, "--num-iters");
+  // Else the sequences of a prompt would share what is to be measured, and so would the iterations. vLLM's benchmark
+  // switches it off, too.
+  if (!call.options.requested.contains("enable-prefix-caching"))
+    set_option(call.options, "enable-prefix-caching", "false", "bench latency");
   const auto engine = open_engine_to_measure(arguments.model, arguments.threads, call);
   check_fits(*engine, arguments.input_len, arguments.output_len);
   std::mt19937_64 random(arguments.seed);
+  std::vector<std::vector<int>> prompts;
+  for (std::int64_t prompt = 0; prompt < arguments.batch_size; ++prompt)
+    prompts.push_back(random_ids(arguments.input_len, vocabulary_of(*engine), random));
   std::vector<double> latencies;
-  // Each iteration has prompts of its own, so that none of it is in a prefix cache.
   for (std::int64_t i = -arguments.warm_ups; i < arguments.iterations; ++i) {
-    std::vector<std::vector<int>> prompts;
-    for (std::int64_t prompt = 0; prompt < arguments.batch_size; ++prompt)
-      prompts.push_back(random_ids(arguments.input_len, vocabulary_of(*engine), random));
     const double seconds = wall_seconds([&] {
       for (const std::vector<int>& prompt : prompts)
         for (std::int64_t choice = 0; choice < arguments.choices; ++choice)

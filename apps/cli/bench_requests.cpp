@@ -4,8 +4,7 @@
 #include <cmath>
 #include <sstream>
 
-#include <fmt/format.h>
-
+#include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -32,15 +31,11 @@ std::int64_t drawn_length(std::int64_t length, double ratio, std::mt19937_64& ra
   return std::max<std::int64_t>(1, drawn(least, most, random));
 }
 
-void check_range(std::int64_t value, std::int64_t least, std::int64_t most, const std::string& flag) {
-  USER_CHECK(value >= least && value <= most, "[{}] must be from {} to {}, but is {}", flag, least, most, value);
-}
-
 std::vector<BenchRequest> random_requests(const DatasetArguments& arguments, const BenchVocabulary& vocabulary) {
   const RandomRequests& asked = arguments.random;
-  check_range(asked.input_len, 1, kMostTokens, arguments.prefix + "input-len");
-  check_range(asked.output_len, 1, kMostTokens, arguments.prefix + "output-len");
-  check_range(asked.prefix_len, 0, kMostTokens, "--random-prefix-len");
+  in_range(asked.input_len, 1, kMostTokens, arguments.prefix + "input-len");
+  in_range(asked.output_len, 1, kMostTokens, arguments.prefix + "output-len");
+  in_range(asked.prefix_len, 0, kMostTokens, "--random-prefix-len");
   USER_CHECK(asked.range_ratio >= 0 && asked.range_ratio < 1,
              "[--random-range-ratio] must be at least 0 and below 1, but is {}", asked.range_ratio);
   std::mt19937_64 random(arguments.seed);
@@ -77,7 +72,7 @@ const Json* text_at(const Json& conversation, std::size_t turn) {
 // The first message and the length of its answer.
 std::vector<BenchRequest> sharegpt_requests(const DatasetArguments& arguments, const BenchVocabulary& vocabulary) {
   const Tokenizer& tokenizer = tokenizer_of(vocabulary);
-  check_range(arguments.sharegpt_output_len, 0, kMostTokens, "--sharegpt-output-len");
+  in_range(arguments.sharegpt_output_len, 0, kMostTokens, "--sharegpt-output-len");
   const Json list = parse_json(dataset_text(arguments), arguments.path, {.most_bytes = kMostBytes, .deepest = 64});
   USER_CHECK(list.is_array(), "[{}] must be a list of conversations", arguments.path);
   std::vector<std::size_t> order(list.size());
@@ -105,7 +100,7 @@ std::vector<BenchRequest> sharegpt_requests(const DatasetArguments& arguments, c
 // A line is {"prompt": TEXT} and may have "output_tokens".
 std::vector<BenchRequest> custom_requests(const DatasetArguments& arguments, const BenchVocabulary& vocabulary) {
   const Tokenizer& tokenizer = tokenizer_of(vocabulary);
-  check_range(arguments.custom_output_len, 1, kMostTokens, "--custom-output-len");
+  in_range(arguments.custom_output_len, 1, kMostTokens, "--custom-output-len");
   std::istringstream lines(dataset_text(arguments));
   std::vector<BenchRequest> requests;
   std::int64_t number = 0;
@@ -165,7 +160,7 @@ void DatasetArguments::declare(Flags& flags) {
 }
 
 std::vector<BenchRequest> bench_requests(const DatasetArguments& arguments, const BenchVocabulary& vocabulary) {
-  check_range(arguments.count, 1, kMostRequests, "--num-prompts");
+  in_range(arguments.count, 1, kMostRequests, "--num-prompts");
   std::vector<BenchRequest> requests;
   if (arguments.name == "random") {
     requests = random_requests(arguments, vocabulary);

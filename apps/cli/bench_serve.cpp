@@ -1,14 +1,10 @@
 #include "apps/cli/bench_serve.h"
 
-#include <atomic>
 #include <chrono>
-#include <cmath>
 #include <ctime>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <mutex>
 #include <ostream>
 #include <random>
 #include <thread>
@@ -18,6 +14,7 @@
 #include "apps/cli/serve_load.h"
 #include "apps/cli/serve_results.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "server/server.h"
 
@@ -158,8 +155,7 @@ void check_arguments(const BenchServeArguments& arguments) {
              "[--burstiness] must be above 0 and at most 1e6, but is {}", arguments.burstiness);
   USER_CHECK(arguments.max_concurrency >= 0 && arguments.max_concurrency <= 10000,
              "[--max-concurrency] must be from 1 to 10000, but is {}", arguments.max_concurrency);
-  USER_CHECK(arguments.warm_ups >= 0 && arguments.warm_ups <= 1'000'000,
-             "[--num-warmups] must be from 0 to 1000000, but is {}", arguments.warm_ups);
+  in_range(arguments.warm_ups, 0, 1'000'000, "--num-warmups");
   USER_CHECK(arguments.ready_seconds >= 0, "[--ready-check-timeout-sec] must be at least 0, but is {}",
              arguments.ready_seconds);
   USER_CHECK(arguments.port >= 0 && arguments.port <= 65535, "[--port] must be from 1 to 65535, but is {}",
@@ -235,8 +231,8 @@ class ServeBench {
                          std::filesystem::path(arguments_.model).filename().string(), date);
     }
     const auto path = std::filesystem::path(arguments_.folder) / name;
+    if (!arguments_.folder.empty()) make_folders(arguments_.folder);
     std::error_code error;
-    if (!arguments_.folder.empty()) std::filesystem::create_directories(arguments_.folder, error);
     const bool has_more = arguments_.appends && std::filesystem::exists(path, error);
     std::ofstream file(path, arguments_.appends ? std::ios::app : std::ios::trunc);
     file << (has_more ? "\n" : "") << json_text(results.json(date));
@@ -268,11 +264,7 @@ int bench_own_server(const BenchServeArguments& arguments, VerbCall& call) {
              "--port");
   if (!arguments.threads.empty()) set_option(call.options, "threads", arguments.threads, "command line");
   ServeBench bench(arguments, call);
-  std::mutex mutex;
-  const auto log = [&](const std::string& line) {
-    const std::lock_guard lock(mutex);
-    call.err << "weft: " << line << std::endl;
-  };
+  const NoteFunction log = log_to(call);
   ServerSettings settings{.port = 0};
   settings.api.logs_access = settings.api.logs_statistics = false;
   Server server(settings, log);
@@ -283,31 +275,20 @@ int bench_own_server(const BenchServeArguments& arguments, VerbCall& call) {
   const std::string name = arguments.served_name.empty() ? arguments.model : arguments.served_name;
   const ServedModel served = make_served_model(*engine, {.names = {name}, .root = arguments.model});
   bench.make_requests({.tokenizer = served.tokenizer, .size = served.vocabulary_size});
-  std::promise<void> ready;
-  std::atomic<bool> is_ready = false;
-  int status = 0;
-  std::exception_ptr error;
-  std::thread client([&] {
-    ready.get_future().wait();
-    try {
-      status = bench.run({.host = "127.0.0.1", .port = server.port()});
-    } catch (...) {
-      error = std::current_exception();
-    }
-    server.shut_down();
-  });
-  const auto begin = [&] {
-    if (!is_ready.exchange(true)) ready.set_value();
-  };
-  try {
-    server.serve(*engine, served, begin);
-  } catch (...) {
-    error = std::current_exception();
+  std::future<int> status;
+  {
+    std::promise<void> ready;  // broken where the server does not begin
+    status = std::async(std::launch::async, [&bench, &server, begin = ready.get_future()]() mutable {
+      struct End {
+        Server& server;
+        ~End() { server.shut_down(); }
+      } const end{server};
+      begin.get();
+      return bench.run({.host = "127.0.0.1", .port = server.port()});
+    });
+    server.serve(*engine, served, [&ready] { ready.set_value(); });
   }
-  begin();  // a server that could not begin ends the client, too
-  client.join();
-  if (error) std::rethrow_exception(error);
-  return status;
+  return status.get();
 }
 
 }  // namespace

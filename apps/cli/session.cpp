@@ -4,6 +4,7 @@
 #include <iostream>
 #include <iterator>
 #include <limits>
+#include <mutex>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -142,8 +143,20 @@ std::string read_standard_input(const VerbCall& call, const std::string& what) {
   return text;
 }
 
+std::int64_t in_range(std::int64_t value, std::int64_t least, std::int64_t most, const std::string& flag) {
+  USER_CHECK(value >= least && value <= most, "[{}] must be from {} to {}, but is {}", flag, least, most, value);
+  return value;
+}
+
 NoteFunction notes_to(const VerbCall& call) {
   return [&err = call.err](const std::string& sentence) { err << "weft: " << sentence << "\n"; };
+}
+
+NoteFunction log_to(const VerbCall& call) {
+  return [&err = call.err, mutex = std::make_shared<std::mutex>()](const std::string& sentence) {
+    const std::lock_guard lock(*mutex);
+    err << "weft: " << sentence << std::endl;
+  };
 }
 
 void print_notes(std::span<const std::string> notes, std::ostream& err) {

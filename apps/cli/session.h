@@ -67,8 +67,13 @@ std::vector<int> parse_token_ids(const std::string& text, const std::string& wha
 // Reads all of standard input. Throws a UserError that names `[what]` if it is longer than a prompt may be.
 std::string read_standard_input(const VerbCall& call, const std::string& what);
 
+// Returns the value of a flag. UserError unless it is from `least` to `most`.
+std::int64_t in_range(std::int64_t value, std::int64_t least, std::int64_t most, const std::string& flag);
+
 // Prints each sentence as a line on the verb's `err`.
 NoteFunction notes_to(const VerbCall& call);
+// The same at once, and whole lines from several threads.
+NoteFunction log_to(const VerbCall& call);
 void print_notes(std::span<const std::string> notes, std::ostream& err);
 
 // Opens a Context with the verb's options for a verb without a model to run, and prints the notes on them.

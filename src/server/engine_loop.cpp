@@ -62,6 +62,7 @@ void EngineLoop::run() {
     if (!engine_.is_idle()) step(report);
     load_ = requests_.size();
     report.statistics = engine_.statistics();
+    warn_of_preemptions(report.statistics);
     {
       const std::lock_guard lock(mutex_);
       ++undelivered_;
@@ -141,12 +142,10 @@ void EngineLoop::step(StepReport& report) {
     report.end = now_();
     fail_step(error.what(), report.events);
   }
-  warn_of_preemptions();
 }
 
 // Preemptions make answers slow; the log says so.
-void EngineLoop::warn_of_preemptions() {
-  const EngineStatistics now = engine_.statistics();
+void EngineLoop::warn_of_preemptions(const EngineStatistics& now) {
   if (now.preemptions == warned_preemptions_) return;
   const auto time = now_();
   if (time < next_warning_) return;

@@ -91,7 +91,7 @@ class EngineLoop {
   void add(const Sequence& sequence, std::vector<SequenceEvent>& events);
   void cancel(Ticket ticket);
   void step(StepReport& report);
-  void warn_of_preemptions();
+  void warn_of_preemptions(const EngineStatistics& now);
   void fail_step(const std::string& error, std::vector<SequenceEvent>& events);
 
   Engine& engine_;

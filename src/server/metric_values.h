@@ -62,7 +62,7 @@ struct MetricValues {
   LabeledValues finished = {};  // by FinishedReason
   Histogram first_token_time, inter_token_time, time_per_token;
   Histogram total_time, queue_time, inference_time, prefill_time, decode_time;
-  Histogram request_prompt_tokens, request_generation_tokens, request_most_generated, request_max_tokens;
+  Histogram request_prompt_tokens, request_generation_tokens, request_max_tokens;
   Histogram request_computed_tokens, request_choices, request_preemptions;
 
   // Of HTTP.

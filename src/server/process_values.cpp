@@ -28,7 +28,8 @@ void read_stat(MetricValues& values) {
   values.cpu_seconds = (numbers[kUserTime] + numbers[kSystemTime]) / ticks;
   values.virtual_bytes = numbers[kVirtualBytes];
   values.resident_bytes = numbers[kResidentPages] * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  std::ifstream system("/proc/stat");
+  if (values.start_time != 0) return;
+  std::ifstream system("/proc/stat");  // long where there are many processors, so it is read once
   for (std::string word; system >> word;) {
     double boot = 0;
     if (word == "btime" && system >> boot) values.start_time = boot + numbers[kStart] / ticks;

@@ -89,7 +89,6 @@ void SequenceRecords::finish(Ticket ticket, FinishedReason reason, MonotonicCloc
   values_.total_time.observe(seconds(record.start.arrival, now));
   values_.request_prompt_tokens.observe(static_cast<double>(record.start.prompt_tokens));
   values_.request_generation_tokens.observe(tokens);
-  values_.request_most_generated.observe(tokens);
   values_.request_max_tokens.observe(static_cast<double>(record.start.max_tokens));
   values_.request_preemptions.observe(static_cast<double>(record.preemptions));
   if (record.scheduled) values_.queue_time.observe(seconds(record.start.arrival, *record.scheduled));

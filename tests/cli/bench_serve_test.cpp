@@ -96,7 +96,14 @@ TEST_F(BenchServe, ServesItselfAndMeasuresStreams) {
       EXPECT_EQ(json["itls"][i].size(), backend == "openai" ? 3U : 4U) << backend;
       EXPECT_GT(json["ttfts"][i].get<double>(), 0);
     }
-    EXPECT_LE(json["max_concurrent_requests"], 7);
+    const auto starts = json["start_times"].get<std::vector<double>>(),
+               latencies = json["latencies"].get<std::vector<double>>();
+    for (const double time : starts) {
+      int open = 0;
+      for (std::size_t i = 0; i < 7; ++i)
+        if (starts[i] <= time && time < starts[i] + latencies[i]) ++open;
+      EXPECT_LE(open, 3) << backend;
+    }
   }
 }
 
@@ -187,6 +194,11 @@ TEST_F(BenchServe, RunBatchReadsAndWritesFiles) {
       breach_of_refusal(run_weft({"run-batch", "-i", folder_ / "none", "-o", "-", "-m", model_}), "[--input-file]"),
       "");
   EXPECT_EQ(breach_of_refusal(run_weft({"run-batch", "-i", in, "-o", in, "-m", model_}), "[--output-file]"), "");
+  EXPECT_EQ(breach_of_refusal(run_weft({"run-batch", "-i", in, "-o", folder_ / "out.jsonl", "-m", model_,
+                                        "--chat-template-kwargs", "[]"}),
+                              "[--chat-template-kwargs]"),
+            "");
+  EXPECT_TRUE(read("out.jsonl").is_object()) << "flags are checked before the file is written";
   EXPECT_EQ(read_file(in, 1000), good + "\n");
 }
 

@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/cli/session.h"
+#include "apps/cli/served_model_argument.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "server/batch_run.h"
@@ -10,16 +10,13 @@ namespace weft {
 namespace {
 
 struct BatchArguments {
-  ModelArgument model;
-  TemplateArgument chat_template;
+  ServedModelArgument model;
   std::string in, out;
-  GenerationConfigSource generation_config;
-  std::vector<std::string> names;
 };
 
 int run_batch(const BatchArguments& arguments, VerbCall& call) {
-  arguments.generation_config.check();
-  const auto log = [&call](const std::string& line) { call.err << "weft: " << line << std::endl; };
+  const ServedModelSettings settings = arguments.model.settings();
+  const NoteFunction log = log_to(call);
   std::ifstream in_file;
   std::ofstream out_file;
   if (arguments.in != "-") {
@@ -33,13 +30,8 @@ int run_batch(const BatchArguments& arguments, VerbCall& call) {
     out_file.open(arguments.out);
     USER_CHECK(out_file.is_open(), "[--output-file] {} cannot be written", quote(arguments.out, 1000));
   }
-  const auto engine = open_engine(arguments.model.request(call), log, &call.watch);
-  const ServedModel model = make_served_model(
-      *engine, {.names = arguments.names.empty() ? std::vector<std::string>{arguments.model.name} : arguments.names,
-                .root = arguments.model.name,
-                .chat_template = arguments.chat_template.given,
-                .template_arguments = arguments.chat_template.arguments(),
-                .generation_config = arguments.generation_config});
+  const auto engine = open_engine(arguments.model.model.request(call), log, &call.watch);
+  const ServedModel model = make_served_model(*engine, settings);
   std::istream& in = arguments.in == "-" ? call.in : in_file;
   std::ostream& out = arguments.out == "-" ? call.out : out_file;
   const BatchRun::Counts counts = BatchRun(*engine, model, in, out, log).run();
@@ -54,15 +46,11 @@ VERB(run_batch) {
   verbs.add("run-batch",
             {"Answer the requests of a file as the server does.", [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<BatchArguments>();
-               arguments->model.declare_to_run(flags);
+               arguments->model.declare(flags);
                flags.option("-i,--input-file", arguments->in,
                             "The requests, a JSON object on each line; - is standard input.", {.required = true});
                flags.option("-o,--output-file", arguments->out,
                             "The results, in the order of the requests; - is standard output.", {.required = true});
-               flags.option("--served-model-name", arguments->names,
-                            "The model's name in requests and answers, instead of MODEL; may be given several times.");
-               arguments->chat_template.declare(flags);
-               declare_generation_config(arguments->generation_config, flags);
                return [arguments, &call] { return run_batch(*arguments, call); };
              }});
 }

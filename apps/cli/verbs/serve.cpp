@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 #include <set>
 
-#include "apps/cli/session.h"
+#include "apps/cli/served_model_argument.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "server/routes.h"
@@ -18,13 +17,10 @@ constexpr std::int64_t kNone = -1;
 constexpr std::int64_t kLongPrefillThresholdOnHost = 32;
 
 struct ServeArguments {
-  ModelArgument model;
-  TemplateArgument chat_template;
-  GenerationConfigSource generation_config;
+  ServedModelArgument model;
   AnswerSettings answers;
   std::string host = "127.0.0.1";
   std::int64_t port = 8000;
-  std::vector<std::string> names;
   std::vector<std::string> keys;
   std::int64_t head_bytes = std::int64_t{4} << 20;
   std::int64_t head_lines = 256;
@@ -48,17 +44,13 @@ struct ServeArguments {
 };
 
 void declare_model(ServeArguments& arguments, Flags& flags) {
-  arguments.model.declare_to_run(flags);
+  arguments.model.declare(flags);
   flags.option("--host", arguments.host, "The address to listen at; 0.0.0.0 is reached from other machines.",
                {.shows_default = true});
   flags.option("--port", arguments.port, "The port to listen at; 0 is any free one.", {.shows_default = true});
   flags.option("--uds", arguments.socket_path, "Listen on this Unix socket (mode 0600) instead of --host and --port.");
-  flags.option("--served-model-name", arguments.names,
-               "The model's name for clients, instead of MODEL; may be given several times.");
   flags.option("--api-key", arguments.keys,
                "Answer only requests with this key; may be given several times. Else WEFT_API_KEY, if it is set.");
-  arguments.chat_template.declare(flags);
-  declare_generation_config(arguments.generation_config, flags);
   flags.option("--max-logprobs", arguments.answers.max_logprobs,
                "Most tokens that logprobs, top_logprobs and prompt_logprobs may ask for; -1: the whole vocabulary.",
                {.shows_default = true});
@@ -69,7 +61,7 @@ void declare_model(ServeArguments& arguments, Flags& flags) {
                {.shows_default = true});
   flags.option("--tool-call-parser", arguments.tool_call_parser,
                "How the model writes tool calls: " + dialect_names() +
-                   ", none (calls are not looked for), or auto: " + "as its chat template shows.",
+                   ", none (calls are not looked for), or auto: as its chat template shows.",
                {.shows_default = true});
   flags.option("--reasoning-parser", arguments.reasoning_parser,
                "How the model marks its reasoning: " + reasoning_format_names() +
@@ -145,11 +137,6 @@ void check_metrics_prefix(const std::string& prefix) {
     USER_CHECK(is_name(prefix[i]) || (i > 0 && prefix[i] >= '0' && prefix[i] <= '9'),
                "[--metrics-prefix] must have letters, digits, _ and : alone, and begin with no digit, but is {}",
                quote(prefix));
-}
-
-std::int64_t in_range(std::int64_t value, std::int64_t least, std::int64_t most, const char* flag) {
-  USER_CHECK(value >= least && value <= most, "[{}] must be from {} to {}, but is {}", flag, least, most, value);
-  return value;
 }
 
 std::vector<std::string> list_of(const std::string& json, const char* flag) {
@@ -228,7 +215,6 @@ ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& 
 }
 
 ServedModelSettings model_settings(const ServeArguments& arguments) {
-  arguments.generation_config.check();
   in_range(arguments.answers.max_logprobs, -1, std::int64_t{1} << 31, "--max-logprobs");
   in_range(arguments.answers.stream_interval, 1, std::int64_t{1} << 31, "--stream-interval");
   const std::string& calls = arguments.tool_call_parser;
@@ -237,16 +223,11 @@ ServedModelSettings model_settings(const ServeArguments& arguments) {
   const std::string& reasoning = arguments.reasoning_parser;
   USER_CHECK(reasoning == "auto" || reasoning == "none" || find_reasoning_format(reasoning) != nullptr,
              "[--reasoning-parser] must be auto, none, {}, but is {}", reasoning_format_names(), quote(reasoning));
-  for (const std::string& name : arguments.names)
-    USER_CHECK(!name.empty(), "[--served-model-name] a name must not be empty");
-  return {.names = arguments.names.empty() ? std::vector<std::string>{arguments.model.name} : arguments.names,
-          .root = arguments.model.name,
-          .chat_template = arguments.chat_template.given,
-          .template_arguments = arguments.chat_template.arguments(),
-          .generation_config = arguments.generation_config,
-          .answers = arguments.answers,
-          .tool_call_parser = arguments.tool_call_parser,
-          .reasoning_parser = arguments.reasoning_parser};
+  ServedModelSettings settings = arguments.model.settings();
+  settings.answers = arguments.answers;
+  settings.tool_call_parser = calls;
+  settings.reasoning_parser = reasoning;
+  return settings;
 }
 
 std::string start_line(const ServedModel& model, const Engine& engine, const Server& server) {
@@ -262,15 +243,11 @@ std::string start_line(const ServedModel& model, const Engine& engine, const Ser
 }
 
 int serve(const ServeArguments& arguments, VerbCall& call) {
-  std::mutex mutex;
-  const auto log = [&](const std::string& line) {
-    const std::lock_guard lock(mutex);
-    call.err << "weft: " << line << std::endl;
-  };
+  const NoteFunction log = log_to(call);
   const ServedModelSettings model_of = model_settings(arguments);
   // The port is bound first: a second server on it ends at once, and not after it has loaded its model.
   Server server(server_settings(arguments, call), log);
-  ModelRequest request = arguments.model.request(call);
+  ModelRequest request = arguments.model.model.request(call);
   // Nothing is compiled for the first time while clients wait, unless that is what the user asks for.
   if (!request.options.requested.contains("forbid-lazy") && request.options.capture != "lazy")
     request.options.forbid_lazy = true;
