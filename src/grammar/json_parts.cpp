@@ -200,10 +200,8 @@ Expression JsonParts::list(char open, const Expression& item, int least, int mos
   std::vector<Expression> ways;
   if (least == 0) ways.push_back(sequence_of({begin, end}));
   if (most != 0) {
-    const Expression next = sequence_of({text_of(","), after_comma(), item});
-    const int others = most == kUnbounded ? kUnbounded : most - 1;
-    ways.push_back(
-        sequence_of({begin, after_open(), item, repeat_of(next, std::max(0, least - 1), others), before_close(), end}));
+    const Expression comma = sequence_of({text_of(","), after_comma()});
+    ways.push_back(sequence_of({begin, after_open(), separated(item, comma, least, most), before_close(), end}));
   }
   return choice_of(std::move(ways));
 }
