@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
+
+#include "base/sort.h"
 
 namespace weft::grammar {
 namespace {
@@ -213,8 +214,7 @@ class Determinizer {
       cuts.push_back(edge.first);
       cuts.push_back(edge.last + 1);
     }
-    std::sort(cuts.begin(), cuts.end());
-    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    sort_without_repeats(cuts);
     std::vector<ByteEdge> bytes;
     for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
       std::vector<int> targets;

@@ -10,7 +10,7 @@
 namespace weft::grammar {
 
 inline constexpr char32_t kLastCharacter = 0x10FFFF;
-inline constexpr char32_t kFirstSurrogate = 0xD800, kLastSurrogate = 0xDFFF;
+inline constexpr char32_t kFirstSurrogate = 0xD800, kFirstLowSurrogate = 0xDC00, kLastSurrogate = 0xDFFF;
 
 struct CharacterRange {
   char32_t first, last;

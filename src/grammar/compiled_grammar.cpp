@@ -39,8 +39,8 @@ void CompiledGrammar::Parts::add_automata(Budget& budget) {
       for (CallEdge& edge : state.calls) {
         edge.target += base;
         int& start = starts[static_cast<std::size_t>(edge.rule)];
-        if (start >= 0 || edge.rule == rule || std::find(waiting.begin(), waiting.end(), edge.rule) != waiting.end())
-          continue;
+        if (start >= 0) continue;
+        start = 0;  // until its automaton is there
         waiting.push_back(edge.rule);
       }
       states.push_back(std::move(state));

@@ -178,19 +178,15 @@ class EbnfReader {
       case 'x':
         return reader_.hexadecimal(2);
       case 'u':
-        return scalar(reader_.hexadecimal(4));
+        return reader_.scalar(reader_.hexadecimal(4));
       case 'U':
-        return scalar(reader_.hexadecimal(8));
+        return reader_.scalar(reader_.hexadecimal(8));
       default:
         break;
     }
     constexpr std::u32string_view kThemselves = U"\"'\\[]-^/.(){}|*+?$";
     if (kThemselves.find(letter) == std::u32string_view::npos) reader_.fail("has an escape that is not known");
     return letter;
-  }
-  char32_t scalar(char32_t character) const {
-    if (character >= kFirstSurrogate && character <= kLastSurrogate) reader_.fail("has half a surrogate pair");
-    return character;
   }
 
   TextReader reader_;

@@ -6,7 +6,7 @@
 //   ws ::= [ \t]*
 //
 // Texts in double quotes, classes of characters, ".", groups, |, * + ? {m,n}. The rule root is the start. Escapes:
-// \n \r \t \" \' \\ \[ \] \- \^ \xHH \uHHHH \UHHHHHHHH.
+// \n \r \t \xHH \uHHHH \UHHHHHHHH, and a backslash before one of " ' \ [ ] - ^ / . ( ) { } | * + ? $.
 
 #include <string_view>
 

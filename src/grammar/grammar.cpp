@@ -1,5 +1,7 @@
 #include "grammar/grammar.h"
 
+#include <algorithm>
+
 namespace weft::grammar {
 namespace {
 
@@ -19,6 +21,10 @@ Expression repeat_of(Expression part, int least, int most) {
   return make_node({.kind = ExpressionKind::repeat, .parts = {std::move(part)}, .least = least, .most = most});
 }
 Expression optional_of(Expression part) { return repeat_of(std::move(part), 0, 1); }
+Expression separated(const Expression& item, const Expression& separator, int least, int most) {
+  const int others = most == kUnbounded ? kUnbounded : most - 1;
+  return sequence_of({item, repeat_of(sequence_of({separator, item}), std::max(0, least - 1), others)});
+}
 Expression call_of(int rule) { return make_node({.kind = ExpressionKind::call, .rule = rule}); }
 Expression jump_to(int rule) { return make_node({.kind = ExpressionKind::jump, .rule = rule}); }
 Expression both_of(Expression a, Expression b) {

@@ -45,6 +45,8 @@ Expression sequence_of(std::vector<Expression> parts);
 Expression choice_of(std::vector<Expression> parts);
 Expression repeat_of(Expression part, int least, int most);
 Expression optional_of(Expression part);
+// The item `least` to `most` times, but at least once, with the separator between two.
+Expression separated(const Expression& item, const Expression& separator, int least, int most);
 Expression call_of(int rule);
 Expression jump_to(int rule);
 Expression both_of(Expression a, Expression b);

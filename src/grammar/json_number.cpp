@@ -1,5 +1,7 @@
 #include "grammar/json_number.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "base/error.h"
@@ -98,10 +100,10 @@ void apply_bound(const std::optional<Decimal>& bound, bool is_lower, bool includ
   const bool up = is_lower != bound->is_negative;
   same_sign = both_of(same_sign, magnitudes_beyond(*bound, {up, includes_bound, has_fraction}));
   if (is_lower == bound->is_negative) return;  // the numbers of the other sign are all within it
-  const bool is_zero = bound->whole == "0" && bound->fraction.empty();
   // -0 equals a bound of 0.
-  other_sign = is_zero && includes_bound ? both_of(other_sign, magnitudes_beyond(*bound, {false, true, has_fraction}))
-                                         : nothing_matches();
+  other_sign = bound->is_zero() && includes_bound
+                   ? both_of(other_sign, magnitudes_beyond(*bound, {false, true, has_fraction}))
+                   : nothing_matches();
 }
 
 Signed bounded(const NumberBounds& bounds, bool has_fraction) {
@@ -111,10 +113,7 @@ Signed bounded(const NumberBounds& bounds, bool has_fraction) {
   apply_bound(bounds.maximum, false, true, has_fraction, numbers);
   apply_bound(bounds.below, false, false, has_fraction, numbers);
   // A bound of zero is positive; of the negative numbers "maximum 0" keeps all, but "below 0" must not keep -0.
-  const auto is_zero = [](const std::optional<Decimal>& bound) {
-    return bound && bound->whole == "0" && bound->fraction.empty();
-  };
-  if (is_zero(bounds.below))
+  if (bounds.below && bounds.below->is_zero())
     numbers.negative = both_of(numbers.negative, magnitudes_beyond({}, {true, false, has_fraction}));
   return numbers;
 }
@@ -171,7 +170,7 @@ Decimal Decimal::from_text(const std::string& text) {
   decimal.fraction = all.substr(cut);
   decimal.whole.erase(0, std::min(decimal.whole.find_first_not_of('0'), decimal.whole.size() - 1));
   while (decimal.fraction.ends_with('0')) decimal.fraction.pop_back();
-  if (decimal.whole == "0" && decimal.fraction.empty()) decimal.is_negative = false;
+  if (decimal.is_zero()) decimal.is_negative = false;
   return decimal;
 }
 

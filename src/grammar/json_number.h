@@ -14,6 +14,8 @@ struct Decimal {
   bool is_negative = false;
   std::string whole = "0", fraction = {};
 
+  bool is_zero() const { return whole == "0" && fraction.empty(); }
+
   // From a number as JSON writes it, also with an exponent. UserError where that is too large to write out.
   static Decimal from_text(const std::string& text);
 };

@@ -54,7 +54,7 @@ Expression unit_escape(char32_t first, char32_t last) {
 void add_pair_escapes(CharacterRange range, std::vector<Expression>& ways) {
   const auto add = [&](char32_t high_first, char32_t high_last, char32_t low_first, char32_t low_last) {
     ways.push_back(sequence_of({unit_escape(kFirstSurrogate + high_first, kFirstSurrogate + high_last),
-                                unit_escape(0xDC00 + low_first, 0xDC00 + low_last)}));
+                                unit_escape(kFirstLowSurrogate + low_first, kFirstLowSurrogate + low_last)}));
   };
   char32_t first = range.first - 0x10000;
   const char32_t last = range.last - 0x10000;
@@ -133,7 +133,8 @@ Expression JsonParts::character() {
   return rule(character_, "character", [] {
     return choice_of({one_of(characters_that_need_no_escape()), read_regex(R"(\\["\\/bfnrt])"),
                       unit_escape(0, kFirstSurrogate - 1), unit_escape(kLastSurrogate + 1, 0xFFFF),
-                      sequence_of({unit_escape(kFirstSurrogate, 0xDBFF), unit_escape(0xDC00, kLastSurrogate)})});
+                      sequence_of({unit_escape(kFirstSurrogate, kFirstLowSurrogate - 1),
+                                   unit_escape(kFirstLowSurrogate, kLastSurrogate)})});
   });
 }
 
@@ -199,10 +200,8 @@ Expression JsonParts::list(char open, const Expression& item, int least, int mos
   std::vector<Expression> ways;
   if (least == 0) ways.push_back(sequence_of({begin, end}));
   if (most != 0) {
-    const Expression next = sequence_of({text_of(","), after_comma(), item});
-    const int others = most == kUnbounded ? kUnbounded : most - 1;
-    ways.push_back(
-        sequence_of({begin, after_open(), item, repeat_of(next, std::max(0, least - 1), others), before_close(), end}));
+    const Expression comma = sequence_of({text_of(","), after_comma()});
+    ways.push_back(sequence_of({begin, after_open(), separated(item, comma, least, most), before_close(), end}));
   }
   return choice_of(std::move(ways));
 }

@@ -1,7 +1,6 @@
 #include "grammar/json_schema.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +22,10 @@ namespace {
 constexpr int kDeepestSchema = 64;
 // Merging can multiply schemas.
 constexpr int kMostSchemas = 20'000;
+
+Expression value_of_schema(Grammar& grammar, JsonParts& parts, const Json& schema, const SchemaOptions& options) {
+  return SchemaReader(grammar, parts, schema, options).value_of(schema, "");
+}
 
 }  // namespace
 
@@ -124,11 +127,11 @@ Expression SchemaReader::branches_of(const Json& schema, const char* name, const
   if (branches.empty()) fail_schema(path, fmt::format("{} must have at least one schema", name));
   Json others = schema;
   others.erase(name);
+  const bool is_alone = is_unconstrained(others);
   std::vector<Json> all;
   for (const Json& branch : branches) {
     if (!branch.is_object() && !branch.is_boolean())
       fail_schema(path, fmt::format("{} must be a list of schemas", name));
-    const bool is_alone = is_unconstrained(others);
     all.push_back(is_alone ? branch : merged(others, resolved(branch, path), path));
   }
   if (std::string_view(name) == "oneOf") check_one_of(all, path);
@@ -140,16 +143,17 @@ Expression SchemaReader::branches_of(const Json& schema, const char* name, const
 
 // A value must follow exactly one of the schemas: enforced where no value can follow two.
 void SchemaReader::check_one_of(const std::vector<Json>& branches, const std::string& path) const {
-  for (std::size_t i = 0; i < branches.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j) {
-      const Json a = resolved(branches[i], path), b = resolved(branches[j], path);
-      if (a.is_object()) check_keywords(a, path);
-      if (b.is_object()) check_keywords(b, path);
-      if (!are_disjoint(a, b, path))
+  std::vector<Json> all;
+  for (const Json& branch : branches) {
+    all.push_back(resolved(branch, path));
+    if (all.back().is_object()) check_keywords(all.back(), path);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (!are_disjoint(all[i], all[j], path))
         fail_schema(path, fmt::format("oneOf is supported where type, const or enum tell its schemas apart, but {} and "
                                       "{} may both match: anyOf asks for less",
                                       j, i));
-    }
 }
 
 Expression SchemaReader::listed_value_of(const Json& schema, const std::string& path) {
@@ -158,15 +162,9 @@ Expression SchemaReader::listed_value_of(const Json& schema, const std::string& 
     if (!is_known && !is_unconstrained({{name, value}}))
       fail_schema(path, fmt::format("{} beside enum or const is not supported", name));
   }
-  std::vector<Json> values;
-  if (schema.contains("enum")) values.assign(schema["enum"].begin(), schema["enum"].end());
-  if (schema.contains("const")) {
-    const bool has =
-        !schema.contains("enum") || std::find(values.begin(), values.end(), schema["const"]) != values.end();
-    values.assign(has ? 1 : 0, schema["const"]);
-  }
+  const std::optional<std::vector<Json>> values = listed_values(schema);
   std::vector<Expression> ways;
-  for (const Json& value : values) {
+  for (const Json& value : *values) {
     Json alone = schema;
     alone.erase("enum");
     alone["const"] = value;
@@ -242,15 +240,11 @@ bool SchemaReader::matches_something(const Expression& expression) {
   return std::any_of(automaton.begin(), automaton.end(), [](const AutomatonState& state) { return state.accepts; });
 }
 
-Expression add_schema(Grammar& grammar, JsonParts& parts, const Json& schema, const SchemaOptions& options) {
-  return SchemaReader(grammar, parts, schema, options).value_of(schema, "");
-}
-
 Grammar schema_grammar(const Json& schema, const SchemaOptions& options) {
   Grammar grammar;
   JsonParts parts(grammar, options.white_space);
   grammar.root = grammar.add("root");
-  Expression body = schema.is_null() ? parts.object() : add_schema(grammar, parts, schema, options);
+  Expression body = schema.is_null() ? parts.object() : value_of_schema(grammar, parts, schema, options);
   grammar.rules[static_cast<std::size_t>(grammar.root)].body = std::move(body);
   return grammar;
 }
@@ -261,14 +255,11 @@ Grammar schema_cases_grammar(const SchemaCases& cases, const SchemaOptions& opti
   grammar.root = grammar.add("root");
   std::vector<Expression> ways;
   for (const auto& [before, schema, after] : cases.cases)
-    ways.push_back(sequence_of({text_of(before), add_schema(grammar, parts, schema, options), text_of(after)}));
+    ways.push_back(sequence_of({text_of(before), value_of_schema(grammar, parts, schema, options), text_of(after)}));
   const Expression one = call_of(grammar.add("case", choice_of(std::move(ways))));
-  const Expression other = sequence_of({text_of(cases.separator), one});
   std::vector<Expression> lists;
   if (cases.least == 0) lists.push_back(text_of(""));
-  if (cases.most != 0)
-    lists.push_back(sequence_of(
-        {one, repeat_of(other, std::max(0, cases.least - 1), cases.most == kUnbounded ? kUnbounded : cases.most - 1)}));
+  if (cases.most != 0) lists.push_back(separated(one, text_of(cases.separator), cases.least, cases.most));
   grammar.rules[static_cast<std::size_t>(grammar.root)].body =
       sequence_of({text_of(cases.begin), choice_of(std::move(lists)), text_of(cases.end)});
   return grammar;

@@ -23,10 +23,6 @@ struct SchemaOptions {
   bool closes_objects = false;
 };
 
-// Adds rules for the values that follow the schema, and returns the expression of one value. `parts` is of the same
-// grammar.
-Expression add_schema(Grammar& grammar, JsonParts& parts, const Json& schema, const SchemaOptions& options);
-
 // A grammar of these values. Null as schema: any object.
 Grammar schema_grammar(const Json& schema, const SchemaOptions& options);
 

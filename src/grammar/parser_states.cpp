@@ -39,7 +39,7 @@ void ParserStates::clear() {
   start_ = close();
 }
 
-StateId ParserStates::find(std::vector<Frame> frames, bool is_final) {
+StateId ParserStates::find(const std::vector<Frame>& frames, bool is_final) {
   if (frames.empty()) return is_final ? kEmptyStack : kDead;
   if (nodes_.size() * 2 > table_.size()) grow_table();
   const std::size_t mask = table_.size() - 1;
@@ -110,7 +110,7 @@ StateId ParserStates::unite(StateId a, StateId b) {
       ++j;
     }
   }
-  const StateId both = find(std::move(all), nodes_[a].is_final || nodes_[b].is_final);
+  const StateId both = find(all, nodes_[a].is_final || nodes_[b].is_final);
   united_.emplace(key, both);
   return both;
 }
@@ -160,7 +160,7 @@ StateId ParserStates::close() {
   std::sort(all.begin(), all.end(), [](const Frame& a, const Frame& b) { return a.state < b.state; });
   const bool is_final = is_final_;
   reset();
-  return find(std::move(all), is_final);
+  return find(all, is_final);
 }
 
 StateId ParserStates::find_step(StateId from, std::uint8_t byte) {
@@ -197,7 +197,7 @@ StateId ParserStates::copy_from(const ParserStates& other, StateId state,
   if (const auto known = copied.find(state); known != copied.end()) return known->second;
   std::vector<Frame> all;
   for (const Frame& frame : other.frames(state)) all.push_back({frame.state, copy_from(other, frame.rest, copied)});
-  return copied[state] = find(std::move(all), other.nodes_[state].is_final);
+  return copied[state] = find(all, other.nodes_[state].is_final);
 }
 
 void ParserStates::keep(std::span<StateId*> live) {

@@ -81,7 +81,7 @@ class ParserStates {
            static_cast<std::size_t>(grammar_.class_of(byte));
   }
   StateId find_step(StateId from, std::uint8_t byte);
-  StateId find(std::vector<Frame> frames, bool is_final);
+  StateId find(const std::vector<Frame>& frames, bool is_final);
   StateId find_with_hash(const std::vector<Frame>& frames, bool is_final, std::size_t slot);
   void grow_table();
   StateId unite(StateId a, StateId b);

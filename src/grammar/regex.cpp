@@ -226,9 +226,9 @@ class RegexReader {
       case 'v':
         return '\v';
       case 'x':
-        return scalar(reader_.take("{") ? reader_.hexadecimal_in_braces() : reader_.hexadecimal(2));
+        return reader_.scalar(reader_.take("{") ? reader_.hexadecimal_in_braces() : reader_.hexadecimal(2));
       case 'u':
-        return scalar(reader_.take("{") ? reader_.hexadecimal_in_braces() : code_units());
+        return reader_.scalar(reader_.take("{") ? reader_.hexadecimal_in_braces() : code_units());
       default:
         break;
     }
@@ -240,14 +240,10 @@ class RegexReader {
   // \uHHHH, or two of them that are a surrogate pair.
   char32_t code_units() {
     const char32_t first = reader_.hexadecimal(4);
-    if (first < kFirstSurrogate || first >= 0xDC00 || !reader_.take("\\u")) return first;
+    if (first < kFirstSurrogate || first >= kFirstLowSurrogate || !reader_.take("\\u")) return first;
     const char32_t second = reader_.hexadecimal(4);
-    if (second < 0xDC00 || second > kLastSurrogate) reader_.fail("has half a surrogate pair");
-    return 0x10000 + ((first - kFirstSurrogate) << 10) + (second - 0xDC00);
-  }
-  char32_t scalar(char32_t character) const {
-    if (character >= kFirstSurrogate && character <= kLastSurrogate) reader_.fail("has half a surrogate pair");
-    return character;
+    if (second < kFirstLowSurrogate || second > kLastSurrogate) reader_.fail("has half a surrogate pair");
+    return 0x10000 + ((first - kFirstSurrogate) << 10) + (second - kFirstLowSurrogate);
   }
 
   TextReader reader_;

@@ -92,7 +92,8 @@ std::vector<SchemaReader::Member> SchemaReader::members_of(const Json& schema, c
   }
   std::vector<Member> members;
   const auto add = [&](const std::string& name, const Json& value, bool is_required) {
-    members.push_back({pair_of(text_of(json_text(name)), value_of(value, path + "/properties/" + name)), is_required});
+    members.push_back(
+        {name, pair_of(text_of(json_text(name)), value_of(value, path + "/properties/" + name)), is_required});
   };
   for (const auto& [name, value] : properties.items())
     add(name, value, std::find(required.begin(), required.end(), name) != required.end());
@@ -125,17 +126,10 @@ Expression SchemaReader::object_of(const Json& schema, const std::string& path) 
   std::optional<Expression> others;
   if (!is_closed) {
     std::vector<Expression> keys;
-    for (const auto& name : member_names(schema)) keys.push_back(json_encoded(text_of(name)));
+    for (const Member& member : members) keys.push_back(json_encoded(text_of(member.name)));
     others = other_members(schema, choice_of(std::move(keys)), path);
   }
   return call_of(grammar_.add(path, listed_members(members, others, path)));
-}
-
-std::vector<std::string> SchemaReader::member_names(const Json& schema) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : object_at(schema, "properties").items()) names.push_back(name);
-  for (const Json& name : list_at(schema, "required")) names.push_back(name);
-  return names;
 }
 
 // Any member of an object without named ones; nullopt if it must have none.

@@ -1,7 +1,7 @@
 #include "grammar/schema_keywords.h"
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -76,10 +76,9 @@ const Keyword* find_keyword(std::string_view name) {
 bool is_schema(const Json& value) { return value.is_boolean() || value.is_object(); }
 
 bool is_count(const Json& value) {
-  if (value.is_number_float())
-    return value.get<double>() >= 0 && value.get<double>() < 1e9 &&
-           value.get<double>() == static_cast<double>(static_cast<std::int64_t>(value.get<double>()));
-  return value.is_number_integer() && value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() < 1'000'000'000;
+  if (!value.is_number()) return false;
+  const auto number = value.get<double>();
+  return number >= 0 && number < 1e9 && number == std::trunc(number);
 }
 
 std::optional<std::string_view> mistake(Wants wants, const Json& value) {
@@ -135,19 +134,6 @@ unsigned type_of_value(const Json& value) {
       value.get<double>() ==
           static_cast<double>(static_cast<std::int64_t>(std::clamp(value.get<double>(), -9e18, 9e18)));
   return is_whole ? of_integer : of_number;
-}
-
-// The values of "enum" or "const"; nullopt without them.
-std::optional<std::vector<Json>> listed_values(const Json& schema) {
-  std::optional<std::vector<Json>> values;
-  if (schema.contains("enum")) values.emplace(schema["enum"].begin(), schema["enum"].end());
-  if (schema.contains("const")) {
-    const Json& only = schema["const"];
-    const bool has = !values || std::find(values->begin(), values->end(), only) != values->end();
-    values.emplace();
-    if (has) values->push_back(only);
-  }
-  return values;
 }
 
 bool share_no_value(const Json& a, const Json& b) {
@@ -252,6 +238,18 @@ bool is_unconstrained(const Json& schema) {
   return true;
 }
 
+std::optional<std::vector<Json>> listed_values(const Json& schema) {
+  std::optional<std::vector<Json>> values;
+  if (schema.contains("enum")) values.emplace(schema["enum"].begin(), schema["enum"].end());
+  if (schema.contains("const")) {
+    const Json& only = schema["const"];
+    const bool has = !values || std::find(values->begin(), values->end(), only) != values->end();
+    values.emplace();
+    if (has) values->push_back(only);
+  }
+  return values;
+}
+
 unsigned types_of(const Json& schema, const std::string& path) {
   unsigned types = 0;
   if (schema.contains("type")) {
@@ -289,8 +287,8 @@ Json merged(const Json& a, const Json& b, const std::string& path) {
 
 bool are_disjoint(const Json& a, const Json& b, const std::string& path) {
   if (!a.is_object() || !b.is_object()) return a == false || b == false;
-  if ((types_of(a, path) & types_of(b, path)) == 0 || share_no_value(a, b)) return true;
   const unsigned common = types_of(a, path) & types_of(b, path);
+  if (common == 0 || share_no_value(a, b)) return true;
   if (common != of_object || !a.contains("properties") || !b.contains("properties")) return false;
   for (const auto& [name, schema] : a["properties"].items()) {
     const bool in_both = b["properties"].contains(name) && requires_property(a, name) && requires_property(b, name);

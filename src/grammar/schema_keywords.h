@@ -4,6 +4,7 @@
 // both.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,9 @@ int count_of(const Json& schema, const char* name, int absent);
 
 // Whether the schema asks for nothing.
 bool is_unconstrained(const Json& schema);
+
+// The values of "enum" or "const", of both those in each; nullopt without them.
+std::optional<std::vector<Json>> listed_values(const Json& schema);
 
 // The types that may occur: those of "type" and "nullable", of "enum" and "const"; without them those that the keywords
 // are about, or any. A schema of properties without "type" is meant for objects.

@@ -22,6 +22,7 @@ class SchemaReader {
  private:
   // A member of an object that is named by the schema.
   struct Member {
+    std::string name;
     Expression pair;
     bool is_required;
   };
@@ -50,7 +51,6 @@ class SchemaReader {
   Expression pair_of(const Expression& key, const Expression& value);
   std::vector<Member> members_of(const Json& schema, const std::string& path);
   Expression object_of(const Json& schema, const std::string& path);
-  static std::vector<std::string> member_names(const Json& schema);
   std::optional<Expression> free_member(const Json& schema, const std::string& path);
   Expression listed_members(const std::vector<Member>& members, const std::optional<Expression>& others,
                             const std::string& path);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/hexadecimal.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "grammar/characters.h"
@@ -55,6 +56,11 @@ class TextReader {
     if (!take("}")) fail("wanted } after a hexadecimal number");
     return checked(value);
   }
+  // The character itself; fails for a surrogate.
+  char32_t scalar(char32_t character) const {
+    if (character >= kFirstSurrogate && character <= kLastSurrogate) fail("has half a surrogate pair");
+    return character;
+  }
   // Digits as a number of at most `most`; nullopt if there is no digit.
   std::optional<int> decimal(int most) {
     if (!is_digit(peek())) return std::nullopt;
@@ -72,13 +78,10 @@ class TextReader {
 
  private:
   char32_t hexadecimal_digit() {
-    const char c = peek();
+    const int value = hexadecimal_value(peek());
+    if (value < 0) fail("wanted a hexadecimal digit");
     ++offset_;
-    if (is_digit(c)) return static_cast<char32_t>(c - '0');
-    if (c >= 'a' && c <= 'f') return static_cast<char32_t>(c - 'a' + 10);
-    if (c >= 'A' && c <= 'F') return static_cast<char32_t>(c - 'A' + 10);
-    --offset_;
-    fail("wanted a hexadecimal digit");
+    return static_cast<char32_t>(value);
   }
   char32_t checked(char32_t value) const {
     if (value == 0) fail("must not have the character NUL");

@@ -3,7 +3,7 @@
 namespace weft::grammar {
 namespace {
 
-// No token of a vocabulary opens more brackets than this.
+// Taken as the most rules that one token enters: brackets that it opens, and rules that begin with other rules.
 constexpr std::uint32_t kDeepestToken = 200;
 
 }  // namespace

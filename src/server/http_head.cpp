@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/hexadecimal.h"
 #include "base/text.h"
 
 namespace weft {
@@ -36,18 +37,12 @@ std::optional<HttpFault> request_line_fault(std::string_view line) {
   return std::nullopt;
 }
 
-int hex_value(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 // A broken escape stays as it is, so that the path is none of ours.
 std::string decoded(std::string_view text) {
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-    const int low = high < 0 ? -1 : hex_value(text[i + 2]);
+    const int high = text[i] == '%' && i + 2 < text.size() ? hexadecimal_value(text[i + 1]) : -1;
+    const int low = high < 0 ? -1 : hexadecimal_value(text[i + 2]);
     if (low < 0) {
       bytes += text[i];
     } else {

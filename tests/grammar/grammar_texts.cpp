@@ -29,9 +29,7 @@ TextWriter::TextWriter(const grammar::Grammar& grammar, const std::vector<std::s
     : texts_(texts), compiled_(grammar), states_(compiled_), trie_(views_of(texts_)), masks_(states_, trie_, cache_) {}
 
 std::uint32_t TextWriter::depth_after(grammar::StateId state, int token) {
-  for (const char byte : texts_[static_cast<std::size_t>(token)])
-    state = states_.step(state, static_cast<std::uint8_t>(byte));
-  return states_.depth(state);
+  return states_.depth(state_after(states_, state, texts_[static_cast<std::size_t>(token)]));
 }
 
 std::string TextWriter::write(std::mt19937& random) {
@@ -52,9 +50,9 @@ std::string TextWriter::write(std::mt19937& random) {
       const int other = allowed[random() % allowed.size()];
       if (depth_after(state, other) < depth_after(state, token)) token = other;
     }
-    for (const char byte : texts_[static_cast<std::size_t>(token)])
-      state = states_.step(state, static_cast<std::uint8_t>(byte));
-    text += texts_[static_cast<std::size_t>(token)];
+    const std::string& written = texts_[static_cast<std::size_t>(token)];
+    state = state_after(states_, state, written);
+    text += written;
     EXPECT_NE(state, grammar::kDead) << text;
   }
   ADD_FAILURE() << "no token may follow, or the text does not end: " << text;

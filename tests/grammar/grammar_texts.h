@@ -14,10 +14,12 @@
 namespace weft {
 
 // The state after the text.
-inline grammar::StateId state_after(grammar::ParserStates& states, std::string_view text) {
-  grammar::StateId state = states.start();
+inline grammar::StateId state_after(grammar::ParserStates& states, grammar::StateId state, std::string_view text) {
   for (const char byte : text) state = states.step(state, static_cast<std::uint8_t>(byte));
   return state;
+}
+inline grammar::StateId state_after(grammar::ParserStates& states, std::string_view text) {
+  return state_after(states, states.start(), text);
 }
 
 inline bool matches(const grammar::Grammar& grammar, std::string_view text) {

@@ -72,8 +72,8 @@ bool is_valid_array(const Json& value, const Json& schema) {
 
 bool is_valid(const Json& value, const Json& schema) {
   if (schema.is_boolean()) return schema.get<bool>();
-  const auto any = [&](const Json& schemas) {
-    return std::any_of(schemas.begin(), schemas.end(), [&](const Json& one) { return is_valid(value, one); });
+  const auto count = [&](const Json& schemas) {
+    return std::count_if(schemas.begin(), schemas.end(), [&](const Json& one) { return is_valid(value, one); });
   };
   if (schema.contains("type")) {
     const Json types = schema["type"].is_array() ? schema["type"] : Json::array({schema["type"]});
@@ -83,8 +83,8 @@ bool is_valid(const Json& value, const Json& schema) {
   if (schema.contains("const") && schema["const"] != value) return false;
   if (schema.contains("enum") && std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end())
     return false;
-  if (schema.contains("anyOf") && !any(schema["anyOf"])) return false;
-  if (schema.contains("oneOf") && !any(schema["oneOf"])) return false;
+  if (schema.contains("anyOf") && count(schema["anyOf"]) == 0) return false;
+  if (schema.contains("oneOf") && count(schema["oneOf"]) != 1) return false;
   if (schema.contains("allOf"))
     for (const Json& one : schema["allOf"])
       if (!is_valid(value, one)) return false;

@@ -31,8 +31,7 @@ struct MaskedGrammar {
 grammar::TokenSet allowed_one_by_one(MaskedGrammar& masked, StateId state) {
   grammar::TokenSet tokens((masked.texts.size() + 63) / 64, 0);
   for (std::size_t id = 0; id < masked.texts.size(); ++id) {
-    StateId next = state;
-    for (const char byte : masked.texts[id]) next = masked.states.step(next, static_cast<std::uint8_t>(byte));
+    const StateId next = state_after(masked.states, state, masked.texts[id]);
     if (next != grammar::kDead && !masked.texts[id].empty()) tokens[id / 64] |= std::uint64_t{1} << (id % 64);
   }
   return tokens;
@@ -85,8 +84,7 @@ TEST(TokenMasks, StayTheSameAfterStatesWereDropped) {
   masked.masks.forget();
   EXPECT_LT(masked.states.size(), size);
   EXPECT_EQ(masked.masks.mask(state)->tokens, before);
-  for (const char byte : std::string_view("2]}]}")) state = masked.states.step(state, static_cast<std::uint8_t>(byte));
-  EXPECT_TRUE(masked.states.may_end(state));
+  EXPECT_TRUE(masked.states.may_end(state_after(masked.states, state, "2]}]}")));
 }
 
 TEST(TokenMasks, AreKeptWithinTheLimitOfTheCache) {

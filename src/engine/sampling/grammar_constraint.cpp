@@ -52,7 +52,7 @@ void mask_logits(const grammar::TokenSet& allowed, std::span<float> logits) {
 struct GrammarVocabulary {
   grammar::TokenTrie trie;
   std::vector<int> ends;
-  std::vector<std::string> texts;
+  std::vector<std::string_view> texts;
   grammar::MaskCache masks{kMostMaskBytes};
 };
 
@@ -111,10 +111,10 @@ class GrammarMask final : public TokenMask {
     if (may_end)
       for (std::size_t i = 0; i < ends.size(); ++i) logits[static_cast<std::size_t>(ends[i])] = ends_[i];
     if (std::any_of(logits.begin(), logits.end(), [](float logit) { return logit > -INFINITY; })) return;
-    // Where the answer is complete it ends, even if it has fewer tokens than it must have.
+    // Where the answer is complete it ends, even if the logits of its ends are minus infinity.
     USER_CHECK(may_end,
-               "[grammar] no token may follow: what the grammar allows here is masked by other parameters, or "
-               "no token of the vocabulary begins with it");
+               "[grammar] no token may follow: what the grammar allows here has a logit of minus infinity, or no token "
+               "of the vocabulary begins with it");
     logits[static_cast<std::size_t>(ends[0])] = 0;
   }
 
@@ -155,9 +155,9 @@ ConstraintCompiler::~ConstraintCompiler() = default;
 
 std::shared_ptr<GrammarVocabulary> ConstraintCompiler::vocabulary() const {
   std::call_once(is_read_, [this] {
-    const std::vector<std::string_view> texts = texts_of(tokenizer_, end_tokens_, vocabulary_size_);
-    vocabulary_.reset(new GrammarVocabulary{
-        .trie = grammar::TokenTrie(texts), .ends = end_tokens_, .texts = {texts.begin(), texts.end()}});
+    std::vector<std::string_view> texts = texts_of(tokenizer_, end_tokens_, vocabulary_size_);
+    grammar::TokenTrie trie(texts);
+    vocabulary_.reset(new GrammarVocabulary{.trie = std::move(trie), .ends = end_tokens_, .texts = std::move(texts)});
   });
   return vocabulary_;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/text.h"
 
 namespace weft {
@@ -52,8 +53,7 @@ LogitMasks::LogitMasks(const SamplingParameters& parameters, std::span<const int
       min_tokens_(parameters.min_tokens),
       ends_(parameters.stop_ids),
       bias_(parameters.logit_bias) {
-  std::sort(allowed_.begin(), allowed_.end());
-  allowed_.erase(std::unique(allowed_.begin(), allowed_.end()), allowed_.end());
+  sort_without_repeats(allowed_);
   if (!parameters.ignore_end) ends_.insert(ends_.end(), ends.begin(), ends.end());
   std::sort(ends_.begin(), ends_.end());
 }

@@ -2,18 +2,12 @@
 
 #include <fmt/core.h>
 
+#include "base/hexadecimal.h"
 #include "io/jinja/text.h"
 
 namespace weft::jinja {
 
 namespace {
-
-int hexadecimal_value(char byte) {
-  if (byte >= '0' && byte <= '9') return byte - '0';
-  if (byte >= 'a' && byte <= 'f') return byte - 'a' + 10;
-  if (byte >= 'A' && byte <= 'F') return byte - 'A' + 10;
-  return -1;
-}
 
 // Returns the character of an escape with one letter, or 0 if the letter has none.
 char simple_escape(char letter) {

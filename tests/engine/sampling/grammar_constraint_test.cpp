@@ -56,7 +56,7 @@ TEST_F(GrammarConstraints, EndWhereNothingElseMayFollowAndSayWhereNothingIsLeft)
   std::vector<float> logits(size_, -INFINITY);
   EXPECT_NE(message_of([&] { mask->apply(logits); }).find("no token may follow"), std::string::npos);
   mask->accept('a');
-  mask->apply(logits);  // the end was masked by other parameters
+  mask->apply(logits);  // that of the end is minus infinity, too
   EXPECT_EQ(ids_left(logits), (std::set<int>{ends_[0]}));
 }
 
