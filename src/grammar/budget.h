@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstddef>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace weft::grammar {
@@ -13,9 +15,15 @@ inline constexpr std::size_t kMostStates = 50'000;        // of all automata of 
 inline constexpr std::size_t kMostDraftStates = 400'000;  // before they are made deterministic
 inline constexpr std::chrono::seconds kLongestCompilation{5};
 
+// It depends on how busy the machine is, unlike all other errors of a grammar: another attempt may succeed.
+class OutOfTime final : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 class Budget {
  public:
-  // UserError beyond these numbers, and after the time.
+  // UserError beyond these numbers, OutOfTime after the time.
   void take_state() {
     if (++states_ > kMostStates) fail_user("[grammar] needs more than {} states", kMostStates);
     check_time();
@@ -26,7 +34,7 @@ class Budget {
   }
   void check_time() const {
     if (std::chrono::steady_clock::now() > end_)
-      fail_user("[grammar] takes more than {} s to compile", kLongestCompilation.count());
+      throw OutOfTime(fmt::format("[grammar] takes more than {} s to compile", kLongestCompilation.count()));
   }
 
  private:

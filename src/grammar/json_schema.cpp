@@ -218,6 +218,8 @@ Expression SchemaReader::string_of(const Json& schema, const std::string& path) 
 Expression SchemaReader::pattern_of(const std::string& pattern, const std::string& path) const {
   try {
     return json_encoded(read_search_regex(pattern));
+  } catch (const OutOfTime&) {
+    throw;
   } catch (const UserError& error) {
     fail_schema(path, fmt::format("pattern: {}", error.what()));
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "grammar/budget.h"
 #include "grammar/compiled_grammar.h"
 #include "grammar/token_masks.h"
 
@@ -167,6 +168,8 @@ ConstraintCompiler::Compiled ConstraintCompiler::compile_now(
   try {
     USER_CHECK(!end_tokens_.empty(), "[grammar] the model has no token that ends an answer");
     return {std::make_shared<GrammarConstraint>(std::make_shared<SharedGrammar>(make_grammar(), vocabulary()))};
+  } catch (const grammar::OutOfTime&) {
+    throw;  // not kept
   } catch (const UserError& error) {
     return {nullptr, error.what()};
   }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "grammar/budget.h"
 #include "grammar/ebnf.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/thrown_message.h"
@@ -136,6 +137,12 @@ TEST_F(GrammarConstraints, AreCompiledOnceEvenIfTheyFail) {
   for (int i = 0; i < 2; ++i)
     EXPECT_NE(message_of([&] { compiler_.compile("bad", bad); }).find("is bad"), std::string::npos);
   EXPECT_EQ(count, 2);
+  const auto slow = [&]() -> grammar::Grammar {
+    ++count;
+    throw grammar::OutOfTime("[grammar] takes too long");
+  };
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(compiler_.compile("slow", slow), UserError);
+  EXPECT_EQ(count, 4) << "a busy machine may be less busy later";
 }
 
 }  // namespace weft::grammar_constraint_test
