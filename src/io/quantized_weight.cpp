@@ -119,34 +119,37 @@ Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& c
 
 namespace {
 
+// The columns of a row with one scale.
+std::int64_t columns_of_scale(const QuantizationConfig& config, std::int64_t columns) {
+  using enum QuantizationScheme;
+  return config.scheme == block ? config.block_columns : config.scheme == nvfp4 ? kNvfp4Group : columns;
+}
+
 // Codes with a scale for each block of rows and columns, and for NVFP4 one for all elements.
 class ScaledCodes {
  public:
   ScaledCodes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight)
       : codes_(quantized_codes(checkpoint, config, weight)) {
-    using enum QuantizationScheme;
     const QuantizedNames names = quantized_names(config, weight);
     scales_ = checkpoint.tensor(names.scale);
     has_one_scale_ = element_count(scales_.meta.shape) == Dim(1);
     if (!names.global_scale.empty()) global_ = 1.0F / number_in(checkpoint, names.global_scale);
     columns_ = codes_.meta.shape[1].number();
-    block_rows_ = config.scheme == block ? config.block_rows : 1;
-    block_columns_ = config.scheme == block ? config.block_columns : config.scheme == nvfp4 ? kNvfp4Group : columns_;
+    block_rows_ = config.scheme == QuantizationScheme::block ? config.block_rows : 1;
+    block_columns_ = columns_of_scale(config, columns_);
   }
 
   const Meta& meta() const { return codes_.meta; }
-  std::int64_t block_columns() const { return block_columns_; }
 
+  // The rows as f32 or as blocks.
   void read(std::int64_t first, std::int64_t count, DType dtype, std::byte* rows) const {
     const std::int64_t row_bytes = bytes_of(dtype, columns_);
-    std::vector<float> values(static_cast<std::size_t>(columns_));
     for (std::int64_t row = first; row < first + count; ++row, rows += row_bytes) {
       if (is_block(dtype)) {
         write_blocks(row, dtype, rows);
-        continue;
+      } else {
+        read_numbers(row, reinterpret_cast<float*>(rows));
       }
-      read_numbers(row, values.data());
-      convert_row(DType::f32, reinterpret_cast<const std::byte*>(values.data()), dtype, rows, columns_);
     }
   }
 
@@ -169,6 +172,7 @@ class ScaledCodes {
 
   // The blocks of group_blocks.h: a scale in f32 and codes, or the scale of all elements, scales of groups and codes.
   void write_blocks(std::int64_t row, DType dtype, std::byte* to) const {
+    const bool has_small_scales = dtype == DType::e2m1g16;
     const std::int64_t elements = dtype_info(dtype).block_elements;
     const std::int64_t code_bytes = bytes_of(codes_.meta.dtype, elements);
     const std::byte* codes = codes_.data() + bytes_of(codes_.meta.dtype, row * columns_);
@@ -177,7 +181,6 @@ class ScaledCodes {
       to += bytes;
     };
     for (std::int64_t k = 0; k < columns_; k += elements, codes += code_bytes) {
-      const bool has_small_scales = dtype == DType::e2m1g16;
       const float own = has_small_scales ? global_ : scale(row, k / block_columns_);
       put(&own, kFloatScaleBytes);
       if (has_small_scales) put(scales_.data() + (row * columns_ + k) / block_columns_, kSmallScales);
@@ -233,18 +236,18 @@ WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& c
             }};
   }
   auto codes = std::make_shared<const ScaledCodes>(checkpoint, config, weight);
+  CHECK(dtype == DType::f32 || dtype == dtype_of_codes(config, codes->meta()), "{} is not read as {}", weight,
+        dtype_text(dtype));
   return {Meta::tensor(dtype, codes->meta().shape),
           [codes, dtype](std::int64_t first, std::int64_t count, std::byte* rows) {
             codes->read(first, count, dtype, rows);
           }};
 }
 
-DType dtype_of_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
-  const ScaledCodes codes(checkpoint, config, weight);
-  const std::int64_t columns = codes.meta().shape[1].number();
+DType dtype_of_codes(const QuantizationConfig& config, const Meta& codes) {
+  const std::int64_t columns = codes.shape[1].number(), scaled = columns_of_scale(config, columns);
   for (const BlocksOfCodes& row : kBlocksOfCodes)
-    if (row.codes == codes.meta().dtype && codes.block_columns() % row.group == 0 &&
-        columns % dtype_info(row.blocks).block_elements == 0)
+    if (row.codes == codes.dtype && scaled % row.group == 0 && columns % dtype_info(row.blocks).block_elements == 0)
       return row.blocks;
   return DType::f32;
 }

@@ -40,10 +40,10 @@ struct WeightRows {
 WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                        DType dtype = DType::f32);
 
-// The block type that the codes and scales of a weight are read as, whose values are those of dequantized_weight();
-// of NVFP4 only where scale / global scale is a normal number. f32 if groups of columns are no whole blocks. Not for
-// grouped codes and mxfp4.
-DType dtype_of_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+// The block type that the codes [N, K] of a weight, and their scales, are read as. Its values are those of
+// dequantized_weight(); of NVFP4 only where scale / global scale is a normal number. f32 if groups of columns are no
+// whole blocks. Not for grouped codes and mxfp4.
+DType dtype_of_codes(const QuantizationConfig& config, const Meta& codes);
 
 // The dequantized weight, f32 [N, K]: code * scale, or for NVFP4 code * scale / global scale. Each operation rounds.
 // The columns of grouped codes have the order of the layer's input.

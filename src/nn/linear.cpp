@@ -123,13 +123,18 @@ void observe_stack(Builder& builder, const std::vector<std::string>& keys, std::
   }
 }
 
+// For each row of an expert, its row of `all`, which has those of x.
+Value taken(const ExpertRows& rows, const Value& all) {
+  return rows.tokens.present() ? index_select(all, rows.tokens) : all;
+}
+
 // The rows with the columns in the order that the weights of their experts want. Each expert has an order of its own,
 // so the rows of x are gathered first.
 ExpertRows ordered_rows(Builder& builder, const ExpertRows& rows, const std::string& name,
                         const std::vector<std::string>& keys) {
   const std::string order = builder.order_key(keys);
   if (order.empty()) return rows;
-  const Value x = rows.tokens.present() ? index_select(rows.x, rows.tokens) : rows.x;
+  const Value x = taken(rows, rows.x);
   const Value orders = builder.weight(name + ".order", {order}, WeightRole::order);
   return {take_along_dim(x, index_select(orders, rows.experts), -1), Value(), rows.experts};
 }
@@ -141,10 +146,9 @@ Value product_of_experts(Builder& builder, const ExpertRows& given, const std::s
   const ExpertRows rows = ordered_rows(builder, given, name, keys.weights);
   const Value weight = builder.weight(name, keys.weights, builder.matrix_role(weights[0]));
   const Value bias = keys.bias(builder, name);
-  const auto taken = [&](const Value& all) { return rows.tokens.present() ? index_select(all, rows.tokens) : all; };
-  if (!multiplies_codes(builder, weight)) return grouped_linear(taken(rows.x), weight, rows.experts, bias);
+  if (!multiplies_codes(builder, weight)) return grouped_linear(taken(rows, rows.x), weight, rows.experts, bias);
   const auto [codes, scale] = per_token_group_quant_int8(rows.x, kGroup);
-  return grouped_linear_int8(taken(codes), taken(scale), weight, rows.experts, bias, rows.x.dtype());
+  return grouped_linear_int8(taken(rows, codes), taken(rows, scale), weight, rows.experts, bias, rows.x.dtype());
 }
 
 }  // namespace

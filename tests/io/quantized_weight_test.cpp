@@ -74,7 +74,7 @@ TEST(QuantizedWeight, BlocksHaveTheNumbers) {
                           Case{scaled(i8, true), 48, f32}, Case{fours, 128, e2m1g16}, Case{fours, 96, f32}}) {
     const Folder folder;
     const Checkpoint checkpoint = write_weight(folder, one.config, one.columns);
-    const DType dtype = dtype_of_codes(checkpoint, one.config, kWeight);
+    const DType dtype = dtype_of_codes(one.config, quantized_codes(checkpoint, one.config, kWeight).meta);
     SCOPED_TRACE(fmt::format("{} columns as {}", one.columns, dtype_text(dtype)));
     ASSERT_EQ(dtype, one.blocks);
     const Tensor wanted = dequantized_weight(checkpoint, one.config, kWeight);

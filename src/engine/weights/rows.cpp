@@ -24,8 +24,7 @@ std::string format_text(const QuantizationConfig& config) {
     case QuantizationScheme::nvfp4:
       return "NVFP4";
     case QuantizationScheme::grouped:
-      return fmt::format("{} bits in groups{}", config.groups.bits,
-                         config.groups.is_reordered ? " with an order of their own" : "");
+      return fmt::format("{} bits in groups", config.groups.bits);
     case QuantizationScheme::mxfp4:
       return "MXFP4";
   }
@@ -97,32 +96,25 @@ Tensor Weights::all_rows(const WeightRows& rows) const {
 }
 
 std::vector<std::string> Weights::expansions(const std::vector<TracedParam>& params) const {
-  struct Expansion {
-    std::string first;
-    std::size_t weights = 0;
-    std::int64_t bytes = 0, bytes_of_codes = 0;
-  };
-  std::map<DType, Expansion> expansions;
+  std::string first_name;
+  std::int64_t weights = 0, bytes = 0, bytes_of_codes = 0;
   for (const auto& [name, keys, role] : params) {
     if (!facts_.fast || is_on_gpu() || keys.empty() || !is_made_of_rows(keys[0], role)) continue;
     const Meta plain = plain_meta(keys, role);
     if (is_block(plain.dtype)) continue;
-    Expansion& expansion = expansions[plain.dtype];
-    if (expansion.weights == 0) expansion.first = keys[0];
-    expansion.bytes += plain.bytes().number();
+    if (weights == 0) first_name = keys[0];
+    bytes += plain.bytes().number();
     for (const std::string& key : keys) {
       const std::int64_t count = is_name_of_experts(key) ? stack_size(key) : 1;
-      expansion.weights += static_cast<std::size_t>(count);
+      weights += count;
       const std::string first = is_name_of_experts(key) ? name_of_expert(key, 0) : key;
-      expansion.bytes_of_codes += count * checkpoint_.tensor(stored_name(first)).meta.bytes().number();
+      bytes_of_codes += count * checkpoint_.tensor(stored_name(first)).meta.bytes().number();
     }
   }
-  std::vector<std::string> sentences;
-  for (const auto& [dtype, expansion] : expansions)
-    sentences.push_back(fmt::format("[{}] {} weights of {} are stored as {}, {} the first: {} bytes in place of {}",
-                                    checkpoint_.path(), expansion.weights, format_text(*facts_.config.quantization),
-                                    dtype_text(dtype), expansion.first, expansion.bytes, expansion.bytes_of_codes));
-  return sentences;
+  if (weights == 0) return {};
+  return {fmt::format("[{}] {} weights of {} are stored as f32, {} the first: {} bytes in place of {}",
+                      checkpoint_.path(), weights, format_text(*facts_.config.quantization), first_name, bytes,
+                      bytes_of_codes)};
 }
 
 // Panels are written from the codes of the file. Layouts in which a row is spread over all pages are read many times,

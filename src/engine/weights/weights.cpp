@@ -124,8 +124,8 @@ Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (role == WeightRole::linear && is_grouped(key)) return grouped_type(key);
   if (role == WeightRole::linear && is_quantized(key)) {
     const QuantizationConfig& config = *facts_.config.quantization;
-    const DType dtype = is_on_gpu() ? DType::f32 : dtype_of_codes(checkpoint_, config, key);
-    return Meta::tensor(dtype, quantized_codes(checkpoint_, config, key).meta.shape);
+    const Meta codes = quantized_codes(checkpoint_, config, key).meta;
+    return Meta::tensor(is_on_gpu() ? DType::f32 : dtype_of_codes(config, codes), codes.shape);
   }
   return meta_of_stored(checkpoint_.tensor(key).meta);
 }

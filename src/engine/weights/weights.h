@@ -44,9 +44,9 @@ class Weights {
   // A sentence for each reason why quantized weights were not merged. It names the first ones and counts the others.
   // Without weights, also one about weights that were merged although their groups may have different orders.
   std::vector<std::string> unmerged() const;
-  // In fast mode, a sentence for each dtype of params whose codes fill no blocks, so that they are stored as numbers
-  // of that dtype. It names the first one and the bytes that they take. A GPU has all numbers in the model's dtype, and
-  // costs_of_options() has the sentences.
+  // In fast mode, a sentence about the params whose codes fill no blocks, so that they are stored as f32. It names the
+  // first one and the bytes that they take. A GPU has all numbers in the model's dtype, and costs_of_options() has the
+  // sentences.
   std::vector<std::string> expansions(const std::vector<TracedParam>& params) const;
   // One sentence for each option that leaves the GPU without a kernel for the codes of these params, so that they are
   // stored as numbers. It names the params and the bytes that they take. Empty where the device, and not an option, is

@@ -10,8 +10,8 @@
 
 namespace weft::cpu {
 
-// The elements of KV pages. Float8 is one f8e4m3; a block of q8_0 is BlockQ8 of attention_codes.h.
-enum class PageElement : std::uint8_t { f32, f16, bf16, f8e4m3, q8_0 };
+// The elements that KV pages may have: kPageTypes of attention_variant.h. Float8 is one f8e4m3; a block of q8_0 is
+// BlockQ8 of attention_codes.h.
 inline constexpr int kPageElements = 5;
 struct Float8 {
   std::uint8_t bits;
@@ -74,9 +74,9 @@ struct KvStoreTask {
 };
 
 struct AttentionKernels {
-  void (*attend[kPageElements])(const AttentionTask&);  // by the pages' element
+  void (*attend[kPageElements])(const AttentionTask&);  // in the order of kPageTypes
   void (*finish)(const AttentionTask&);                 // reads neither query nor pages
-  void (*store_kv[kPageElements])(const KvStoreTask&);  // by the pages' element
+  void (*store_kv[kPageElements])(const KvStoreTask&);  // in the order of kPageTypes
 };
 extern const AttentionKernels attention_kernels_baseline;
 extern const AttentionKernels attention_kernels_avx2;

@@ -19,7 +19,7 @@ inline const AttentionKernels& attention_kernels_for(CpuFeatures features) {
 }
 
 inline constexpr DType kPageTypes[kPageElements] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::q8_0};
-inline std::size_t page_element_of(DType dtype) {  // a PageElement; kPageElements for other types
+inline std::size_t page_element_of(DType dtype) {  // kPageElements for other types
   return static_cast<std::size_t>(std::find(std::begin(kPageTypes), std::end(kPageTypes), dtype) - kPageTypes);
 }
 

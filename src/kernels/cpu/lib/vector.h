@@ -23,8 +23,8 @@
 //   either(a, b)                  bits that are set in one of both
 //   flip_bits(a, b)               a with the bits flipped that are set in b
 //   add_bytes(a, b)               bytes wrap
-//   load_table(p), look_up(t, x)  16 bytes; the byte of the table for each byte of x, which is below 16; 0 for one
-//   above
+//   load_table(p)                 16 bytes
+//   look_up(table, x)             for each byte of x the byte of the table if it is below 16, and 0 if it is above
 //                                 127
 //   load_signed, load_unsigned    kLanes bytes as i32 lanes
 //   load_shorts                   kLanes unsigned 16-bit integers as i32 lanes
