@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "grammar/automaton.h"
+#include "grammar/budget.h"
 #include "grammar/json_formats.h"
 #include "grammar/json_number.h"
 #include "grammar/regex.h"
