@@ -53,6 +53,9 @@ std::string read_value(const FieldRow& row, Element value, ApiRequest& request) 
           std::string_view text;
           if (value.get(text) != simdjson::SUCCESS) return "a text";
           request.*target = std::string(text);
+        } else if constexpr (std::is_same_v<Target, Json ApiRequest::*>) {
+          if (!value.is_object()) return "an object";
+          request.*target = to_json(value, std::string(row.name));
         }
         return "";
       },
@@ -213,6 +216,11 @@ void check_fields(const ApiRequest& request) {
     require(false, std::string(row.name), fmt::format("must be {}{}, but is {}", least, most, *number));
   }
   check_counts(request);
+}
+
+void check_token(int id, std::int64_t count, const char* field) {
+  if (id < 0 || id >= count)
+    throw wrong_value(fmt::format("[{}] a token must be in [0, {}), but is {}", field, count, id), field);
 }
 
 std::vector<std::string> field_names(Endpoint endpoint) {

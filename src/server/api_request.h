@@ -80,13 +80,14 @@ struct ApiRequest {
   std::vector<std::string> unknown;  // fields that no row has
 };
 
-// Reads the fields of an object. ApiError 400 for fields of the wrong type (up to ten in one message), and for values
-// out of their range; 501 for fields whose effect is not made here, unless they ask for nothing. `checks_ranges` is
-// called between the types and the ranges.
+// Reads the fields of an object. ApiError 400 for fields of the wrong type, up to ten in one message. The table says
+// which fields are refused, by 400 or 501, unless they ask for nothing.
 ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint);
 
-// Checks values and their combinations.
+// Checks values and their combinations: ApiError 400.
 void check_fields(const ApiRequest& request);
+// ApiError 400 for a token outside of [0, count).
+void check_token(int id, std::int64_t count, const char* field);
 
 // The fields of an endpoint, for the sentence about an unknown one.
 std::vector<std::string> field_names(Endpoint endpoint);

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "server/answer_json.h"
@@ -33,7 +32,7 @@ bool is_id(std::string_view text) {
 
 // The id that a client gives its request; "" if it gives none.
 std::string given_id(const HttpRequest& request) {
-  const std::string_view given = request.field("x-request-id").value_or("");
+  const std::string_view given = request.field(kIdField).value_or("");
   return is_id(given) ? std::string(given) : "";
 }
 
@@ -122,10 +121,7 @@ std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
     HttpResponse response = error.response();
     if (error.status() == 405) response.fields.emplace_back("allow", route->methods);
     response.closes = is_draining_;
-    if (settings_.has_id_fields) {
-      const std::string id = given_id(head);
-      response.fields.emplace_back(kIdField, id.empty() ? new_id() : id);
-    }
+    if (settings_.has_id_fields) response.fields.emplace_back(kIdField, given_or_new_id(head));
     return response;
   }
   return std::nullopt;
@@ -171,10 +167,7 @@ void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
     case RouteKind::reset_prefix_cache:
       return reset_prefix_cache(std::move(reply));
     default:
-      if (settings_.has_id_fields) {
-        const std::string id = given_id(request);
-        reply->add_field(kIdField, id.empty() ? new_id() : id);
-      }
+      if (settings_.has_id_fields) reply->add_field(kIdField, given_or_new_id(request));
       return reply->send(answer_at_once(route, request));
   }
 }
@@ -298,6 +291,11 @@ std::shared_ptr<ApiServer::Prepared> ApiServer::prepared(RouteKind kind, std::st
 std::uint64_t ApiServer::random_bits() { return (std::uint64_t{random_()} << 32) | random_(); }
 
 std::string ApiServer::new_id() { return fmt::format("{:016x}", random_bits()); }
+
+std::string ApiServer::given_or_new_id(const HttpRequest& request) {
+  const std::string given = given_id(request);
+  return given.empty() ? new_id() : given;
+}
 
 void ApiServer::begin(PreparedRequest prepared, const std::string& id, const std::shared_ptr<HttpReply>& reply,
                       MonotonicClock::time_point arrival) {

@@ -90,6 +90,7 @@ class ApiServer final : public HttpHandler {
   void log_request(const PreparedRequest& prepared, const std::string& id);
   std::uint64_t random_bits();
   std::string new_id();
+  std::string given_or_new_id(const HttpRequest& request);
 
   ApiSettings settings_;
   Post post_;

@@ -22,13 +22,15 @@ bool allows_all(const std::vector<std::string>& list) { return std::find(list.be
 
 // The first of the names in a list with commas that is not allowed; "" if all are.
 std::string first_refused(const CorsSettings& settings, std::string_view names) {
-  while (!names.empty()) {
-    const auto comma = names.find(',');
-    const std::string_view name = trim(names.substr(0, comma));
-    if (!name.empty() && !allows(settings.headers, name)) return std::string(name);
-    names = comma == std::string_view::npos ? "" : names.substr(comma + 1);
-  }
+  for (const std::string& name : split_text(names, ','))
+    if (!name.empty() && !allows(settings.headers, name)) return name;
   return "";
+}
+
+bool allows_origin(const CorsSettings& settings, const HttpRequest& request) {
+  const auto origin = request.field("origin");
+  return origin && (allows_all(settings.origins) ||
+                    std::find(settings.origins.begin(), settings.origins.end(), *origin) != settings.origins.end());
 }
 
 }  // namespace
@@ -36,13 +38,9 @@ std::string first_refused(const CorsSettings& settings, std::string_view names) 
 HttpFields cors_fields(const CorsSettings& settings, const HttpRequest& request) {
   if (settings.origins.empty()) return {};
   HttpFields fields{{"vary", "Origin"}};
-  const auto origin = request.field("origin");
-  const bool is_allowed =
-      origin && (allows_all(settings.origins) ||
-                 std::find(settings.origins.begin(), settings.origins.end(), *origin) != settings.origins.end());
-  if (!is_allowed) return fields;
+  if (!allows_origin(settings, request)) return fields;
   const bool names_all = allows_all(settings.origins) && !settings.allows_credentials;
-  fields.emplace_back("access-control-allow-origin", names_all ? "*" : std::string(*origin));
+  fields.emplace_back("access-control-allow-origin", names_all ? "*" : std::string(*request.field("origin")));
   if (settings.allows_credentials) fields.emplace_back("access-control-allow-credentials", "true");
   return fields;
 }
@@ -53,7 +51,7 @@ std::optional<HttpResponse> preflight_response(const CorsSettings& settings, con
   const std::string_view asked = request.field("access-control-request-headers").value_or("");
   const std::string refused = first_refused(settings, asked);
   std::string wrong;
-  if (cors_fields(settings, request).size() < 2) wrong = "this origin is not allowed";
+  if (!allows_origin(settings, request)) wrong = "this origin is not allowed";
   if (wrong.empty() && !allows(settings.methods, *method)) wrong = "this method is not allowed";
   if (wrong.empty() && !refused.empty()) wrong = fmt::format("the header {} is not allowed", quote(refused));
   if (!wrong.empty()) return ApiError(400, "Bad Request", "cross-origin: " + wrong).response();

@@ -5,14 +5,15 @@
 #include <utility>
 
 #include "base/content_hash.h"
-#include "server/api_error.h"
 #include "server/sampling_fields.h"
 
 namespace weft {
 
 Generation::Generation(PreparedRequest prepared, const ServedModel& model, const std::string& id, Ticket first,
                        std::shared_ptr<HttpReply> reply)
-    : prepared_(std::move(prepared)), first_(first), reply_(std::move(reply)) {
+    : RunningRequest(std::move(reply), prepared.request.stream.value_or(false), kLastEvent),
+      prepared_(std::move(prepared)),
+      first_(first) {
   const ApiRequest& request = prepared_.request;
   head_ = {.endpoint = request.endpoint,
            .id = (request.endpoint == chat ? "chatcmpl-" : "cmpl-") + id,
@@ -21,10 +22,9 @@ Generation::Generation(PreparedRequest prepared, const ServedModel& model, const
            .fingerprint = model.fingerprint};
   choices_.resize(prepared_.prompts.size() * static_cast<std::size_t>(prepared_.choices));
   open_ = choices_.size();
-  is_stream_ = request.stream.value_or(false);
   has_ids_ = request.return_token_ids.value_or(false);
   has_prompt_details_ = model.answers.has_prompt_details;
-  has_usage_event_ = is_stream_ && request.include_usage.value_or(false);
+  has_usage_event_ = is_stream() && request.include_usage.value_or(false);
   echoes_logprobs_ = echoes_logprobs(request);
   drops_output_ = prepared_.parameters.max_tokens == 0;
   stream_interval_ = std::max(model.answers.stream_interval, request.stream_interval.value_or(1));
@@ -73,7 +73,7 @@ std::vector<Sequence> Generation::begin(std::uint64_t random_seed) {
   const std::uint64_t seed = prepared_.has_seed ? parameters.seed : random_seed;
   const auto first_parameters = std::make_shared<const SamplingParameters>(parameters);
   // In one piece the choices share the log probabilities of their prompt. An event of a stream cannot wait for those.
-  if (!is_stream_) parameters.prompt_logprobs.reset();
+  if (!is_stream()) parameters.prompt_logprobs.reset();
   const auto other_parameters = std::make_shared<const SamplingParameters>(std::move(parameters));
   std::vector<Sequence> sequences;
   for (std::size_t i = 0; i < choices_.size(); ++i)
@@ -108,21 +108,21 @@ AnswerUsage Generation::usage() const {
 void Generation::take(const SequenceEvent& event) {
   const auto index = static_cast<std::size_t>(event.ticket - first_);
   Choice& choice = choices_[index];
-  if (is_over_ || choice.is_over) return;
+  if (is_over() || choice.is_over) return;
   if (event.event.finished == FinishReason::failed) return fail(event.event.error);
-  if (is_stream_ && !has_begun_) begin_stream();
+  if (is_stream() && !has_begun_) begin_stream();
   choice.cached_tokens = event.event.cached_tokens;
   append(index, event.event);
   if (event.event.finished != FinishReason::none) return end_choice(index, end_of(event.event));
   // The first event is sent at once, and so is the last.
-  if (is_stream_ && (!choice.has_event || choice.unsent_count >= stream_interval_)) send_unsent(index, std::nullopt);
+  if (is_stream() && (!choice.has_event || choice.unsent_count >= stream_interval_)) send_unsent(index, std::nullopt);
 }
 
 void Generation::append(std::size_t index, const RequestEvent& event) {
   Choice& choice = choices_[index];
   if (!event.prompt_logprobs.empty()) {
     prompt_logprobs_[prompt_index(index)] = event.prompt_logprobs;
-    if (is_stream_ && echoes_logprobs_) choice.logprobs = event.prompt_logprobs;
+    if (is_stream() && echoes_logprobs_) choice.logprobs = event.prompt_logprobs;
   }
   if (drops_output_) return;
   ++choice.token_count;
@@ -141,7 +141,7 @@ void Generation::add_events(std::size_t index, AnswerEvents events) {
   Choice& choice = choices_[index];
   for (AnswerEvent& event : events) {
     choice.parts.add(event);
-    if (!is_stream_) continue;
+    if (!is_stream()) continue;
     const bool continues =
         event.kind == Kind::content || event.kind == Kind::reasoning || event.kind == Kind::call_arguments;
     if (continues) {
@@ -160,7 +160,7 @@ void Generation::end_choice(std::size_t index, AnswerEnd end) {
     const bool has_calls = !choice.parts.calls.empty() && prepared_.form.tool_choice.kind != ToolChoice::Kind::named;
     if (has_calls && std::string_view(end.reason) == "stop") end.reason = "tool_calls";
   }
-  if (is_stream_) send_unsent(index, end);
+  if (is_stream()) send_unsent(index, end);
   choice.is_over = true;
   choice.end = std::move(end);
   if (--open_ == 0) finish_all();
@@ -214,9 +214,7 @@ void Generation::send(Json json, std::size_t choice, bool is_last) {
   if (prepared_.request.continuous_usage_stats.value_or(false))
     json["usage"] = usage_json({std::ssize(*prompt_of(choice).ids), choices_[choice].token_count});
   if (is_last) json["system_fingerprint"] = head_.fingerprint;
-  reply_->send_event(event_text(json));
-  has_head_ = true;
-  silence_.end();
+  send_event(json);
 }
 
 void Generation::send_unsent(std::size_t index, const std::optional<AnswerEnd>& end) {
@@ -272,15 +270,13 @@ AnswerChoice Generation::whole(std::size_t index) {
 }
 
 void Generation::finish_all() {
-  is_over_ = true;
-  if (is_stream_) {
+  if (is_stream()) {
     if (has_usage_event_) {
       Json json = usage_event(head_, usage());
       json["system_fingerprint"] = head_.fingerprint;
-      reply_->send_event(event_text(json));
+      send_event(json);
     }
-    reply_->send_event(kLastEvent);
-    return reply_->end();
+    return end_stream();
   }
   std::vector<Json> prompt_logprobs(prompt_logprobs_.size());
   for (std::size_t i = 0; i < prompt_logprobs.size() && prepared_.request.prompt_logprobs; ++i)
@@ -293,36 +289,13 @@ void Generation::finish_all() {
     choices.push_back(whole_choice(head_.endpoint, i, answer, has_ids_, prompt_ids_of(i)));
   }
   const bool has_text = prepared_.request.return_prompt_text.value_or(false);
-  const Json answer = whole_answer(head_, std::move(choices), usage(), prompt_logprobs[0], prompt_ids_of(0),
-                                   has_text ? Json(prepared_.prompt_text) : Json(nullptr));
-  reply_->send({.body = json_text(answer)});
+  send_answer(whole_answer(head_, std::move(choices), usage(), prompt_logprobs[0], prompt_ids_of(0),
+                           has_text ? Json(prepared_.prompt_text) : Json(nullptr)));
 }
 
-void Generation::fail(const std::string& error) {
-  is_over_ = true;
-  error_ = error;
-  // The sentence of the engine may have paths of this machine: it is for the log.
-  const ApiError failure = internal_error("the model failed to compute this answer");
-  if (!has_head_) return reply_->send(failure.response());
-  reply_->send_event(event_text(failure.body()));
-  reply_->send_event(kLastEvent);
-  reply_->end();
-}
-
-void Generation::abort() {
-  if (is_over_) return;
-  if (!has_head_) {
-    is_over_ = true;
-    return reply_->send(unavailable("the server is shutting down").response());
-  }
+void Generation::cut_stream() {
   for (std::size_t i = 0; i < choices_.size(); ++i)
     if (!choices_[i].is_over) end_choice(i, {.reason = "abort"});
-}
-
-void Generation::keep_alive() {
-  if (!is_stream_ || is_over_ || !silence_.goes_on_too_long()) return;
-  reply_->send_event(kKeepAliveComment);
-  has_head_ = true;
 }
 
 }  // namespace weft

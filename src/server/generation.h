@@ -23,13 +23,9 @@ class Generation final : public RunningRequest {
 
   std::vector<Sequence> begin(std::uint64_t random_seed) override;
   void take(const SequenceEvent& event) override;
-  void abort() override;
-  void keep_alive() override;
 
-  bool is_over() const override { return is_over_; }
   std::vector<Ticket> open_tickets() const override;
   std::size_t size() const override { return choices_.size(); }
-  const std::string& error() const override { return error_; }
 
  private:
   struct Choice {
@@ -70,25 +66,20 @@ class Generation final : public RunningRequest {
   void send_deltas(std::size_t choice, const std::optional<AnswerEnd>& end);
   AnswerChoice whole(std::size_t choice);
   void finish_all();
-  void fail(const std::string& error);
+  void cut_stream() override;
 
   PreparedRequest prepared_;
   AnswerHead head_;
   Ticket first_;
-  std::shared_ptr<HttpReply> reply_;
   LogprobsStyle logprobs_style_;
   std::vector<std::vector<TokenLogprobs>> prompt_logprobs_;  // of each prompt; empty: not asked for, or not there yet
   std::vector<Choice> choices_;
   std::size_t open_;
   std::uint64_t random_bits_ = 0;  // for the ids of tool calls
   std::int64_t stream_interval_ = 1;
-  bool is_stream_, has_ids_, has_usage_event_, has_prompt_details_, echoes_logprobs_;
+  bool has_ids_, has_usage_event_, has_prompt_details_, echoes_logprobs_;
   bool drops_output_;       // the prompt alone is asked for
   bool has_begun_ = false;  // a stream has sent its first event
-  bool has_head_ = false;   // a stream has sent an event or a comment
-  Silence silence_;
-  bool is_over_ = false;
-  std::string error_;
 };
 
 }  // namespace weft

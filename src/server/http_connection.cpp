@@ -244,7 +244,6 @@ void HttpConnection::dispatch() {
   ++read_limit_;
   is_ended_ = has_head_ = false;
   gone_ = nullptr;
-  ++requests_;
   ++exchange_;
   if (refusal_) {
     HttpResponse response = std::move(*refusal_);

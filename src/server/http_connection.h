@@ -1,7 +1,7 @@
 #pragma once
 
-// One connection of an HttpServer: reads requests, one at a time, and writes their responses. Included by the two
-// sources that use Boost.Asio.
+// One connection of an HttpServer: reads requests, one at a time, and writes their responses. Included by two
+// sources alone, as Boost.Asio takes long to compile.
 
 #include <chrono>
 #include <functional>
@@ -85,7 +85,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpFields fields_;                          // of its response, besides the response's own
   std::optional<HttpResponse> refusal_;        // to send after a body that is read and dropped
   std::chrono::steady_clock::time_point begun_;
-  std::size_t requests_ = 0;
   std::uint64_t exchange_ = 0;  // the number of the current request, which a reply must have
 
   std::string out_;      // bytes for the next write

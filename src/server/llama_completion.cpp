@@ -1,26 +1,23 @@
 #include "server/llama_completion.h"
 
-#include "server/answer_json.h"
-#include "server/api_error.h"
+#include <chrono>
+
 #include "server/llama_endpoints.h"
 
 namespace weft {
 namespace {
 
-double milliseconds(std::chrono::steady_clock::duration time) {
-  return std::chrono::duration<double, std::milli>(time).count();
-}
+double milliseconds(MonotonicClock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
 }  // namespace
 
 LlamaCompletion::LlamaCompletion(PreparedRequest prepared, const ServedModel& model, Ticket ticket,
                                  std::shared_ptr<HttpReply> reply)
-    : prepared_(std::move(prepared)),
+    : RunningRequest(std::move(reply), prepared.request.stream.value_or(false)),
+      prepared_(std::move(prepared)),
       model_(model.names[0]),
       context_(model.max_model_len),
-      ticket_(ticket),
-      reply_(std::move(reply)),
-      is_stream_(prepared_.request.stream.value_or(false)) {}
+      ticket_(ticket) {}
 
 std::vector<Sequence> LlamaCompletion::begin(std::uint64_t random_seed) {
   seed_ = prepared_.has_seed ? prepared_.parameters.seed : random_seed;
@@ -35,30 +32,19 @@ std::vector<Sequence> LlamaCompletion::begin(std::uint64_t random_seed) {
 }
 
 std::vector<Ticket> LlamaCompletion::open_tickets() const {
-  return is_over_ ? std::vector<Ticket>() : std::vector<Ticket>{ticket_};
+  return is_over() ? std::vector<Ticket>() : std::vector<Ticket>{ticket_};
 }
 
 void LlamaCompletion::take(const SequenceEvent& taken) {
-  if (is_over_) return;
+  if (is_over()) return;
   const RequestEvent& event = taken.event;
-  if (event.finished == FinishReason::failed) {
-    is_over_ = true;
-    error_ = event.error;
-    const ApiError failure = internal_error("the model failed to compute this answer");
-    if (!has_sent_) return reply_->send(failure.response());
-    reply_->send_event(event_text(failure.body()));
-    return reply_->end();
-  }
-  last_ = Clock::now();
+  if (event.finished == FinishReason::failed) return fail(event.error);
+  last_ = MonotonicClock::now();
   if (tokens_.empty()) first_ = last_;
   cached_tokens_ = event.cached_tokens;
   tokens_.push_back(event.token);
   text_ += event.text;
-  if (is_stream_) {
-    has_sent_ = true;
-    silence_.end();
-    reply_->send_event(event_text(part(event.text, event.token)));
-  }
+  if (is_stream()) send_event(part(event.text, event.token));
   if (event.finished == FinishReason::none) return;
   const bool is_word = event.stop_text >= 0;
   finish(event.finished == FinishReason::length ? "limit"
@@ -67,25 +53,11 @@ void LlamaCompletion::take(const SequenceEvent& taken) {
          is_word ? prepared_.parameters.stop[static_cast<std::size_t>(event.stop_text)] : "");
 }
 
-void LlamaCompletion::abort() {
-  if (is_over_) return;
-  if (has_sent_) return finish("none", "");
-  is_over_ = true;
-  reply_->send(unavailable("the server is shutting down").response());
-}
-
-void LlamaCompletion::keep_alive() {
-  if (!is_stream_ || is_over_ || !silence_.goes_on_too_long()) return;
-  reply_->send_event(kKeepAliveComment);
-  has_sent_ = true;
-}
-
 void LlamaCompletion::finish(const char* stop_type, const std::string& stopping_word) {
-  is_over_ = true;
   const Json answer = last(stop_type, stopping_word);
-  if (!is_stream_) return reply_->send({.body = json_text(answer)});
-  reply_->send_event(event_text(answer));
-  reply_->end();
+  if (!is_stream()) return send_answer(answer);
+  send_event(answer);
+  end_stream();
 }
 
 Json LlamaCompletion::part(const std::string& text, int token) const {
@@ -102,10 +74,10 @@ Json LlamaCompletion::part(const std::string& text, int token) const {
 
 // A stream has sent the content already.
 Json LlamaCompletion::last(const char* stop_type, const std::string& stopping_word) const {
-  const bool has_tokens = !is_stream_ && prepared_.request.return_token_ids.value_or(false);
+  const bool has_tokens = !is_stream() && prepared_.request.return_token_ids.value_or(false);
   const std::size_t prompt = prepared_.prompts[0].ids->size();
   return {{"index", 0},
-          {"content", is_stream_ ? "" : text_},
+          {"content", is_stream() ? "" : text_},
           {"tokens", has_tokens ? Json(tokens_) : Json::array()},
           {"id_slot", -1},
           {"stop", true},
@@ -128,7 +100,7 @@ Json LlamaCompletion::settings() const {
   json["n_ctx"] = context_;
   json["n_predict"] = prepared_.request.n_predict.value_or(-1);
   json["stop"] = prepared_.parameters.stop;
-  json["stream"] = is_stream_;
+  json["stream"] = is_stream();
   return json;
 }
 

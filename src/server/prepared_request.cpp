@@ -116,13 +116,6 @@ void truncate(std::vector<int>& ids, const ApiRequest& request, const ServedMode
   }
 }
 
-void check_ids(const std::vector<int>& ids, const ServedModel& model, const char* field) {
-  for (const int id : ids)
-    if (id >= model.vocabulary_size)
-      throw wrong_value(fmt::format("[{}] a token must be in [0, {}), but is {}", field, model.vocabulary_size, id),
-                        field);
-}
-
 void check_length(const std::vector<int>& ids, const ServedModel& model) {
   const auto count = static_cast<std::int64_t>(ids.size());
   if (count < model.max_model_len) return;
@@ -146,7 +139,7 @@ void add_completion_prompts(PreparedRequest& prepared, const ServedModel& model)
   if (request.prompts.empty()) throw wrong_value("[prompt] must not be empty", "prompt");
   for (const Prompt& prompt : request.prompts) {
     if (const auto* ids = std::get_if<PromptIds>(&prompt)) {
-      check_ids(*ids, model, "prompt");
+      for (const int id : *ids) check_token(id, model.vocabulary_size, "prompt");
       std::string text;
       if (echo) {
         check_tokenizer(model);
@@ -183,7 +176,7 @@ void add_prompt_of_parts(PreparedRequest& prepared, const ServedModel& model) {
   std::string text;
   for (const auto& part : prepared.request.prompt_parts) {
     if (const int* id = std::get_if<int>(&part)) {
-      check_ids({*id}, model, "prompt");
+      check_token(*id, model.vocabulary_size, "prompt");
       ids.push_back(*id);
       if (model.tokenizer != nullptr && *id < model.tokenizer->token_count()) text += model.tokenizer->token_bytes(*id);
     } else {

@@ -161,30 +161,6 @@ std::string read_documents(Element value, ApiRequest& request) {
   return "";
 }
 
-std::string read_template_arguments(Element value, ApiRequest& request) {
-  if (!value.is_object()) return "an object";
-  request.template_arguments = to_json(value, "chat_template_kwargs");
-  return "";
-}
-
-std::string read_response_format(Element value, ApiRequest& request) {
-  if (!value.is_object()) return "an object";
-  request.response_format = to_json(value, "response_format");
-  return "";
-}
-
-std::string read_structured_outputs(Element value, ApiRequest& request) {
-  if (!value.is_object()) return "an object";
-  request.structured_outputs = to_json(value, "structured_outputs");
-  return "";
-}
-
-std::string read_json_schema(Element value, ApiRequest& request) {
-  if (!value.is_object()) return "an object";
-  request.json_schema = to_json(value, "json_schema");
-  return "";
-}
-
 std::string read_stream_options(Element value, ApiRequest& request) {
   dom::object options;
   if (value.get(options) != simdjson::SUCCESS) return "an object";
@@ -280,7 +256,7 @@ const FieldRow kRows[] = {
     {"tools", kTemplate, ReadField(read_tools)},
     {"tool_choice", chat | apply_template, ReadField(read_tool_choice)},
     {"parallel_tool_calls", chat, &ApiRequest::parallel_tool_calls},
-    {"chat_template_kwargs", kTemplate, ReadField(read_template_arguments)},
+    {"chat_template_kwargs", kTemplate, &ApiRequest::template_arguments},
     {"chat_template", kTemplate, RefusedField{400, is_nothing, "a request must not bring its own template"}},
     {"add_generation_prompt", kTemplate, &ApiRequest::add_generation_prompt},
     {"continue_final_message", kTemplate, &ApiRequest::continue_final_message},
@@ -323,8 +299,8 @@ const FieldRow kRows[] = {
     {"stream", kAnswer, &ApiRequest::stream},
     {"stream_options", kBoth, ReadField(read_stream_options)},
     {"stream_interval", kBoth, &ApiRequest::stream_interval, 1},
-    {"response_format", kBoth, ReadField(read_response_format)},
-    {"structured_outputs", kBoth, ReadField(read_structured_outputs)},
+    {"response_format", kBoth, &ApiRequest::response_format},
+    {"structured_outputs", kBoth, &ApiRequest::structured_outputs},
     {"truncate_prompt_tokens", kBoth, &ApiRequest::truncate_prompt_tokens, -1},
     {"truncation_side", kBoth, &ApiRequest::truncation_side},
     {"return_token_ids", kBoth, &ApiRequest::return_token_ids},
@@ -362,7 +338,7 @@ const FieldRow kRows[] = {
     {"samplers", llama_completion, RefusedField{400, is_empty, "the order of samplers cannot be chosen"}},
     {"n_probs", llama_completion, RefusedField{501, is_zero}},
     {"post_sampling_probs", llama_completion, RefusedField{501, is_false}},
-    {"json_schema", llama_completion, ReadField(read_json_schema)},
+    {"json_schema", llama_completion, &ApiRequest::json_schema},
     {"grammar", llama_completion, &ApiRequest::grammar},
     {"logit_bias", llama_completion, RefusedField{501, is_empty}},
     {"lora", llama_completion, RefusedField{501, is_empty}},

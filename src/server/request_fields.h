@@ -32,6 +32,7 @@ struct RefusedField {
 
 using FieldTarget = std::variant<std::optional<bool> ApiRequest::*, std::optional<std::int64_t> ApiRequest::*,
                                  std::optional<double> ApiRequest::*, std::optional<std::string> ApiRequest::*,
+                                 Json ApiRequest::*,  // an object
                                  ReadField, IgnoredField, RefusedField>;
 
 struct FieldRow {

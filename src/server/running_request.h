@@ -1,32 +1,18 @@
 #pragma once
 
-// A request while its sequences run: takes their events and writes the answer. It lives on the I/O thread.
+// A request while its sequences run: takes their events and writes the answer, in one piece or as a stream. It lives on
+// the I/O thread.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "server/engine_loop.h"
+#include "server/http_message.h"
 
 namespace weft {
-
-// Counts the intervals in which a stream had no event.
-class Silence {
- public:
-  void end() { intervals_ = 0; }
-  // Called after each interval. True after four of them: the stream then gets a comment.
-  bool goes_on_too_long() {
-    constexpr int kMostIntervals = 4;
-    if (++intervals_ < kMostIntervals) return false;
-    intervals_ = 0;
-    return true;
-  }
-
- private:
-  int intervals_ = 0;
-};
-
-inline constexpr const char* kKeepAliveComment = ": keep-alive\n\n";
 
 class RunningRequest {
  public:
@@ -36,17 +22,42 @@ class RunningRequest {
   virtual std::vector<Sequence> begin(std::uint64_t random_seed) = 0;
   virtual void take(const SequenceEvent& event) = 0;
   // Ends the answer now, because the server ends.
-  virtual void abort() = 0;
+  void abort();
   // Called four times in each interval of --sse-keep-alive-interval; a stream that is silent for it gets a comment.
-  virtual void keep_alive() = 0;
+  void keep_alive();
 
-  virtual bool is_over() const = 0;
+  bool is_over() const { return is_over_; }
   // Tickets of sequences that are not over.
   virtual std::vector<Ticket> open_tickets() const = 0;
   // Number of its tickets.
   virtual std::size_t size() const = 0;
   // Why it failed; "" if it did not. For the log.
-  virtual const std::string& error() const = 0;
+  const std::string& error() const { return error_; }
+
+ protected:
+  // `last_event` ends a stream; "" if there is none.
+  RunningRequest(std::shared_ptr<HttpReply> reply, bool is_stream, std::string last_event = "");
+
+  bool is_stream() const { return is_stream_; }
+  // The answer in one piece.
+  void send_answer(const Json& answer);
+  // An event of a stream.
+  void send_event(const Json& event);
+  void end_stream();
+  void fail(const std::string& error);
+
+ private:
+  // Ends a stream that has sent something.
+  virtual void cut_stream() = 0;
+  void write(const std::string& part);
+
+  std::shared_ptr<HttpReply> reply_;
+  bool is_stream_;
+  std::string last_event_;
+  bool has_head_ = false;     // a stream has sent an event or a comment
+  int silent_intervals_ = 0;  // calls of keep_alive() since then
+  bool is_over_ = false;
+  std::string error_;
 };
 
 }  // namespace weft

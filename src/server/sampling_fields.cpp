@@ -16,16 +16,10 @@ namespace {
 
 constexpr double kGreedyBelow = 1e-5;
 
-void check_id(int id, const ServedModel& model, const char* field) {
-  if (id < 0 || id >= model.vocabulary_size)
-    throw wrong_value(fmt::format("[{}] a token must be in [0, {}), but is {}", field, model.vocabulary_size, id),
-                      field);
-}
-
 std::vector<TokenBias> biases_of(const ApiRequest& request, const ServedModel& model) {
   std::vector<TokenBias> biases;
   for (const auto& [id, bias] : request.logit_bias) {
-    check_id(id, model, "logit_bias");
+    check_token(id, model.vocabulary_size, "logit_bias");
     if (std::abs(bias) > std::numeric_limits<float>::max())
       throw wrong_value(fmt::format("[logit_bias] of token {} must be a number of float32, but is {}", id, bias),
                         "logit_bias");
@@ -98,8 +92,9 @@ SamplingParameters requested_sampling(const ApiRequest& request, const ServedMod
     parameters.repetition_penalty = 1;
     parameters.frequency_penalty = parameters.presence_penalty = 0;
   }
-  for (const int id : request.stop_token_ids) check_id(id, model, "stop_token_ids");
-  for (const int id : request.allowed_token_ids.value_or(std::vector<int>())) check_id(id, model, "allowed_token_ids");
+  for (const int id : request.stop_token_ids) check_token(id, model.vocabulary_size, "stop_token_ids");
+  if (request.allowed_token_ids)
+    for (const int id : *request.allowed_token_ids) check_token(id, model.vocabulary_size, "allowed_token_ids");
   check_logprobs(request.logprobs, model, "logprobs");
   check_logprobs(request.top_logprobs, model, "top_logprobs");
   check_logprobs(request.prompt_logprobs, model, "prompt_logprobs");

@@ -83,8 +83,8 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .fingerprint = fingerprint_of(engine),
                     .max_model_len = engine.max_model_len(),
                     .vocabulary_size = engine.runner().vocabulary_size(),
-                    .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
                     .most_sequences = engine.context().options.max_num_seqs,
+                    .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
                     .template_arguments = settings.template_arguments,
                     .answers = settings.answers};
   if (engine.has_tokenizer())

@@ -34,11 +34,11 @@ struct ServedModel {
   std::string fingerprint;
   std::int64_t max_model_len = 0;
   std::int64_t vocabulary_size = 0;
+  std::int64_t most_sequences = 0;                // in a step
   const Tokenizer* tokenizer = nullptr;           // null for a dummy checkpoint without one
   std::optional<ChatTemplate> chat_template;      // nullopt if the model has none
-  std::string template_source;                    // of chat_template
-  std::int64_t most_sequences = 0;                // in a step
   std::string missing_template;                   // why there is none
+  std::string template_source;                    // of chat_template
   std::optional<ChatTemplate> tool_template;      // of requests with tools, if the model has another one for them
   bool reads_tools = false, reads_calls = false;  // whether that template reads tools, and calls in messages
   const ToolDialect* dialect = nullptr;           // null: calls are not looked for

@@ -1,7 +1,5 @@
 #include "server/text_endpoints.h"
 
-#include <fmt/format.h>
-
 #include "base/error.h"
 #include "base/utf8.h"
 #include "server/api_error.h"
@@ -62,10 +60,7 @@ Json tokenized(const ApiRequest& request, const ServedModel& model) {
 Json detokenized(const ApiRequest& request, const ServedModel& model) {
   check_model(request, model);
   const Tokenizer& tokenizer = tokenizer_of(model);
-  for (const int id : request.tokens)
-    if (id >= tokenizer.token_count())
-      throw wrong_value(fmt::format("[tokens] a token must be in [0, {}), but is {}", tokenizer.token_count(), id),
-                        "tokens");
+  for (const int id : request.tokens) check_token(id, tokenizer.token_count(), "tokens");
   const std::string text = tokenizer.decode(request.tokens);
   return {{"prompt", text}, {"content", text}};
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/http_client.h"
 #include "tests/server/running_server.h"
@@ -58,7 +59,7 @@ TEST(LlamaEndpoints, SayWhyAnAnswerEnded) {
   const std::string greedy = R"({"prompt":"ab","n_predict":30,"temperature":0,"ignore_eos":true)";
   const std::string whole = json_of(client.post("/completion", greedy + "}"))["content"];
   std::size_t length = 1;  // of the first character
-  while (length < whole.size() && (whole[length] & 0xC0) == 0x80) ++length;
+  while (length < whole.size() && is_utf8_continuation(whole[length])) ++length;
   const std::string stop = json_text(whole.substr(0, length));
   const Json stopped = json_of(client.post("/completion", greedy + ",\"stop\":[" + stop + "]}"));
   EXPECT_EQ(stopped["stop_type"], "word");

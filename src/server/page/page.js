@@ -367,7 +367,10 @@ function cleaned({ id, title, messages, leaf }) {
   const kept = {};
   for (const message of Object.values(messages)) {
     if (message.parent && !kept[message.parent]) throw new Error();
-    kept[text(message.id)] = { ...message, role: message.role === 'user' ? 'user' : 'assistant', content: text(message.content) };
+    kept[text(message.id)] = {
+      ...message, role: message.role === 'user' ? 'user' : 'assistant', content: text(message.content),
+      wait: Number(message.wait) || 0, seconds: Number(message.seconds) || 0,
+    };
   }
   return { id: text(id), title: text(title), messages: kept, leaf: kept[leaf] ? leaf : null };
 }

@@ -1,0 +1,55 @@
+#include "server/running_request.h"
+
+#include <utility>
+
+#include "server/answer_json.h"
+#include "server/api_error.h"
+
+namespace weft {
+
+RunningRequest::RunningRequest(std::shared_ptr<HttpReply> reply, bool is_stream, std::string last_event)
+    : reply_(std::move(reply)), is_stream_(is_stream), last_event_(std::move(last_event)) {}
+
+void RunningRequest::write(const std::string& part) {
+  reply_->send_event(part);
+  has_head_ = true;
+  silent_intervals_ = 0;
+}
+
+void RunningRequest::send_answer(const Json& answer) {
+  is_over_ = true;
+  reply_->send({.body = json_text(answer)});
+}
+
+void RunningRequest::send_event(const Json& event) { write(event_text(event)); }
+
+void RunningRequest::end_stream() {
+  is_over_ = true;
+  if (!last_event_.empty()) write(last_event_);
+  reply_->end();
+}
+
+void RunningRequest::fail(const std::string& error) {
+  is_over_ = true;
+  error_ = error;
+  // The sentence of the engine may have paths of this machine: it is for the log.
+  const ApiError failure = internal_error("the model failed to compute this answer");
+  if (!has_head_) return reply_->send(failure.response());
+  send_event(failure.body());
+  end_stream();
+}
+
+void RunningRequest::abort() {
+  if (is_over_) return;
+  if (has_head_) return cut_stream();
+  is_over_ = true;
+  reply_->send(unavailable("the server is shutting down").response());
+}
+
+void RunningRequest::keep_alive() {
+  constexpr int kMostSilentIntervals = 4;
+  if (!is_stream_ || is_over_ || ++silent_intervals_ < kMostSilentIntervals) return;
+  write(": keep-alive\n\n");
+}
+
+}  // namespace weft
