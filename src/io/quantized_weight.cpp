@@ -220,14 +220,25 @@ void read_groups(const GroupedWeight& weight, std::int64_t first, std::int64_t c
   }
 }
 
+WeightRows converted_rows(WeightRows numbers, DType dtype) {
+  const Shape& shape = numbers.meta.shape;
+  return {Meta::tensor(dtype, shape), [read = std::move(numbers.read), dtype, columns = shape[1].number()](
+                                          std::int64_t first, std::int64_t count, std::byte* rows) {
+            std::vector<float> values(static_cast<std::size_t>(count * columns));
+            read(first, count, reinterpret_cast<std::byte*>(values.data()));
+            convert_row(DType::f32, reinterpret_cast<const std::byte*>(values.data()), dtype, rows, count * columns);
+          }};
+}
+
 }  // namespace
 
 WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                        DType dtype) {
+  if (is_floating(dtype) && dtype != DType::f32) return converted_rows(weight_rows(checkpoint, config, weight), dtype);
   if (config.scheme == QuantizationScheme::grouped) {
     auto groups = std::make_shared<const GroupedWeight>(checkpoint, config, weight);
     const bool has_blocks = dtype == groups->meta().dtype;
-    CHECK(has_blocks || dtype == DType::f32, "{} is read as {} or f32, not {}", weight, groups->meta().text(),
+    CHECK(has_blocks || dtype == DType::f32, "{} is read as {} or numbers, not {}", weight, groups->meta().text(),
           dtype_text(dtype));
     return {Meta::tensor(dtype, groups->meta().shape),
             [groups, has_blocks](std::int64_t first, std::int64_t count, std::byte* rows) {

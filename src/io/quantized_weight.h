@@ -36,7 +36,8 @@ struct WeightRows {
   std::function<void(std::int64_t first, std::int64_t count, std::byte* rows)> read;
 };
 
-// The rows of the weight: dequantized in f32, or as blocks of dtype_of_codes() or of grouped codes.
+// The rows of the weight: dequantized in f32 and rounded to the floating dtype, or as blocks of dtype_of_codes() or of
+// grouped codes.
 WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                        DType dtype = DType::f32);
 

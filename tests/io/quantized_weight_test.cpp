@@ -3,6 +3,7 @@
 #include "io/quantized_weight.h"
 
 #include <cmath>
+#include <cstring>
 
 #include <gtest/gtest.h>
 
@@ -88,6 +89,22 @@ TEST(QuantizedWeight, BlocksHaveTheNumbers) {
     convert_row(dtype, blocks.data(), f32, reinterpret_cast<std::byte*>(values.data()), kRows * one.columns);
     // Equal numbers: integer codes have no -0.
     for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], wanted.as<float>()[i]) << i;
+  }
+}
+
+TEST(QuantizedWeight, NumbersAreRoundedToTheTypeThatIsAsked) {
+  const Folder folder;
+  const QuantizationConfig config = scaled(DType::f8e4m3, true);
+  const Checkpoint checkpoint = write_weight(folder, config, 96);
+  const Tensor wanted = dequantized_weight(checkpoint, config, kWeight);
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    const WeightRows rows = weight_rows(checkpoint, config, kWeight, dtype);
+    ASSERT_EQ(rows.meta, Meta::tensor(dtype, {kRows, 96}));
+    Tensor numbers = Tensor::empty(rows.meta), rounded = Tensor::empty(rows.meta);
+    rows.read(0, kRows, numbers.data());
+    convert_row(DType::f32, wanted.data(), dtype, rounded.data(), kRows * 96);
+    const auto bytes = static_cast<std::size_t>(rows.meta.bytes().number());
+    EXPECT_EQ(std::memcmp(numbers.data(), rounded.data(), bytes), 0) << dtype_text(dtype);
   }
 }
 
