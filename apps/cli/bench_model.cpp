@@ -115,6 +115,14 @@ std::string count_text(std::int64_t parameters) {
   return millions < 1000 ? fmt::format("{:.2f} M", millions) : fmt::format("{:.2f} B", millions / 1000);
 }
 
+Json optional_json(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
+
+// Such as "83.1 bandwidth".
+std::string share_text(const BenchSamples& samples) {
+  const std::optional<double> percent = samples.percent_of_peak();
+  return percent ? fmt::format("{:.1f} {}", *percent, samples.least.limit) : "";
+}
+
 Json speed_json(const BenchModel& model, const BenchSamples& samples) {
   const std::vector<double> nanoseconds(samples.nanoseconds.begin(), samples.nanoseconds.end());
   const Spread time = spread(nanoseconds), rate = spread(samples.tokens_per_second());
@@ -138,6 +146,12 @@ Json speed_json(const BenchModel& model, const BenchSamples& samples) {
           {"stddev_ns", std::llround(time.deviation)},
           {"avg_ts", rate.mean},
           {"stddev_ts", rate.deviation},
+          {"peak_percent", optional_json(samples.percent_of_peak())},
+          {"peak_limit", samples.least.limit.empty() ? Json(nullptr) : Json(samples.least.limit)},
+          {"peak_bytes_s", optional_json(model.peaks.bytes.per_second)},
+          {"peak_operations_s", optional_json(model.peaks.operations.per_second)},
+          {"peak_operations_s_16_bits", optional_json(model.peaks.operations_of_16_bits.per_second)},
+          {"peak_operations_s_8_bits", optional_json(model.peaks.operations_of_8_bits.per_second)},
           {"samples_ns", samples.nanoseconds},
           {"samples_ts", samples.tokens_per_second()}};
 }
@@ -163,6 +177,12 @@ std::vector<double> BenchSamples::tokens_per_second() const {
   for (std::int64_t time : nanoseconds)
     rates.push_back(1e9 * static_cast<double>(test.tokens()) / static_cast<double>(std::max<std::int64_t>(time, 1)));
   return rates;
+}
+
+std::optional<double> BenchSamples::percent_of_peak() const {
+  if (least.seconds == 0 || nanoseconds.empty()) return std::nullopt;
+  const std::vector<double> times(nanoseconds.begin(), nanoseconds.end());
+  return 100 * least.seconds / (spread(times).mean / 1e9);
 }
 
 Spread spread(const std::vector<double>& values) {
@@ -243,21 +263,23 @@ BenchFormat bench_format(const std::string& format, bool json) {
 void BenchReport::begin() {
   if (format_ == BenchFormat::json) out_ << "[\n";
   if (format_ != BenchFormat::markdown) return;
-  out_ << fmt::format("| {:<30} | {:>10} | {:>10} | {:<10} | {:>7} | {:>15} | {:>20} |\n", "model", "size", "params",
-                      "backend", "threads", "test", "t/s")
-       << fmt::format("| {:-<30} | {:->9}: | {:->9}: | {:-<10} | {:->6}: | {:->14}: | {:->19}: |\n", "", "", "", "", "",
-                      "", "");
+  out_ << fmt::format("| {:<30} | {:>10} | {:>10} | {:<10} | {:>7} | {:>15} | {:>20} | {:>16} |\n", "model", "size",
+                      "params", "backend", "threads", "test", "t/s", "% of peak")
+       << fmt::format("| {:-<30} | {:->9}: | {:->9}: | {:-<10} | {:->6}: | {:->14}: | {:->19}: | {:->15}: |\n", "", "",
+                      "", "", "", "", "", "");
 }
 
 void BenchReport::row(const BenchModel& model, const BenchSamples& samples) {
+  if (model.peaks.bytes.per_second)
+    peaks_ = fmt::format("\npeak with {} threads: reads {}\n", model.threads, peak_rates_text(model.peaks));
   const Json row = row_json(model, samples);
   switch (format_) {
     case BenchFormat::markdown: {
       const Spread rate = spread(samples.tokens_per_second());
       const std::string text = fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation);
-      out_ << fmt::format("| {:<30} | {:>10} | {:>10} | {:<10} | {:>7} | {:>15} | {:>20} |\n", model.type,
+      out_ << fmt::format("| {:<30} | {:>10} | {:>10} | {:<10} | {:>7} | {:>15} | {:>20} | {:>16} |\n", model.type,
                           size_text(model.bytes), count_text(model.parameters), model.backend, model.threads,
-                          samples.test.name(), text);
+                          samples.test.name(), text, share_text(samples));
       if (samples.breakdown)
         below_ +=
             breakdown_markdown(fmt::format("{}, {} threads", samples.test.name(), model.threads), *samples.breakdown);
@@ -280,6 +302,7 @@ void BenchReport::row(const BenchModel& model, const BenchSamples& samples) {
 
 void BenchReport::end() {
   if (format_ == BenchFormat::json) out_ << "\n]\n";
+  if (format_ == BenchFormat::markdown) out_ << peaks_;
   out_ << below_;
 }
 

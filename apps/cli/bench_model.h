@@ -3,7 +3,8 @@
 // Measures the speed of the forward pass alone, as llama-bench does: prompt processing (ppN), generation of one token
 // at a time (tgN), and both in sequence, each after `depth` tokens that are already in the cache. It measures one
 // sequence, or several whose tokens share each step, as llama-batched-bench does. Tokens are random and nothing is
-// sampled; there is one warm-up. On request it also measures where the time of a step goes.
+// sampled; there is one warm-up. Each speed has its share of what the machine's peak rates allow. On request it also
+// measures where the time of a step goes.
 
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "apps/cli/bench_breakdown.h"
+#include "apps/cli/peak_rates.h"
 
 namespace weft {
 
@@ -27,14 +29,24 @@ struct BenchTest {
   std::string name() const;  // pp512, tg128, pp512+tg128, pp512 @ d256, tg128 x 8
 };
 
+// The time of one repetition of a test at the machine's peak rates.
+struct LeastTime {
+  double seconds = 0;  // 0 where the rates are not known
+  std::string limit;   // what most of it is spent on: "bandwidth" or "operations"; "" where it is not known
+};
+
 // The times of one test.
 struct BenchSamples {
   BenchTest test;
   std::string time;  // when it began, such as 2025-01-31T12:00:00Z
   std::vector<std::int64_t> nanoseconds;
   std::optional<StepBreakdown> breakdown = {};
+  LeastTime least = {};
 
   std::vector<double> tokens_per_second() const;
+  // The least time in percent of the mean time; nothing where it is not known. It can exceed 100 where the caches hold
+  // the weights.
+  std::optional<double> percent_of_peak() const;
 };
 
 struct Spread {
@@ -54,6 +66,7 @@ struct BenchModel {
   std::string backend;
   std::string processor;
   std::string kv_dtype;
+  PeakRates peaks;
 };
 BenchModel describe_model(const ModelRunner& runner, const Context& context);
 
@@ -81,7 +94,8 @@ class BenchReport {
   BenchFormat format_;
   std::ostream& out_;
   bool first_ = true;
-  std::string below_;  // the text below the markdown table
+  std::string peaks_;  // a line below the markdown table
+  std::string below_;  // the text below that
 };
 
 }  // namespace weft

@@ -206,6 +206,7 @@ class CallBench {
     if (const int weight = weight_operand(op_.name); weight >= 0) {
       const Shape& shape = plain_[static_cast<std::size_t>(weight)]->shape;
       row.operations = 2 * element_count(plain_[0]->shape).number() * shape[shape.size() - 2].number();
+      row.operand = plain_[0]->dtype;
     }
     return row;
   }

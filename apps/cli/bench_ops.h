@@ -43,6 +43,7 @@ struct OpBenchRow {
   // not count.
   std::int64_t bytes = 0;
   std::int64_t operations = 0;               // for the linear family, two for each product (multiply, add); else 0
+  DType operand = DType::f32;                // of these: the type of the layer's input
   std::optional<InvarianceCost> invariance;  // when the option is on
 
   double best() const;  // above 0

@@ -10,7 +10,9 @@ namespace {
 Json machine_fields(const Context& context, const MachineRoof& roof) {
   Json fields = machine_fields(context);
   fields["roof_gb_s"] = roof.read_bytes / 1e9;
-  fields["roof_gflop_s"] = roof.multiply_adds / 1e9;
+  fields["roof_gflop_s"] = roof.operations / 1e9;
+  fields["roof_gflop_s_16_bits"] = roof.operations_of_16_bits / 1e9;
+  fields["roof_gflop_s_8_bits"] = roof.operations_of_8_bits / 1e9;
   return fields;
 }
 
@@ -39,10 +41,13 @@ std::string markdown_line(const OpBenchRow& row, const Json& fields) {
 
 OpBenchReport::OpBenchReport(BenchFormat format, const Context& context, const MachineRoof& roof, std::ostream& out)
     : context_(context), roof_(roof), rows_(format, machine_fields(context, roof), out) {
-  rows_.text(fmt::format("{}, {}, {} threads: reads {:.1f} GB/s, computes {:.1f} GFLOP/s in f32\n\n",
-                         context.device.name, cpu_features_text(context.device.features), context.threads->threads(),
-                         roof.read_bytes / 1e9, roof.multiply_adds / 1e9) +
-             markdown_head(context.options.batch_invariant));
+  rows_.text(
+      fmt::format("{}, {}, {} threads: reads {:.1f} GB/s, computes {:.1f} GFLOP/s in f32, {:.1f} in bf16, {:.1f} in "
+                  "int8\n\n",
+                  context.device.name, cpu_features_text(context.device.features), context.threads->threads(),
+                  roof.read_bytes / 1e9, roof.operations / 1e9, roof.operations_of_16_bits / 1e9,
+                  roof.operations_of_8_bits / 1e9) +
+      markdown_head(context.options.batch_invariant));
 }
 
 Json OpBenchReport::fields(const OpBenchRow& row) const {
@@ -57,7 +62,7 @@ Json OpBenchReport::fields(const OpBenchRow& row) const {
                  {"bytes", row.bytes},
                  {"gb_s", bytes / best / 1e9},
                  {"gflop_s", row.operations > 0 ? Json(operations / best / 1e9) : Json(nullptr)},
-                 {"percent_of_roof", roof_.percent(bytes, operations, best)}};
+                 {"percent_of_roof", roof_.percent(bytes, operations, row.operand, best)}};
   fields["samples_us"] = microseconds(row.seconds);
   if (row.invariance) {
     fields["chosen"] = row.invariance->chosen;

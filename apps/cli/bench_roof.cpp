@@ -13,7 +13,7 @@ namespace {
 
 // Short ones, so that some find a busy machine idle.
 constexpr int kReadTries = 10, kComputeTries = 40;
-constexpr std::int64_t kTurns = 40'000;
+constexpr std::int64_t kOperations = 15'000'000;  // of a try and a thread
 constexpr std::int64_t kBeyondCaches = 96 << 20;
 
 using RoofWords = std::uint64_t __attribute__((vector_size(16)));
@@ -44,24 +44,29 @@ double read_bytes(ThreadPool& threads, const std::function<double()>& clock) {
   return best;
 }
 
-double multiply_adds(ThreadPool& threads, CpuFeatures features, const std::function<double()>& clock) {
-  const cpu::MultiplyAddChains& chains = cpu::multiply_add_chains(features);
-  volatile float factor = 0.5f;  // the sums come near 1 and stay there
+double operations_of(const cpu::MultiplyAddChains& chains, ThreadPool& threads, const std::function<double()>& clock) {
   std::atomic<float> kept{0};
+  const std::int64_t turns = kOperations / chains.operations;
   double best = 0;
   for (int i = 0; i < kComputeTries; ++i) {
     const double start = clock();
-    threads.run(threads.threads(), [&](std::int64_t, int) { kept = chains.run(factor, kTurns); });
+    threads.run(threads.threads(), [&](std::int64_t, int) { kept = chains.run(turns); });
     const double seconds = std::max(clock() - start, 1e-9);
-    best = std::max(best, static_cast<double>(2 * chains.lanes * kTurns * threads.threads()) / seconds);
+    best = std::max(best, static_cast<double>(chains.operations * turns * threads.threads()) / seconds);
   }
   return best;
 }
 
 }  // namespace
 
-double MachineRoof::percent(double bytes, double operations, double seconds) const {
-  return 100 * std::max(bytes / read_bytes, operations / multiply_adds) / seconds;
+double MachineRoof::operations_of(DType operand) const {
+  constexpr std::int64_t kElements = 64;  // whole blocks of every dtype
+  const std::int64_t bits = 8 * bytes_of(operand, kElements) / kElements;
+  return bits <= 8 ? operations_of_8_bits : bits <= 16 ? operations_of_16_bits : operations;
+}
+
+double MachineRoof::percent(double bytes, double count, DType operand, double seconds) const {
+  return 100 * std::max(bytes / read_bytes, count / operations_of(operand)) / seconds;
 }
 
 double measure_clock_rate(const std::function<double()>& clock) {
@@ -85,7 +90,11 @@ std::int64_t shared_cache_bytes() {
 }
 
 MachineRoof measure_roof(ThreadPool& threads, CpuFeatures features, const std::function<double()>& clock) {
-  return {.read_bytes = read_bytes(threads, clock), .multiply_adds = multiply_adds(threads, features, clock)};
+  const cpu::PeakChains chains = cpu::peak_chains(features);
+  return {.read_bytes = read_bytes(threads, clock),
+          .operations = operations_of(chains.floats, threads, clock),
+          .operations_of_16_bits = operations_of(chains.bfloats, threads, clock),
+          .operations_of_8_bits = operations_of(chains.integers, threads, clock)};
 }
 
 }  // namespace weft

@@ -9,20 +9,6 @@
 namespace weft {
 namespace {
 
-double seconds_of(double amount, const PeakRate& rate) { return rate.per_second ? amount / *rate.per_second : 0; }
-
-double byte_seconds(const PlannedStep& step, const PlanRoof& roof) {
-  return seconds_of(static_cast<double>(step.work.least_bytes()), roof.bytes);
-}
-
-double operation_seconds(const PlannedStep& step, const PlanRoof& roof) {
-  const auto of_16_bits = static_cast<double>(step.work.operations_of_16_bits);
-  const auto of_8_bits = static_cast<double>(step.work.operations_of_8_bits);
-  const double others = static_cast<double>(step.work.operations()) - of_16_bits - of_8_bits;
-  return seconds_of(others + of_16_bits / roof.speedup_of_16_bits + of_8_bits / roof.speedup_of_8_bits,
-                    roof.operations);
-}
-
 // The number of nodes that run, by op and provider.
 std::map<std::pair<std::string, std::string>, int> choice_counts(const CompileRecord& record) {
   std::map<std::pair<std::string, std::string>, int> counts;
@@ -57,9 +43,15 @@ Json per_token(const PlannedStep& step, std::int64_t amount) {
   return static_cast<double>(amount) / static_cast<double>(step.rows);
 }
 
-Json step_json(const PlannedStep& step, const PlanRoof& roof) {
+// At the peak rates; nullopt where no rate is known.
+std::optional<double> tokens_per_second(const PlannedStep& step, const PeakRates& roof) {
+  const double seconds = roof.seconds(step.work);
+  return seconds > 0 ? std::optional(static_cast<double>(step.rows) / seconds) : std::nullopt;
+}
+
+Json step_json(const PlannedStep& step, const PeakRates& roof) {
   const StepWork& work = step.work;
-  const std::string limit = roof.limit_of(step);
+  const std::string limit = roof.limit_of(work);
   return {{"rows", step.rows},
           {"depth", step.cached},
           {"bytes",
@@ -76,12 +68,8 @@ Json step_json(const PlannedStep& step, const PlanRoof& roof) {
             {"of_8_bits", work.operations_of_8_bits}}},
           {"bytes_per_token", per_token(step, work.least_bytes())},
           {"operations_per_token", per_token(step, work.operations())},
-          {"tokens_per_second", optional_json(roof.tokens_per_second(step))},
+          {"tokens_per_second", optional_json(tokens_per_second(step, roof))},
           {"limit", limit.empty() ? Json(nullptr) : Json(limit)}};
-}
-
-Json rate_json(const PeakRate& rate) {
-  return {{"per_second", optional_json(rate.per_second)}, {"source", rate.source}};
 }
 
 std::string size_text(double bytes) {
@@ -108,7 +96,7 @@ std::string graph_text(const CompileRecord& record) {
   return text;
 }
 
-std::string step_text(const char* name, const PlannedStep& step, const PlanRoof& roof) {
+std::string step_text(const char* name, const PlannedStep& step, const PeakRates& roof) {
   const StepWork& work = step.work;
   const auto rows = static_cast<double>(step.rows);
   std::string text = fmt::format(
@@ -119,14 +107,9 @@ std::string step_text(const char* name, const PlannedStep& step, const PlanRoof&
       size_text(work.activation_bytes), operations_text(static_cast<double>(work.operations()) / rows),
       operations_text(static_cast<double>(work.product_operations)),
       operations_text(static_cast<double>(work.attention_operations)));
-  if (const auto rate = roof.tokens_per_second(step))
-    text += fmt::format("  at the roof {:.1f} tokens/s, limited by {}\n", *rate, roof.limit_of(step));
+  if (const auto rate = tokens_per_second(step, roof))
+    text += fmt::format("  at the roof {:.1f} tokens/s, limited by {}\n", *rate, roof.limit_of(work));
   return text;
-}
-
-std::string rate_text(const PeakRate& rate, const char* unit) {
-  return rate.per_second ? fmt::format("{:.1f} {} ({})", *rate.per_second / 1e9, unit, rate.source)
-                         : fmt::format("{} not known ({})", unit, rate.source);
 }
 
 std::string target_text(const DeviceDescription& device) {
@@ -137,16 +120,6 @@ std::string target_text(const DeviceDescription& device) {
 }
 
 }  // namespace
-
-std::optional<double> PlanRoof::tokens_per_second(const PlannedStep& step) const {
-  const double seconds = std::max(byte_seconds(step, *this), operation_seconds(step, *this));
-  return seconds > 0 ? std::optional(static_cast<double>(step.rows) / seconds) : std::nullopt;
-}
-
-std::string PlanRoof::limit_of(const PlannedStep& step) const {
-  if (!tokens_per_second(step)) return "";
-  return byte_seconds(step, *this) >= operation_seconds(step, *this) ? "bandwidth" : "operations";
-}
 
 Json plan_json(const PlanReport& report) {
   Json graphs = Json::array();
@@ -172,11 +145,7 @@ Json plan_json(const PlanReport& report) {
             {"total", memory.total()}}},
           {"decode", step_json(report.decode, report.roof)},
           {"prompt", step_json(report.prompt, report.roof)},
-          {"roof",
-           {{"bytes", rate_json(report.roof.bytes)},
-            {"operations", rate_json(report.roof.operations)},
-            {"speedup_of_16_bits", report.roof.speedup_of_16_bits},
-            {"speedup_of_8_bits", report.roof.speedup_of_8_bits}}}};
+          {"roof", peak_rates_json(report.roof)}};
 }
 
 std::string plan_report_text(const PlanReport& report) {
@@ -190,11 +159,7 @@ std::string plan_report_text(const PlanReport& report) {
       size_text(memory.total()), size_text(memory.weights), size_text(memory.kv_cache), report.context_length,
       size_text(memory.kv_per_token), size_text(memory.activations));
   text += step_text("decode", report.decode, report.roof) + step_text("prompt", report.prompt, report.roof);
-  const PlanRoof& roof = report.roof;
-  text += fmt::format("roof: {}, {}", rate_text(roof.bytes, "GB/s"), rate_text(roof.operations, "GFLOP/s"));
-  if (roof.speedup_of_8_bits > 1)
-    text += fmt::format("; {} times that for operands of 16 bits, {} times for 8 bits", roof.speedup_of_16_bits,
-                        roof.speedup_of_8_bits);
+  text += "roof: " + peak_rates_text(report.roof);
   return text + "\n";
 }
 

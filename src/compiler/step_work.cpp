@@ -109,14 +109,15 @@ class Counter {
 
   void add_attention(const Node& node, const KvLayout& kv) {
     const Attribute& window = node.attributes.at("window");
-    const std::int64_t all = sizes_.cached + sizes_.rows, most = window.is_none() ? all : window.integer();
+    const std::int64_t rows = sizes_.rows / sizes_.sequences;  // of a sequence
+    const std::int64_t most = window.is_none() ? sizes_.cached + rows : window.integer();
     std::int64_t pairs = 0;  // of a row and a token that it sees
-    for (std::int64_t row = 0; row < sizes_.rows; ++row) pairs += std::min(most, sizes_.cached + row + 1);
+    for (std::int64_t row = 0; row < rows; ++row) pairs += sizes_.sequences * std::min(most, sizes_.cached + row + 1);
     const Meta& query = node.operands[0]->meta;  // [rows, heads, head_dim]
     const std::int64_t operations = 2 * 2 * pairs * query.shape[1].number() * query.shape[2].number();
     work.attention_operations += operations;
     add_by_bits(query.dtype, operations);
-    work.kv_read_bytes += std::min(sizes_.cached, most - 1) * bytes_of_token(kv);
+    work.kv_read_bytes += sizes_.sequences * std::min(sizes_.cached, most - 1) * bytes_of_token(kv);
   }
 
   const StepSizes& sizes_;

@@ -18,11 +18,12 @@
 
 namespace weft {
 
-// A step of one sequence.
+// A step of sequences of equal length.
 struct StepSizes {
-  std::int64_t rows = 1;    // tokens of this step
-  std::int64_t cached = 0;  // tokens whose keys and values are in the KV pages already
-  Bindings symbols;         // the extent of each symbol of the graph
+  std::int64_t rows = 1;    // tokens of this step, the same number of each sequence
+  std::int64_t cached = 0;  // tokens of each whose keys and values are in the KV pages already
+  std::int64_t sequences = 1;
+  Bindings symbols;  // the extent of each symbol of the graph
 };
 
 struct StepWork {

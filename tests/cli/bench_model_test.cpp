@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/bench_share.h"
 #include "builtin/models.h"
+#include "engine/compile/model_plan.h"
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
+#include "tests/test_context.h"
 
 namespace weft::bench_model_test {
 
@@ -87,6 +90,57 @@ TEST_F(BenchModel, RunsSeveralSequencesInEachStep) {
   EXPECT_NE(bench({"-npl", "2", "-t", "1"}).out.find("tg3 x 2"), std::string::npos);
   EXPECT_EQ(breach_of_refusal(bench({"-npl", "0"}), "[-npl]"), "");
   EXPECT_EQ(breach_of_refusal(bench({"-npl", "5", "--max-num-seqs", "4"}), "[-npl]"), "");
+}
+
+TEST_F(BenchModel, HasTheShareOfWhatTheMachineAllows) {
+  const ProgramRun run = bench({"--json", "-npl", "1,2", "-d", "0,5"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json rows = Json::parse(run.out);
+  ASSERT_EQ(rows.size(), 8U);
+  for (const Json& row : rows) {
+    EXPECT_GT(row["peak_percent"], 0);
+    EXPECT_TRUE(row["peak_limit"] == "bandwidth" || row["peak_limit"] == "operations") << row;
+    for (const char* peak :
+         {"peak_bytes_s", "peak_operations_s", "peak_operations_s_16_bits", "peak_operations_s_8_bits"})
+      EXPECT_GT(row[peak], 0) << peak;
+  }
+  const ProgramRun table = bench({});
+  EXPECT_NE(table.out.find("% of peak"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("\npeak with "), std::string::npos) << table.out;
+}
+
+TEST_F(BenchModel, HasNoShareOnADeviceThatIsNotMeasured) {
+  const ProgramRun run = bench({"--json", "--device", "fake-cuda"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  for (const Json& row : Json::parse(run.out)) {
+    EXPECT_TRUE(row["peak_percent"].is_null());
+    EXPECT_TRUE(row["peak_limit"].is_null());
+    EXPECT_TRUE(row["peak_bytes_s"].is_null());
+  }
+  EXPECT_EQ(bench({"--device", "fake-cuda"}).out.find("peak with"), std::string::npos);
+}
+
+// The least time by hand: a step of generation reads the weights and the pages at the given rates.
+TEST_F(BenchModel, TheLeastTimeIsThatOfItsSteps) {
+  const auto context = test_context();
+  ModelCompilation model(context, Checkpoint::open(model_), make_model_registry());
+  model.compile();
+  const PeakRates peaks{.bytes = {1e9, ""},
+                        .operations = {1e30, ""},
+                        .operations_of_16_bits = {1e30, ""},
+                        .operations_of_8_bits = {1e30, ""}};
+  const LeastTime two = least_time(model, {.generated = 2, .depth = 4, .sequences = 3}, peaks);
+  double bytes = 0;
+  for (const std::int64_t depth : {4, 5})
+    bytes += static_cast<double>(planned_step(model, 3, depth, 3).work.least_bytes());
+  EXPECT_NEAR(two.seconds, bytes / 1e9, 1e-9 * bytes / 1e9);
+  EXPECT_EQ(two.limit, "bandwidth");
+  EXPECT_EQ(least_time(model, {.prompt = 4}, PeakRates{}).limit, "");
+  EXPECT_EQ(
+      (BenchSamples{
+          .test = {}, .time = "", .nanoseconds = {1'000'000'000, 3'000'000'000}, .least = {.seconds = 1, .limit = ""}}
+           .percent_of_peak()),
+      50);
 }
 
 TEST_F(BenchModel, HasNoBreakdownWithoutPlans) {

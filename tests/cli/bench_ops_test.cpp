@@ -220,10 +220,15 @@ TEST(BenchOps, TimesAreThoseOfTheClock) {
 }
 
 TEST(BenchOps, TheRoofIsWhatTakesLonger) {
-  const MachineRoof roof{.read_bytes = 100, .multiply_adds = 1000};
-  EXPECT_EQ(roof.percent(50, 0, 1), 50);
-  EXPECT_EQ(roof.percent(50, 900, 1), 90);
-  EXPECT_EQ(roof.percent(50, 100, 2), 25);
+  const MachineRoof roof{
+      .read_bytes = 100, .operations = 1000, .operations_of_16_bits = 2000, .operations_of_8_bits = 9000};
+  EXPECT_EQ(roof.percent(50, 0, DType::f32, 1), 50);
+  EXPECT_EQ(roof.percent(50, 900, DType::f32, 1), 90);
+  EXPECT_EQ(roof.percent(50, 1800, DType::bf16, 1), 90);
+  EXPECT_EQ(roof.percent(50, 1800, DType::f16, 1), 90);
+  EXPECT_EQ(roof.percent(0, 1800, DType::i8, 1), 20);
+  EXPECT_EQ(roof.percent(0, 1800, DType::f8e4m3, 1), 20);
+  EXPECT_EQ(roof.percent(50, 100, DType::f32, 2), 25);
 }
 
 }  // namespace weft::bench_ops_test

@@ -185,6 +185,8 @@ TEST_F(PlanVerb, SaysWhereThePeakRatesComeFrom) {
   EXPECT_EQ(measured["bytes"]["source"], "given");
   EXPECT_NE(measured["operations"]["source"].get<std::string>().find("measured"), std::string::npos);
   EXPECT_GT(measured["operations"]["per_second"], 0);
+  EXPECT_EQ(measured["operations_of_8_bits"]["source"], "measured");
+  EXPECT_GT(measured["operations_of_8_bits"]["per_second"], 0);
   const json of_device = report({"plan", path, "--device", "fake-cuda"});
   EXPECT_EQ(of_device["roof"]["bytes"]["per_second"], nullptr);
   EXPECT_EQ(of_device["decode"]["tokens_per_second"], nullptr);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/pipeline.h"
 #include "ir/parse.h"
 #include "ops/all.h"
 #include "tests/test_context.h"
@@ -11,6 +12,16 @@
 namespace weft::step_work_test {
 
 constexpr std::int64_t kTokenBytes = 2 * 2 * 2 * 16;  // keys and values, 2 heads of 16, of 2 bytes each
+
+// `window` is an attribute of the attention, or "".
+std::string attention_text(const std::string& window) {
+  return "graph g(%q: bf16[s0, 4, 16], %k: bf16[s0, 2, 16], %v: bf16[s0, 2, 16], "
+         "donated %kv: kv[bf16, block=16, heads=2, head_dim=16], %slots: i64[s0], %batch: batch) "
+         "stage=pure where s0 in [1, 8] {\n"
+         "  %n: kv[bf16, block=16, heads=2, head_dim=16] = kv_cache_update(%k, %v, %kv, %slots)\n"
+         "  %y: bf16[s0, 4, 16] = attention(%q, %n, %batch, scale=0.25" +
+         window + ")\n  return %y, %n\n}\n";
+}
 
 class StepWorkOf : public ::testing::Test {
  protected:
@@ -61,14 +72,7 @@ TEST_F(StepWorkOf, CountsGatheredRowsOfTables) {
 }
 
 TEST_F(StepWorkOf, CountsPagesAndAttentionByWhatRowsSee) {
-  const auto text = [](const std::string& window) {
-    return "graph g(%q: bf16[s0, 4, 16], %k: bf16[s0, 2, 16], %v: bf16[s0, 2, 16], "
-           "donated %kv: kv[bf16, block=16, heads=2, head_dim=16], %slots: i64[s0], %batch: batch) "
-           "stage=pure where s0 in [1, 8] {\n"
-           "  %n: kv[bf16, block=16, heads=2, head_dim=16] = kv_cache_update(%k, %v, %kv, %slots)\n"
-           "  %y: bf16[s0, 4, 16] = attention(%q, %n, %batch, scale=0.25" +
-           window + ")\n  return %y, %n\n}\n";
-  };
+  const auto& text = attention_text;
   const StepWork all = work(text(""), 3, 10);
   EXPECT_EQ(all.kv_read_bytes, 10 * kTokenBytes);
   EXPECT_EQ(all.kv_written_bytes, 3 * kTokenBytes);
@@ -79,6 +83,18 @@ TEST_F(StepWorkOf, CountsPagesAndAttentionByWhatRowsSee) {
   EXPECT_EQ(windowed.attention_operations, 4 * (5 + 5 + 5) * 4 * 16);
   EXPECT_EQ(work(text(", window=50"), 3, 10).attention_operations, all.attention_operations);
   EXPECT_EQ(work(text(""), 1, 0).kv_read_bytes, 0);
+}
+
+TEST_F(StepWorkOf, SequencesShareWeightsAndHavePagesOfTheirOwn) {
+  const auto step = [&](std::int64_t rows, std::int64_t sequences) {
+    StepSizes of_all = sizes(rows, 10);
+    of_all.sequences = sequences;
+    return work_of(*graph(attention_text("")), of_all, [](const auto& param) { return param.meta.bytes().number(); });
+  };
+  const StepWork one = step(2, 1), four = step(8, 4);
+  EXPECT_EQ(four.kv_read_bytes, 4 * one.kv_read_bytes);
+  EXPECT_EQ(four.kv_written_bytes, 4 * one.kv_written_bytes);
+  EXPECT_EQ(four.attention_operations, 4 * one.attention_operations);
 }
 
 // Cut into pieces a graph has the same work, since params are inputs of pieces.

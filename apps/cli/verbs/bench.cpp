@@ -8,6 +8,7 @@
 #include "apps/cli/bench_ops.h"
 #include "apps/cli/bench_ops_report.h"
 #include "apps/cli/bench_serve.h"
+#include "apps/cli/bench_share.h"
 #include "apps/cli/bench_startup.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
@@ -107,15 +108,21 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
     ModelRunner runner(context, checkpoint, make_model_registry());
     if (i == 0) print_notes(runner.notes(), call.err);
     if (i == 0) print_emulated(*context, call.err);
-    const BenchModel model = describe_model(runner, *context);
+    BenchModel model = describe_model(runner, *context);
     for (const BenchTest& test : tests) check_bench_test(runner, test);
+    model.peaks = peak_rates(*context);
+    std::vector<LeastTime> least;
+    for (const BenchTest& test : tests) least.push_back(least_time(runner.model(), test, model.peaks));
     USER_CHECK(!arguments.breakdown || runner.forward_plan() != nullptr,
                "[--breakdown] nothing is compiled into Plans with these options");
     if (i == 0) report.begin();
     runner.set_ready();
-    for (const BenchTest& test : tests)
-      report.row(model, run_bench_test(runner, test, arguments.repetitions, !arguments.no_warm_up,
-                                       arguments.breakdown ? context->threads.get() : nullptr));
+    for (std::size_t k = 0; k < tests.size(); ++k) {
+      BenchSamples samples = run_bench_test(runner, tests[k], arguments.repetitions, !arguments.no_warm_up,
+                                            arguments.breakdown ? context->threads.get() : nullptr);
+      samples.least = least[k];
+      report.row(model, samples);
+    }
   }
   report.end();
   return 0;

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <chrono>
 
-#include "apps/cli/bench_roof.h"
 #include "apps/cli/plan_report.h"
 #include "apps/cli/target_argument.h"
 #include "base/error.h"
@@ -28,43 +26,6 @@ std::optional<double> given_rate(const std::string& text, const char* flag) {
   return billions * 1e9;
 }
 
-// Returns why the peak rates of the target cannot be measured here; "" where they can.
-std::string why_not_measured(const Context& context) {
-  const DeviceDescription& device = context.device;
-  if (device.id.type != DeviceType::cpu)
-    return fmt::format("{} is not measured: give --bandwidth and --flops", device_text(device.id));
-  if (device.features > device.host)
-    return fmt::format("this host has {}: give --bandwidth and --flops", cpu_features_text(device.host));
-  return "";
-}
-
-PlanRoof roof_of(const PlanArguments& arguments, const Context& context) {
-  PlanRoof roof{.bytes = {given_rate(arguments.bandwidth, "--bandwidth"), "given"},
-                .operations = {given_rate(arguments.flops, "--flops"), "given"}};
-  if (roof.bytes.per_second && roof.operations.per_second) return roof;
-  std::optional<MachineRoof> measured;
-  std::string source = why_not_measured(context);
-  if (source.empty()) {
-    const auto clock = [] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    };
-    measured = measure_roof(*context.threads, context.device.features, clock);
-    source = "measured";
-  }
-  const auto complete = [&](PeakRate& rate, double MachineRoof::*member, const char* of) {
-    if (rate.per_second) return;
-    if (measured) rate.per_second = (*measured).*member;
-    rate.source = measured ? source + of : source;
-  };
-  complete(roof.bytes, &MachineRoof::read_bytes, "");
-  complete(roof.operations, &MachineRoof::multiply_adds, " in f32");
-  if (measured && roof.operations.source != "given") {
-    roof.speedup_of_16_bits = 2;
-    roof.speedup_of_8_bits = 4;
-  }
-  return roof;
-}
-
 int plan(const PlanArguments& arguments, VerbCall& call) {
   const std::int64_t depth = human_integer(arguments.depth, "--n-depth");
   for (const auto& [text, flag] : {std::pair(arguments.bandwidth, "--bandwidth"), {arguments.flops, "--flops"}})
@@ -88,7 +49,8 @@ int plan(const PlanArguments& arguments, VerbCall& call) {
              "[--n-depth] must leave a token of the context of {}, but is {}", report.context_length, depth);
   report.decode = planned_step(model, 1, depth);
   report.prompt = planned_step(model, std::min(model.max_tokens(), report.context_length - depth), depth);
-  report.roof = roof_of(arguments, *context);
+  report.roof =
+      peak_rates(*context, given_rate(arguments.bandwidth, "--bandwidth"), given_rate(arguments.flops, "--flops"));
   call.out << (arguments.json ? json_text(plan_json(report), 2) + "\n" : plan_report_text(report));
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "engine/compile/model_plan.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -39,17 +40,20 @@ PlannedMemory planned_memory(const ModelCompilation& model) {
   return memory;
 }
 
-PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached) {
+PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached, std::int64_t sequences) {
   const std::int64_t context = model.facts().config.context_length;
-  CHECK(rows >= 1 && rows <= model.max_tokens() && cached >= 0 && cached <= context - rows,
+  CHECK(rows >= 1 && rows <= model.max_tokens() && cached >= 0 &&
+            cached <= context - rows / std::max<std::int64_t>(sequences, 1),
         "a step has 1 to {} rows in a context of {}, but {} after {} were planned", model.max_tokens(), context, rows,
         cached);
   PlannedStep step{.rows = rows, .cached = cached, .work = {}};
-  StepSizes sizes{.rows = rows, .cached = cached, .symbols = {}};
+  CHECK(sequences >= 1 && rows % sequences == 0, "{} rows are not the same number for each of {} sequences", rows,
+        sequences);
+  StepSizes sizes{.rows = rows, .cached = cached, .sequences = sequences, .symbols = {}};
   sizes.symbols[tokens_symbol().symbol_name()] = rows;
-  sizes.symbols[rows_symbol().symbol_name()] = 1;
+  sizes.symbols[rows_symbol().symbol_name()] = sequences;
   step.work += work_of(model, model.forward(), sizes, rows);
-  step.work += work_of(model, model.head(), sizes, 1);
+  step.work += work_of(model, model.head(), sizes, sequences);
   return step;
 }
 

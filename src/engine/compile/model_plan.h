@@ -19,14 +19,15 @@ struct PlannedMemory {
 
 PlannedMemory planned_memory(const ModelCompilation& model);
 
-// A step of one sequence that computes the logits of its last row.
+// A step of sequences of equal length that computes the logits of the last row of each.
 struct PlannedStep {
-  std::int64_t rows = 0;
-  std::int64_t cached = 0;  // tokens in the KV pages before the step
+  std::int64_t rows = 0;    // of all sequences
+  std::int64_t cached = 0;  // tokens of each in the KV pages before the step
   StepWork work;            // without activations where there are no Plans
 };
 
-// The step must fit into a step of the engine, and the sequence into the context.
-PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached);
+// The step must fit into a step of the engine, and the sequences into the context. Each has rows / sequences of the
+// rows.
+PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached, std::int64_t sequences = 1);
 
 }  // namespace weft

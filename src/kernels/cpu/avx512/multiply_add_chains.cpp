@@ -1,9 +1,9 @@
-#define WEFT_FLOAT_VECTORS "kernels/cpu/lib/float_vector_avx512.h"
+#define WEFT_VECTORS "kernels/cpu/lib/vector_avx512.h"
 
-#include "kernels/cpu/lib/multiply_add_chains_skeleton.h"
+#include "kernels/cpu/lib/vector_chains.h"
 
 namespace weft::cpu {
 
-const MultiplyAddChains multiply_add_chains_avx512 = kMultiplyAddChains;
+const MultiplyAddChains kFloatChainsAvx512 = kFloatChains, kIntegerChainsAvx512 = kIntegerChains;
 
 }  // namespace weft::cpu

@@ -1,9 +1,9 @@
-#define WEFT_FLOAT_VECTORS "kernels/cpu/lib/float_vector_baseline.h"
+#define WEFT_VECTORS "kernels/cpu/lib/vector_baseline.h"
 
-#include "kernels/cpu/lib/multiply_add_chains_skeleton.h"
+#include "kernels/cpu/lib/vector_chains.h"
 
 namespace weft::cpu {
 
-const MultiplyAddChains multiply_add_chains_baseline = kMultiplyAddChains;
+const MultiplyAddChains kFloatChainsBaseline = kFloatChains, kIntegerChainsBaseline = kIntegerChains;
 
 }  // namespace weft::cpu
