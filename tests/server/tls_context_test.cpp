@@ -65,20 +65,20 @@ TEST_F(TlsContexts, NameTheFileThatIsWrong) {
     const char* words;
   };
   const Case cases[] = {
-      {{.certificate = "none.pem", .key = "one.key"}, "--ssl-certfile", "none.pem", "No such file"},
+      {{.certificate = "none.pem", .key = "one.key"}, "--ssl-certfile", "none.pem", "no such file"},
       {{.certificate = "", .key = "one.key"}, "--ssl-certfile", "", "wanted"},
       {{.certificate = "empty.pem", .key = "one.key"}, "--ssl-certfile", "empty.pem", "has none"},
       {{.certificate = "text.pem", .key = "one.key"}, "--ssl-certfile", "text.pem", "has none"},
       {{.certificate = "one.key", .key = "one.key"}, "--ssl-certfile", "one.key", "has none"},
       {{.certificate = "damaged.pem", .key = "one.key"}, "--ssl-certfile", "damaged.pem", "wrong"},
       {{.certificate = "half.pem", .key = "one.key"}, "--ssl-certfile", "half.pem", "wrong"},
-      {{.certificate = "one.pem", .key = "none.key"}, "--ssl-keyfile", "none.key", "No such file"},
+      {{.certificate = "one.pem", .key = "none.key"}, "--ssl-keyfile", "none.key", "no such file"},
       {{.certificate = "one.pem", .key = "text.pem"}, "--ssl-keyfile", "text.pem", "has none"},
       {{.certificate = "one.pem", .key = "one.pem"}, "--ssl-keyfile", "one.pem", "has none"},
       {{.certificate = "one.pem"}, "--ssl-keyfile", "one.pem", "has none"},
       {{.certificate = "one.pem", .key = "two.key"}, "--ssl-keyfile", "two.key", "another"},
       {{.certificate = "secret.pem", .key = "secret.key"}, "--ssl-keyfile", "secret.key", "passphrase"},
-      {{.certificate = "both.pem", .authorities = "none.pem"}, "--ssl-ca-certs", "none.pem", "No such file"},
+      {{.certificate = "both.pem", .authorities = "none.pem"}, "--ssl-ca-certs", "none.pem", "no such file"},
       {{.certificate = "both.pem", .authorities = "one.key"}, "--ssl-ca-certs", "one.key", "has none"},
       {{.certificate = "both.pem", .clients = ClientCertificates::optional}, "--ssl-cert-reqs", "", "--ssl-ca-certs"},
   };
