@@ -35,11 +35,13 @@ function(weft_layer name depth)
   endif()
 endfunction()
 
-# Beast takes 20 s to compile: the sources that include it are in no group, so that a change to another source does not
-# compile them again.
+# Beast and Asio take up to 20 s to compile: the sources that include them are in no group, so that a change to another
+# source does not compile them again.
 function(weft_asynchronous target)
   target_include_directories(${target} SYSTEM PRIVATE ${WEFT_BOOST_HEADERS})
+  target_link_libraries(${target} PRIVATE OpenSSL::SSL)
   set_source_files_properties(
+    ${CMAKE_SOURCE_DIR}/src/server/body_reader.cpp ${CMAKE_SOURCE_DIR}/src/server/connection_stream.cpp
     ${CMAKE_SOURCE_DIR}/src/server/http_connection.cpp ${CMAKE_SOURCE_DIR}/src/server/http_server.cpp
     ${CMAKE_SOURCE_DIR}/src/server/stream_client.cpp
     PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -11,6 +11,11 @@ find_library(WEFT_PCRE2 pcre2-8 REQUIRED)
 find_library(WEFT_UTF8PROC utf8proc REQUIRED)
 find_library(WEFT_XXHASH xxhash REQUIRED)
 find_library(WEFT_ZIP zip REQUIRED)
+# TLS, which only the server has.
+find_package(OpenSSL 3)
+if(NOT OPENSSL_FOUND)
+  message(FATAL_ERROR "OpenSSL 3 is missing, which the server needs for TLS: on Debian it is libssl-dev (tools/setup.sh build)")
+endif()
 # Headers alone; only the server's connections include them.
 find_path(WEFT_BOOST_HEADERS boost/beast/http/parser.hpp REQUIRED)
 

@@ -164,7 +164,7 @@ function(weft_tests)
     add_library(weft_test_support INTERFACE)
     set(visibility INTERFACE)
   endif()
-  target_link_libraries(weft_test_support ${visibility} weft_cli weft_device_check_parts)
+  target_link_libraries(weft_test_support ${visibility} weft_cli weft_device_check_parts OpenSSL::SSL)
   target_compile_definitions(weft_test_support ${visibility} WEFT_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
                                                WEFT_SOURCE_ROOT="${CMAKE_SOURCE_DIR}")
   foreach(program IN LISTS programs)

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -19,6 +20,20 @@ HttpClient::HttpClient(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
     throw std::runtime_error("nothing listens at port " + std::to_string(port));
+  set_limit();
+}
+
+HttpClient::HttpClient(const std::string& socket_path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  sockaddr_un address{.sun_family = AF_UNIX};
+  socket_path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    ::close(socket_);
+    throw std::runtime_error("nothing listens at " + socket_path);
+  }
+  set_limit();
+}
+
+void HttpClient::set_limit() {
   // For a server that never answers.
   const timeval limit{.tv_sec = 120, .tv_usec = 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -28,15 +43,21 @@ HttpClient::~HttpClient() { ::close(socket_); }
 
 void HttpClient::send(const std::string& bytes) {
   for (std::size_t sent = 0; sent < bytes.size();) {
-    const ssize_t count = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    const ssize_t count = write_some(bytes.data() + sent, bytes.size() - sent);
     if (count <= 0) return;  // the server has refused the rest
     sent += static_cast<std::size_t>(count);
   }
 }
 
+ssize_t HttpClient::read_some(char* bytes, std::size_t size) { return ::recv(socket_, bytes, size, 0); }
+
+ssize_t HttpClient::write_some(const char* bytes, std::size_t size) {
+  return ::send(socket_, bytes, size, MSG_NOSIGNAL);
+}
+
 bool HttpClient::fill() {
   char buffer[65536];
-  const ssize_t count = ::recv(socket_, buffer, sizeof buffer, 0);
+  const ssize_t count = read_some(buffer, sizeof buffer);
   if (count <= 0) return false;
   in_.append(buffer, static_cast<std::size_t>(count));
   return true;
@@ -51,7 +72,7 @@ void HttpClient::half_close() { ::shutdown(socket_, SHUT_WR); }
 
 bool HttpClient::is_closed() {
   char byte = 0;
-  return in_.empty() && ::recv(socket_, &byte, 1, 0) <= 0;
+  return in_.empty() && read_some(&byte, 1) <= 0;
 }
 
 std::string HttpClient::take(std::size_t count) {

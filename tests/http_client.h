@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace weft {
 
 struct ClientResponse {
@@ -20,7 +22,8 @@ class HttpClient {
  public:
   // Throws if nothing listens.
   explicit HttpClient(int port);
-  ~HttpClient();
+  explicit HttpClient(const std::string& socket_path);
+  virtual ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
@@ -37,7 +40,14 @@ class HttpClient {
   ClientResponse get(const std::string& path, const std::string& fields = "");
   ClientResponse post(const std::string& path, const std::string& json, const std::string& fields = "");
 
+ protected:
+  int socket() const { return socket_; }
+  // As recv() and send(): how many bytes were taken; 0 or less if there are no more.
+  virtual ssize_t read_some(char* bytes, std::size_t size);
+  virtual ssize_t write_some(const char* bytes, std::size_t size);
+
  private:
+  void set_limit();
   bool fill();
   std::string take(std::size_t count);
   bool find(const std::string& text, std::size_t& at);

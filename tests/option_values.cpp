@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include <fmt/core.h>
+
 #include "base/text.h"
 
 namespace weft {

@@ -43,15 +43,18 @@ std::vector<std::string> comma_words(const std::string& text) {
   return text.empty() ? std::vector<std::string>{} : split_text(text, ',');
 }
 
-// http://HOST:PORT/PREFIX, or --host and --port.
+// http://HOST:PORT/PREFIX or https://HOST:PORT/PREFIX, or --host and --port.
 LoadTarget given_target(const BenchServeArguments& arguments) {
-  LoadTarget target{.host = arguments.host.empty() ? "127.0.0.1" : arguments.host,
-                    .port = static_cast<int>(arguments.port == 0 ? 8000 : arguments.port)};
+  LoadTarget target{.server = {.host = arguments.host.empty() ? "127.0.0.1" : arguments.host,
+                               .port = static_cast<int>(arguments.port == 0 ? 8000 : arguments.port)}};
   if (arguments.base_url.empty()) return target;
-  static constexpr std::string_view kScheme = "http://";
   const std::string& url = arguments.base_url;
-  USER_CHECK(url.starts_with(kScheme), "[--base-url] must begin with http://, but is {}", quote(url));
-  std::string rest = url.substr(kScheme.size());
+  StreamServer& server = target.server;
+  server.has_tls = url.starts_with("https://");
+  USER_CHECK(server.has_tls || url.starts_with("http://"),
+             "[--base-url] must begin with http:// or https://, but is {}", quote(url));
+  server.is_verified = !arguments.is_insecure;
+  std::string rest = url.substr(url.find("//") + 2);
   if (const auto slash = rest.find('/'); slash != std::string::npos) {
     target.path = rest.substr(slash);
     rest.resize(slash);
@@ -59,15 +62,15 @@ LoadTarget given_target(const BenchServeArguments& arguments) {
   while (target.path.ends_with('/')) target.path.pop_back();
   const auto colon = rest.rfind(':');
   const bool has_port = colon != std::string::npos && rest.find(']', colon) == std::string::npos;
-  target.port = 80;
+  server.port = server.has_tls ? 443 : 80;
   if (has_port) {
     const std::int64_t port = human_integer(rest.substr(colon + 1), "--base-url");
     USER_CHECK(port >= 1 && port <= 65535, "[--base-url] a port must be from 1 to 65535, but is {}", port);
-    target.port = static_cast<int>(port);
+    server.port = static_cast<int>(port);
     rest.resize(colon);
   }
-  target.host = rest.starts_with('[') && rest.ends_with(']') ? rest.substr(1, rest.size() - 2) : rest;
-  USER_CHECK(!target.host.empty(), "[--base-url] must name a host, but is {}", quote(url));
+  server.host = rest.starts_with('[') && rest.ends_with(']') ? rest.substr(1, rest.size() - 2) : rest;
+  USER_CHECK(!server.host.empty(), "[--base-url] must name a host, but is {}", quote(url));
   return target;
 }
 
@@ -254,7 +257,9 @@ int bench_given_server(const BenchServeArguments& arguments, VerbCall& call) {
   const Tokenizer tokenizer(tokens_of.open(call).vocabulary());
   ServeBench bench(arguments, call);
   bench.make_requests({.tokenizer = &tokenizer});
-  return bench.run(given_target(arguments));
+  const LoadTarget target = given_target(arguments);
+  if (arguments.is_insecure && !target.server.has_tls) log_to(call)("[--insecure] has no effect: the URL is not https");
+  return bench.run(target);
 }
 
 int bench_own_server(const BenchServeArguments& arguments, VerbCall& call) {
@@ -284,7 +289,7 @@ int bench_own_server(const BenchServeArguments& arguments, VerbCall& call) {
         ~End() { server.shut_down(); }
       } const end{server};
       begin.get();
-      return bench.run({.host = "127.0.0.1", .port = server.port()});
+      return bench.run({.server = {.host = "127.0.0.1", .port = server.port()}});
     });
     server.serve(*engine, served, [&ready] { ready.set_value(); });
   }
@@ -303,7 +308,8 @@ void BenchServeArguments::declare(Flags& flags) {
   flags.option("model,-m,--model", model,
                "The model to serve in this process; of a server that is given, its name and that of its tokenizer.");
   flags.option("--checkpoint", checkpoint, "The model of an artifact, if it is not next to it.");
-  flags.option("--base-url", base_url, "A server that is already running: http://HOST:PORT.");
+  flags.option("--base-url", base_url, "A server that is already running: http://HOST:PORT or https://HOST:PORT.");
+  flags.flag("--insecure", is_insecure, "Accept any certificate of a server of https, such as one that signs itself.");
   flags.option("--host", host, "The host of such a server, 127.0.0.1 if only --port is given.");
   flags.option("--port", port, "Its port, 8000 if only --host is given.");
   flags.option("--endpoint", endpoint, "Its path, else that of the backend.");

@@ -15,6 +15,7 @@ struct BenchServeArguments {
   std::string model, checkpoint, tokenizer, served_name;
   std::string backend = "openai";
   std::string base_url, host, endpoint;
+  bool is_insecure = false;
   std::int64_t port = 0;  // 0: not given
   DatasetArguments dataset;
   std::string request_rate = "inf";

@@ -8,7 +8,6 @@
 #include <simdjson.h>
 
 #include "base/text.h"
-#include "server/stream_client.h"
 
 namespace weft {
 namespace {
@@ -20,7 +19,7 @@ class Load {
   Load(const LoadTarget& target, const std::vector<LoadRequest>& requests)
       : target_(target),
         requests_(requests),
-        client_(target.host, target.port),
+        client_(target.server),
         progress_(requests.size()),
         outcomes_(requests.size()) {}
 

@@ -8,13 +8,12 @@
 #include <vector>
 
 #include "apps/cli/serve_results.h"
-#include "server/http_message.h"
+#include "server/stream_client.h"
 
 namespace weft {
 
 struct LoadTarget {
-  std::string host;
-  int port = 0;
+  StreamServer server;
   std::string path;
   HttpFields fields;
   std::optional<std::int64_t> max_concurrency;

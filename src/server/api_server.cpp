@@ -370,6 +370,10 @@ void ApiServer::log_statistics(std::chrono::duration<double> interval) {
       100 * values_.page_usage, 100 * hits));
 }
 
+void ApiServer::handshake_failed(const std::string& peer, const std::string& reason) {
+  if (settings_.logs_access) log_(fmt::format("{} no TLS: {}", peer, reason));
+}
+
 void ApiServer::failed(const std::string& error) { log_(fmt::format("[server] a task failed: {}", error)); }
 
 void ApiServer::log(const HttpRequest& request, int status, std::chrono::duration<double> time) {

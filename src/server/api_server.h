@@ -69,6 +69,7 @@ class ApiServer final : public HttpHandler {
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
   HttpResponse fault(int status, const std::string& message) override;
   void log(const HttpRequest& request, int status, std::chrono::duration<double> time) override;
+  void handshake_failed(const std::string& peer, const std::string& reason) override;
   void failed(const std::string& error) override;
 
  private:

@@ -1,61 +1,21 @@
 #include "server/http_connection.h"
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <fmt/format.h>
 
 namespace weft {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using boost::system::error_code;
 
-// Bytes of a chunk's line or of trailers that are not complete.
-constexpr std::size_t kMostChunkLine = 8192;
-constexpr std::uint64_t kMostChunk = std::uint64_t{1} << 31;
 // Bytes of later requests that are kept while a response is written.
 constexpr std::size_t kMostPipelined = std::size_t{64} << 10;
 // A refused request with a longer body ends the connection.
 constexpr std::uint64_t kMostDropped = std::uint64_t{64} << 10;
 
 }  // namespace
-
-// Beast's parser, which decodes chunks. What it is too tolerant of, HeadScanner and framing_of() have refused.
-struct HttpConnection::BodyReader {
-  http::request_parser<http::string_body> parser;
-  std::uint64_t most = 0, bytes = 0;
-  std::optional<HttpFault> fault;
-  std::function<void(std::uint64_t, boost::beast::string_view, error_code&)> on_chunk;
-
-  BodyReader(std::uint64_t most_bytes, std::size_t head_bytes) : most(most_bytes) {
-    parser.header_limit(static_cast<std::uint32_t>(head_bytes) + 1);
-    parser.body_limit(boost::none);
-    parser.eager(true);
-    on_chunk = [this](std::uint64_t size, boost::beast::string_view, error_code& error) {
-      if (size > kMostChunk) fault = HttpFault{400, "a chunk is too large"};
-      if (!fault && size > most - bytes)
-        fault = HttpFault{413, fmt::format("the body must have at most {} bytes", most)};
-      if (fault) error = http::make_error_code(http::error::body_limit);
-      bytes += size;
-    };
-    parser.on_chunk_header(on_chunk);
-  }
-
-  // Returns how many bytes were used.
-  std::size_t put(std::string_view data) {
-    error_code error;
-    const std::size_t used = parser.put(asio::const_buffer(data.data(), data.size()), error);
-    const bool needs_more = error == http::error::need_more;
-    if (error && !needs_more && !fault) fault = HttpFault{400, "the request is not valid HTTP: " + error.message()};
-    if (needs_more && data.size() - used > kMostChunkLine && !fault)
-      fault = HttpFault{400, fmt::format("a chunk's line or trailers must have at most {} bytes", kMostChunkLine)};
-    return used;
-  }
-};
 
 // The reply of a request; later requests of the connection are not its own.
 class ConnectionReply final : public HttpReply {
@@ -90,30 +50,57 @@ class ConnectionReply final : public HttpReply {
   std::uint64_t exchange_;
 };
 
-HttpConnection::HttpConnection(Socket socket, std::string peer, ConnectionHost& host,
+HttpConnection::HttpConnection(ConnectionStream stream, std::string peer, ConnectionHost& host,
                                std::function<void(HttpConnection*)> ended)
-    : socket_(std::move(socket)),
+    : stream_(std::move(stream)),
       host_(host),
       ended_(std::move(ended)),
-      read_timer_(socket_.get_executor()),
-      write_timer_(socket_.get_executor()),
+      read_timer_(stream_.get_executor()),
+      write_timer_(stream_.get_executor()),
       scanner_(host.limits.head_bytes, host.limits.head_lines) {
-  error_code ignored;
-  socket_.non_blocking(true, ignored);
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   request_.peer = std::move(peer);
 }
 
 HttpConnection::~HttpConnection() = default;
 
 void HttpConnection::start() {
+  if (!stream_.is_encrypted()) return begin_reading();
+  phase_ = Phase::handshake;
+  limit_reading(host_.limits.handshake, [this] {
+    host_.handler->handshake_failed(request_.peer, "the handshake took too long");
+    close();
+  });
+  stream_.handshake([self = shared_from_this()](const std::optional<HandshakeFault>& fault) {
+    if (self->phase_ == Phase::handshake) self->take_handshake(fault);
+  });
+}
+
+void HttpConnection::take_handshake(const std::optional<HandshakeFault>& fault) {
+  if (!fault) {
+    phase_ = Phase::head;
+    return begin_reading();
+  }
+  if (fault->kind == HandshakeFault::Kind::plain_http) {
+    refuse({400, "this port takes TLS alone: the URL must begin with https://"});
+    return wait_to_read();
+  }
+  if (fault->kind == HandshakeFault::Kind::silent) return close();
+  host_.handler->handshake_failed(request_.peer, fault->reason);
+  linger();  // the client can read why
+}
+
+void HttpConnection::begin_reading() {
   limit_reading(host_.limits.idle, [this] { close(); });
   wait_to_read();
 }
 
 void HttpConnection::drain() {
   closes_ = true;
-  if (phase_ == Phase::head && in_.empty()) close();
+  if (phase_ == Phase::handshake || (phase_ == Phase::head && in_.empty())) close();
+}
+
+void HttpConnection::cut() {
+  if (phase_ == Phase::head || phase_ == Phase::body) refuse({503, "the server is shutting down"});
 }
 
 void HttpConnection::limit_reading(std::chrono::milliseconds time, std::function<void()> late) {
@@ -128,7 +115,7 @@ void HttpConnection::wait_to_read() {
   if (is_reading_ || phase_ == Phase::closed) return;
   if (phase_ == Phase::answering && in_.size() > kMostPipelined) return;
   is_reading_ = true;
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](error_code error) {
+  stream_.wait_to_read([self = shared_from_this()](error_code error) {
     self->is_reading_ = false;
     if (error || self->phase_ == Phase::closed) return;
     self->read();
@@ -137,7 +124,7 @@ void HttpConnection::wait_to_read() {
 
 void HttpConnection::read() {
   error_code error;
-  const std::size_t count = socket_.read_some(asio::buffer(host_.scratch), error);
+  const std::size_t count = stream_.read_some(asio::buffer(host_.scratch), error);
   if (error == asio::error::would_block || error == asio::error::interrupted) return wait_to_read();
   if (error == asio::error::eof && phase_ == Phase::answering && is_ended_) {
     closes_ = true;  // the client reads the rest of the response and sends no more
@@ -214,25 +201,25 @@ void HttpConnection::begin_body(const BodyFraming& framing, std::size_t head_byt
   body_ = std::make_unique<BodyReader>(most, head_bytes);
   body_->put(std::string_view(in_).substr(0, head_bytes));
   in_.erase(0, head_bytes);
-  if (body_->fault) return refuse(*body_->fault);
+  if (body_->fault()) return refuse(*body_->fault());
   const std::uint64_t mebibytes = (framing.is_chunked ? most : framing.length) >> 20;
   limit_reading(host_.limits.body + std::chrono::seconds(mebibytes), [this] {
     refuse({408, "the body of the request did not arrive in time"});
   });
-  if (framing.expects_continue && !body_->parser.is_done() && in_.empty()) write("HTTP/1.1 100 Continue\r\n\r\n");
+  if (framing.expects_continue && !body_->is_done() && in_.empty()) write("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
 bool HttpConnection::process_body() {
-  if (!body_->parser.is_done()) {
+  if (!body_->is_done()) {
     if (in_.empty()) return false;
     in_.erase(0, body_->put(in_));
-    if (body_->fault) {
-      refuse(*body_->fault);
+    if (body_->fault()) {
+      refuse(*body_->fault());
       return false;
     }
   }
-  if (!body_->parser.is_done()) return false;
-  request_.body = std::move(body_->parser.get().body());
+  if (!body_->is_done()) return false;
+  request_.body = body_->take_body();
   body_.reset();
   dispatch();
   return false;
@@ -318,7 +305,7 @@ void HttpConnection::write_some() {
     if (!error && self->write_limit_ == limit && self->phase_ != Phase::closed) self->client_gone();
   });
   const auto rest = asio::buffer(written_.data() + written_bytes_, written_.size() - written_bytes_);
-  socket_.async_write_some(rest, [self = shared_from_this()](error_code error, std::size_t count) {
+  stream_.write_some(rest, [self = shared_from_this()](error_code error, std::size_t count) {
     if (self->phase_ == Phase::closed) return;
     if (error) return self->client_gone();
     self->written_bytes_ += count;
@@ -346,7 +333,7 @@ void HttpConnection::on_written() {
     limit_reading(host_.limits.head, [this] { refuse({408, "the head of the request did not arrive in time"}); });
   }
   // The next request may be in in_; the stack of calls must not grow with each. Bytes may be read before this runs.
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] {
     self->process();
     self->wait_to_read();
   });
@@ -356,8 +343,7 @@ void HttpConnection::on_written() {
 void HttpConnection::linger() {
   phase_ = Phase::lingering;
   in_.clear();
-  error_code ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  stream_.end_writing();
   limit_reading(host_.limits.linger, [this] { close(); });
   wait_to_read();
 }
@@ -365,10 +351,7 @@ void HttpConnection::linger() {
 void HttpConnection::client_gone() {
   if (phase_ == Phase::answering) {
     log(is_ended_ || has_head_ ? status_ : 499);
-    if (is_writing_) {
-      error_code ignored;
-      socket_.set_option(boost::asio::socket_base::linger(true, 0), ignored);  // a reset: what is unsent is dropped
-    }
+    if (is_writing_) stream_.reset();
   }
   close();
 }
@@ -380,8 +363,7 @@ void HttpConnection::close() {
   phase_ = Phase::closed;
   read_timer_.cancel();
   write_timer_.cancel();
-  error_code ignored;
-  socket_.close(ignored);
+  stream_.close();
   const auto gone = std::move(gone_);
   gone_ = nullptr;
   if (was_answering && gone) gone();

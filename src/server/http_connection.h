@@ -9,9 +9,10 @@
 #include <optional>
 #include <string>
 
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "server/body_reader.h"
+#include "server/connection_stream.h"
 #include "server/http_head.h"
 #include "server/http_message.h"
 
@@ -27,16 +28,16 @@ struct ConnectionHost {
 
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
-  // Of TCP or of a Unix socket.
-  using Socket = boost::asio::generic::stream_protocol::socket;
-
   // `peer` is the client's address, for the log. `ended` is called when the connection is closed.
-  HttpConnection(Socket socket, std::string peer, ConnectionHost& host, std::function<void(HttpConnection*)> ended);
+  HttpConnection(ConnectionStream stream, std::string peer, ConnectionHost& host,
+                 std::function<void(HttpConnection*)> ended);
   ~HttpConnection();
 
   void start();
   // Closes it if it has no request now; else it closes after the response.
   void drain();
+  // Answers a request that has not arrived whole by 503.
+  void cut();
   // Closes it now.
   void abandon() { close(); }
 
@@ -48,9 +49,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void on_gone(std::function<void()> gone) { gone_ = std::move(gone); }
 
  private:
-  enum class Phase { head, body, answering, lingering, closed };
-  struct BodyReader;
+  enum class Phase { handshake, head, body, answering, lingering, closed };
 
+  void take_handshake(const std::optional<HandshakeFault>& fault);
+  void begin_reading();
   void wait_to_read();
   void read();
   void take(std::string_view bytes);
@@ -69,7 +71,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void close();
   void log(int status);
 
-  Socket socket_;
+  ConnectionStream stream_;
   ConnectionHost& host_;
   std::function<void(HttpConnection*)> ended_;
   boost::asio::steady_timer read_timer_, write_timer_;

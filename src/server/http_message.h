@@ -70,6 +70,8 @@ class HttpHandler {
   virtual HttpResponse fault(int status, const std::string& message) = 0;
   // Called when the response is complete or the client is gone.
   virtual void log(const HttpRequest& request, int status, std::chrono::duration<double> time) = 0;
+  // Called when a client and the server cannot agree on TLS; the connection ends.
+  virtual void handshake_failed(const std::string& /*peer*/, const std::string& /*reason*/) {}
   // Called after an exception, which ends nothing but the task that threw it.
   virtual void failed(const std::string& error) = 0;
 };
@@ -79,11 +81,13 @@ struct HttpLimits {
   std::size_t head_lines = 256;
   std::uint64_t body_bytes = std::uint64_t{64} << 20;
   std::size_t connections = 10000;
-  std::chrono::milliseconds idle{5000};    // before the first byte of a request
-  std::chrono::milliseconds head{10000};   // from the first byte of a request to the end of its head
-  std::chrono::milliseconds body{60000};   // and a second for each MiB
-  std::chrono::milliseconds stall{60000};  // in which a client must take a byte
-  std::chrono::milliseconds linger{2000};  // in which what a client still sends is read after the last response
+  std::chrono::milliseconds handshake{10000};  // of TLS, from the accept to its end
+  std::chrono::milliseconds idle{5000};        // before the first byte of a request
+  std::chrono::milliseconds head{10000};       // from the first byte of a request to the end of its head
+  std::chrono::milliseconds body{60000};       // and a second for each MiB
+  std::chrono::milliseconds stall{60000};      // in which a client must take a byte
+  std::chrono::milliseconds linger{2000};      // in which what a client still sends is read after the last response
+  std::chrono::milliseconds rest{5000};        // in which clients must take what is left of their responses after cut()
 };
 
 // The response up to its body. `framing` is its last field line: the length of the body, or how it is encoded.

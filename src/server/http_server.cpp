@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <list>
 #include <unordered_map>
-#include <vector>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -83,15 +83,25 @@ struct HttpServer::State {
   // One thread runs it.
   asio::io_context io{1};
   asio::basic_socket_acceptor<Protocol> acceptor{io};
-  asio::signal_set signals{io};
+  std::list<asio::signal_set> signals;
   asio::steady_timer accept_again{io};
   ConnectionHost host;
-  std::string name;         // the host
+  std::string name;  // the host
+  std::optional<TlsContext> tls;
   std::string socket_path;  // "" of TCP
   std::unordered_map<HttpConnection*, std::shared_ptr<HttpConnection>> connections;
 
-  ~State() {
+  ~State() { remove_socket(); }
+
+  void remove_socket() {
     if (!socket_path.empty()) ::unlink(socket_path.c_str());
+  }
+
+  // Connections may end while it is used.
+  std::vector<std::shared_ptr<HttpConnection>> all_connections() const {
+    std::vector<std::shared_ptr<HttpConnection>> all;
+    for (const auto& [address, connection] : connections) all.push_back(connection);
+    return all;
   }
 
   // `address` is what the error of an address that is taken names.
@@ -110,12 +120,12 @@ struct HttpServer::State {
     acceptor.async_accept([this](error_code error, Protocol::socket socket) {
       if (!acceptor.is_open()) return;
       if (error) return accept_later();
+      accept();
       if (connections.size() >= host.limits.connections) {
         refuse(socket);
       } else {
         begin(std::move(socket));
       }
-      accept();
     });
   }
 
@@ -128,6 +138,7 @@ struct HttpServer::State {
   }
 
   void refuse(Protocol::socket& socket) {
+    if (tls) return;  // what is closed before a handshake has no answer
     const HttpResponse response = host.handler->fault(503, "too many connections");
     const std::string head =
         response_head(503, {{"content-type", response.content_type}, {"connection", "close"}, {"retry-after", "1"}},
@@ -139,8 +150,9 @@ struct HttpServer::State {
 
   void begin(Protocol::socket socket) {
     std::string peer = peer_of(socket);
+    ConnectionStream stream(std::move(socket), tls ? tls->server_session() : nullptr);
     const auto connection =
-        std::make_shared<HttpConnection>(std::move(socket), std::move(peer), host, [this](HttpConnection* ended) {
+        std::make_shared<HttpConnection>(std::move(stream), std::move(peer), host, [this](HttpConnection* ended) {
           connections.erase(ended);
           end_if_drained();
         });
@@ -149,15 +161,22 @@ struct HttpServer::State {
   }
 
   void end_if_drained() {
-    if (!host.is_draining || !connections.empty()) return;
-    signals.cancel();
-    io.stop();
+    if (host.is_draining && connections.empty()) io.stop();
+  }
+
+  void wait_for_signal(asio::signal_set& set, const std::function<void(int)>& take) {
+    set.async_wait([this, &set, take](error_code error, int signal) {
+      if (error) return;
+      wait_for_signal(set, take);
+      take(signal);
+    });
   }
 };
 
-HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limits)
+HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limits, std::optional<TlsContext> tls)
     : state_(std::make_unique<State>()) {
   state_->host.limits = limits;
+  state_->tls = std::move(tls);
   state_->name = host.find(':') == std::string::npos ? host : "[" + host + "]";
   state_->listen(endpoint_of(state_->io, host, port), fmt::format("[--port] wanted {}:{}", state_->name, port));
 }
@@ -187,8 +206,8 @@ int HttpServer::port() const {
 }
 
 std::string HttpServer::url() const {
-  return state_->socket_path.empty() ? fmt::format("http://{}:{}", state_->name, port())
-                                     : "unix:" + state_->socket_path;
+  if (!state_->socket_path.empty()) return "unix:" + state_->socket_path;
+  return fmt::format("{}://{}:{}", state_->tls ? "https" : "http", state_->name, port());
 }
 
 void HttpServer::run(HttpHandler& handler) {
@@ -217,17 +236,13 @@ void HttpServer::after(std::chrono::milliseconds time, std::function<void()> tas
   });
 }
 
-void HttpServer::on_signals(std::function<void(int signal)> take) {
-  error_code ignored;
-  state_->signals.clear(ignored);
-  state_->signals.add(SIGINT);
-  state_->signals.add(SIGTERM);
-  state_->signals.async_wait([this, take = std::move(take)](error_code error, int signal) {
-    if (error) return;
-    on_signals(take);
-    take(signal);
-  });
+void HttpServer::on_signals(const std::vector<int>& signals, std::function<void(int signal)> take) {
+  asio::signal_set& set = state_->signals.emplace_back(state_->io);
+  for (const int signal : signals) set.add(signal);
+  state_->wait_for_signal(set, take);
 }
+
+void HttpServer::set_tls(TlsContext tls) { state_->tls = std::move(tls); }
 
 void HttpServer::drain() {
   State& state = *state_;
@@ -236,10 +251,15 @@ void HttpServer::drain() {
   error_code ignored;
   state.acceptor.close(ignored);
   state.accept_again.cancel();
-  std::vector<std::shared_ptr<HttpConnection>> all;
-  for (const auto& [address, connection] : state.connections) all.push_back(connection);
-  for (const auto& connection : all) connection->drain();
+  for (const auto& connection : state.all_connections()) connection->drain();
   state.end_if_drained();
 }
+
+void HttpServer::cut() {
+  for (const auto& connection : state_->all_connections()) connection->cut();
+  after(state_->host.limits.rest, [this] { stop(); });
+}
+
+void HttpServer::remove_socket() { state_->remove_socket(); }
 
 }  // namespace weft

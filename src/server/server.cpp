@@ -6,21 +6,31 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace weft {
 namespace {
 
 constexpr std::chrono::seconds kStatisticsInterval{10};
+
+HttpServer listening(const ServerSettings& settings) {
+  if (!settings.socket_path.empty()) return {settings.socket_path, settings.limits};
+  std::optional<TlsContext> tls;
+  if (settings.tls) tls = TlsContext::of_server(*settings.tls);
+  return {settings.host, settings.port, settings.limits, std::move(tls)};
+}
 
 }  // namespace
 
 Server::Server(ServerSettings settings, ApiServer::Log log)
     : settings_(std::move(settings)),
       log_(std::move(log)),
-      http_(settings_.socket_path.empty() ? HttpServer(settings_.host, settings_.port, settings_.limits)
-                                          : HttpServer(settings_.socket_path, settings_.limits)),
+      http_(listening(settings_)),
       api_(
           settings_.api, [this](std::function<void()> task) { http_.post(std::move(task)); }, log_) {
-  if (settings_.takes_signals) http_.on_signals([this](int signal) { take_signal(signal); });
+  if (settings_.takes_signals) http_.on_signals({SIGINT, SIGTERM}, [this](int signal) { take_signal(signal); });
+  // Without such files it has its usual effect: the terminal is gone, and the server ends.
+  if (settings_.takes_signals && settings_.tls) http_.on_signals({SIGHUP}, [this](int) { renew_tls(); });
   io_ = std::thread([this] {
     http_.run(api_);
     const std::lock_guard lock(mutex_);
@@ -86,10 +96,21 @@ void Server::shut_down() {
   http_.post([this] { drain(); });
 }
 
+void Server::renew_tls() {
+  http_.post([this] {
+    try {
+      http_.set_tls(TlsContext::of_server(*settings_.tls));
+      log_(fmt::format("[tls] read again: {}", quote(settings_.tls->certificate, 1000)));
+    } catch (const std::exception& error) {
+      log_(fmt::format("{}; the certificate that was read before stays", error.what()));
+    }
+  });
+}
+
 void Server::take_signal(int signal) {
-  if (is_draining_) std::_Exit(128 + signal);
+  if (is_draining_) exit_now(128 + signal);
   // The thread that loads the model cannot be interrupted, and nothing of it has to be kept.
-  if (loop_ == nullptr) std::_Exit(0);
+  if (loop_ == nullptr) exit_now(0);
   log_(fmt::format("shutting down: {}", signal == SIGINT ? "SIGINT" : "SIGTERM"));
   drain();
 }
@@ -98,12 +119,22 @@ void Server::drain() {
   if (is_draining_) return;
   is_draining_ = true;
   api_.drain();
-  if (settings_.shutdown_timeout.count() == 0) {
-    api_.abort();
-  } else {
-    http_.after(settings_.shutdown_timeout, [this] { api_.abort(); });
-  }
   http_.drain();
+  if (settings_.shutdown_timeout.count() == 0) {
+    end_answers();
+  } else {
+    http_.after(settings_.shutdown_timeout, [this] { end_answers(); });
+  }
+}
+
+void Server::end_answers() {
+  api_.abort();
+  http_.cut();
+}
+
+void Server::exit_now(int status) {
+  http_.remove_socket();
+  std::_Exit(status);
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -20,12 +21,13 @@ namespace weft {
 struct ServerSettings {
   std::string host = "127.0.0.1";
   int port = 8000;
-  std::string socket_path;  // listens on this Unix socket instead, unless it is ""
+  std::string socket_path;      // listens on this Unix socket instead, unless it is ""
+  std::optional<TlsFiles> tls;  // not with a Unix socket
   HttpLimits limits;
   ApiSettings api;
   std::chrono::milliseconds shutdown_timeout{0};     // in which answers may end by themselves
   std::chrono::milliseconds keep_alive_interval{0};  // after which a silent stream gets a comment; 0: never
-  bool takes_signals = false;                        // SIGINT and SIGTERM end the server
+  bool takes_signals = false;  // SIGINT and SIGTERM end the server, SIGHUP reads the files of TLS again
 };
 
 class Server {
@@ -43,10 +45,15 @@ class Server {
   void serve(Engine& engine, const ServedModel& model, const std::function<void()>& ready = {});
   // Ends the server as SIGTERM does. Any thread may call it.
   void shut_down();
+  // Reads the files of TLS again, for connections from then on. Wrong ones change nothing and are logged. Any thread
+  // may call it.
+  void renew_tls();
 
  private:
   void take_signal(int signal);
-  void drain();                                                                        // on the I/O thread
+  void drain();        // on the I/O thread
+  void end_answers();  // on the I/O thread
+  [[noreturn]] void exit_now(int status);
   void repeat(std::chrono::milliseconds interval, const std::function<void()>& task);  // on the I/O thread
   void end_io();
 

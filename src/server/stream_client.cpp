@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "server/connection_stream.h"
 
 namespace weft {
 namespace {
@@ -28,13 +29,15 @@ using boost::system::error_code;
 struct StreamClient::State {
   asio::io_context io{1};
   tcp::resolver::results_type addresses;
-  std::string host;  // as in the field Host
+  std::string host;        // a name or an address
+  std::string host_field;  // Host of requests
+  std::optional<TlsContext> tls;
   std::vector<std::shared_ptr<Connection>> idle;
 };
 
 class StreamClient::Connection : public std::enable_shared_from_this<Connection> {
  public:
-  explicit Connection(State& state) : state_(state), socket_(state.io) {
+  explicit Connection(State& state) : state_(state) {
     on_chunk_ = [this](std::uint64_t, boost::beast::string_view data, error_code&) {
       take_events({data.data(), data.size()});
       return data.size();
@@ -43,7 +46,7 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
 
   void begin(ClientCall call) {
     call_ = std::move(call);
-    is_reused_ = socket_.is_open();
+    is_reused_ = stream_.has_value();
     has_answer_ = false;
     in_.clear();
     events_.clear();
@@ -52,38 +55,61 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
     parser_->eager(true);
     parser_->on_chunk_body(on_chunk_);
     out_ = fmt::format("POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
-                       call_.path, state_.host, call_.body.size());
+                       call_.path, state_.host_field, call_.body.size());
     for (const auto& [name, value] : call_.fields) out_ += name + ": " + value + "\r\n";
     out_ += "\r\n" + call_.body;
+    written_ = 0;
     if (is_reused_) return write();
-    asio::async_connect(socket_, state_.addresses, [self = shared_from_this()](error_code error, const tcp::endpoint&) {
-      if (error) return self->fail("connecting: " + error.message());
-      error_code ignored;
-      self->socket_.set_option(tcp::no_delay(true), ignored);
+    const auto socket = std::make_shared<tcp::socket>(state_.io);
+    asio::async_connect(*socket, state_.addresses,
+                        [self = shared_from_this(), socket](error_code error, const tcp::endpoint&) {
+                          if (error) return self->fail("connecting: " + error.message());
+                          self->begin_stream(std::move(*socket));
+                        });
+  }
+
+ private:
+  void begin_stream(tcp::socket socket) {
+    if (!state_.tls) {
+      stream_.emplace(std::move(socket));
+      return write();
+    }
+    stream_.emplace(std::move(socket), state_.tls->client_session(state_.host));
+    stream_->handshake([self = shared_from_this()](const std::optional<HandshakeFault>& fault) {
+      if (fault) return self->fail("connecting in TLS: " + fault->reason);
       self->write();
     });
   }
 
- private:
   void write() {
-    asio::async_write(socket_, asio::buffer(out_), [self = shared_from_this()](error_code error, std::size_t) {
+    const auto rest = asio::buffer(out_.data() + written_, out_.size() - written_);
+    stream_->write_some(rest, [self = shared_from_this()](error_code error, std::size_t count) {
       if (error) return self->fail("sending: " + error.message());
+      self->written_ += count;
+      if (self->written_ < self->out_.size()) return self->write();
       self->read();
     });
   }
 
   void read() {
-    socket_.async_read_some(asio::buffer(scratch_), [self = shared_from_this()](error_code error, std::size_t count) {
-      if (error == asio::error::eof && self->has_answer_) {
-        error_code ignored;
-        self->parser_->put_eof(ignored);
-        if (self->parser_->is_done()) return self->finish();
-      }
-      if (error) return self->fail("receiving: " + error.message());
-      self->has_answer_ = true;
-      self->in_.append(self->scratch_.data(), count);
-      self->parse();
+    stream_->wait_to_read([self = shared_from_this()](error_code error) {
+      std::size_t count = 0;
+      if (!error) count = self->stream_->read_some(asio::buffer(self->scratch_), error);
+      self->take(error, count);
     });
+  }
+
+  void take(error_code error, std::size_t count) {
+    if (error == asio::error::would_block || error == asio::error::interrupted) return read();
+    if (error == asio::error::eof && has_answer_) {
+      error_code ignored;
+      parser_->put_eof(ignored);
+      if (parser_->is_done()) return finish();
+    }
+    if (error) return fail("receiving: " + error.message());
+    has_answer_ = true;
+    in_.append(scratch_.data(), count);
+    parse();
   }
 
   void parse() {
@@ -113,27 +139,31 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
   void finish() {
     const int status = parser_->get().result_int();
     const std::string body = parser_->get().body();
-    error_code ignored;
     if (parser_->get().keep_alive()) {
       state_.idle.push_back(shared_from_this());
     } else {
-      socket_.close(ignored);
+      close();
     }
     const auto on_end = std::move(call_.on_end);
     on_end(status, body);
   }
 
   void fail(const std::string& reason) {
-    error_code ignored;
-    socket_.close(ignored);
+    close();
     // The server closes idle connections; a request that meets such an end is sent again.
     if (is_reused_ && !has_answer_) return begin(std::move(call_));
     const auto on_end = std::move(call_.on_end);
     on_end(0, reason);
   }
 
+  void close() {
+    if (stream_) stream_->close();
+    stream_.reset();
+  }
+
   State& state_;
-  tcp::socket socket_;
+  std::optional<ConnectionStream> stream_;  // while it is connected
+  std::size_t written_ = 0;                 // bytes of out_
   ClientCall call_;
   bool is_reused_ = false, has_answer_ = false;
   std::string out_, in_, events_;
@@ -142,13 +172,16 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
   std::function<std::size_t(std::uint64_t, boost::beast::string_view, error_code&)> on_chunk_;
 };
 
-StreamClient::StreamClient(const std::string& host, int port) : state_(std::make_unique<State>()) {
+StreamClient::StreamClient(const StreamServer& server) : state_(std::make_unique<State>()) {
+  const auto& [host, port, has_tls, is_verified] = server;
   tcp::resolver resolver(state_->io);
   error_code error;
   state_->addresses = resolver.resolve(host, std::to_string(port), error);
   USER_CHECK(!error && !state_->addresses.empty(), "[--host] wanted the address of a server, but {} is unknown",
              quote(host));
-  state_->host = fmt::format("{}:{}", host.find(':') == std::string::npos ? host : "[" + host + "]", port);
+  state_->host = host;
+  if (has_tls) state_->tls = TlsContext::of_client(is_verified);
+  state_->host_field = fmt::format("{}:{}", host.find(':') == std::string::npos ? host : "[" + host + "]", port);
 }
 
 StreamClient::~StreamClient() = default;

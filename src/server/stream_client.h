@@ -24,10 +24,17 @@ struct ClientCall {
   std::function<void(int status, const std::string& body)> on_end;
 };
 
+struct StreamServer {
+  std::string host;
+  int port = 0;
+  bool has_tls = false;
+  bool is_verified = true;  // in TLS: only if an authority of this system has signed its certificate
+};
+
 class StreamClient {
  public:
   // UserError where the host is unknown.
-  StreamClient(const std::string& host, int port);
+  explicit StreamClient(const StreamServer& server);
   ~StreamClient();
 
   // Before run(), or in its callbacks. A call takes a connection that is idle, or a new one.

@@ -1,5 +1,6 @@
 // weft bench serve, latency and throughput, and weft run-batch, as programs with the sample model.
 
+#include <csignal>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -8,6 +9,8 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "builtin/models.h"
+#include "tests/certificates.h"
+#include "tests/cli/child_program.h"
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
 
@@ -105,6 +108,43 @@ TEST_F(BenchServe, ServesItselfAndMeasuresStreams) {
       EXPECT_LE(open, 3) << backend;
     }
   }
+}
+
+// The authorities of the system are those of a file that OpenSSL takes from a variable.
+TEST_F(BenchServe, VerifiesServersInTls) {
+  const CertificateAuthority authority("authority");
+  const std::string certificate = folder_ / "server.pem", trusted = folder_ / "trusted.pem";
+  authority.sign("server", certificate, certificate);
+  authority.write(trusted);
+  ChildProgram server({WEFT_PROGRAM, "serve", model_, "--port", "0", "--ssl-certfile", certificate}, {});
+  ASSERT_TRUE(server.has_written("prefix cache ")) << server.errors();
+  const std::string errors = server.errors(), begin = "https://127.0.0.1:";
+  ASSERT_NE(errors.find(begin), std::string::npos) << errors;
+  const std::string port = std::to_string(std::stoi(errors.substr(errors.find(begin) + begin.size())));
+  const auto run = [&](const std::string& url, const std::string& file, std::vector<std::string> more) {
+    std::vector<std::string> words{
+        WEFT_PROGRAM,          "bench", "serve",         model_, "--base-url", url, "--random-input-len", "5",
+        "--random-output-len", "4",     "--num-prompts", "2"};
+    words.insert(words.end(), more.begin(), more.end());
+    return ChildProgram(words, {{"SSL_CERT_FILE", file}, {"WEFT_DISABLE_COMPILE_CACHE", "1"}}).wait();
+  };
+  const ProgramRun verified = run("https://localhost:" + port, trusted, {});
+  EXPECT_EQ(verified.status, 0) << verified.err;
+  EXPECT_EQ(run("https://127.0.0.1:" + port, trusted, {}).status, 0);
+  const ProgramRun unknown = run("https://localhost:" + port, "", {});
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_NE(unknown.err.find("the certificate: "), std::string::npos) << unknown.err;
+  authority.sign("server", certificate, certificate, {.hosts = "DNS:elsewhere.invalid"});
+  server.send_signal(SIGHUP);
+  ASSERT_TRUE(server.has_written("read again")) << server.errors();
+  const ProgramRun other = run("https://localhost:" + port, trusted, {});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.err.find("hostname mismatch"), std::string::npos) << other.err;
+  EXPECT_EQ(run("https://localhost:" + port, "", {"--insecure"}).status, 0);
+  const ProgramRun plain = run("http://localhost:" + port, trusted, {"--insecure"});
+  EXPECT_EQ(plain.status, 1);
+  EXPECT_NE(plain.err.find("https://"), std::string::npos) << plain.err;
+  EXPECT_NE(plain.err.find("[--insecure] has no effect"), std::string::npos) << plain.err;
 }
 
 TEST_F(BenchServe, ReportsFailedRequests) {

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -91,6 +92,12 @@ std::string ChildProgram::errors() const {
   for (ssize_t count = 0; (count = ::pread(errors_, buffer, sizeof buffer, static_cast<off_t>(text.size()))) > 0;)
     text.append(buffer, static_cast<std::size_t>(count));
   return text;
+}
+
+bool ChildProgram::has_written(const std::string& words) const {
+  for (int i = 0; i < 12000 && is_running() && errors().find(words) == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return errors().find(words) != std::string::npos;
 }
 
 void ChildProgram::send_signal(int signal) { ::kill(process_, signal); }

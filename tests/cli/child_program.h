@@ -30,6 +30,8 @@ class ChildProgram {
   // What it has written to its standard error so far.
   std::string errors() const;
   void send_signal(int signal);
+  // Waits until it has written these words to its standard error; false if it does not.
+  bool has_written(const std::string& words) const;
   // Closes the input and waits for the end. The status is -1 if a signal ended it.
   ProgramRun wait();
 

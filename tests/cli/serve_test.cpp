@@ -1,31 +1,36 @@
 // weft serve as a program: its port, its start line, its end.
 
 #include <csignal>
-#include <thread>
+#include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "base/json.h"
 #include "builtin/models.h"
 #include "server/http_server.h"
+#include "tests/certificates.h"
 #include "tests/cli/child_program.h"
 #include "tests/http_client.h"
 #include "tests/sample_checkpoint.h"
+#include "tests/tls_client.h"
 
 namespace weft::serve_test {
 
 class ServeVerb : public ::testing::Test {
  protected:
   // The port that the start line names, once it is there; 0 if the program ends instead.
-  static int port_of(const ChildProgram& program) {
-    static const std::string kBegin = " on http://127.0.0.1:";
-    while (program.is_running()) {
-      const std::string errors = program.errors();
-      if (const auto at = errors.find(kBegin); at != std::string::npos && errors.find('\n', at) != std::string::npos)
-        return std::stoi(errors.substr(at + kBegin.size()));
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return 0;
+  static int port_of(const ChildProgram& program, const std::string& scheme = "http") {
+    const std::string begin = " on " + scheme + "://127.0.0.1:";
+    if (!program.has_written("prefix cache ")) return 0;  // after the port
+    const std::string errors = program.errors();
+    const auto at = errors.find(begin);
+    return at == std::string::npos ? 0 : std::stoi(errors.substr(at + begin.size()));
+  }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
   }
 
   const TemporaryFolder folder_;
@@ -65,6 +70,84 @@ TEST_F(ServeVerb, RefusesAPortThatIsTakenAndModelsThatAreNot) {
   EXPECT_EQ(breach_of_refusal(run_weft({"serve", model_, "--port", "65536"}), "[--port]"), "");
   EXPECT_EQ(breach_of_refusal(run_weft({"serve", model_, "--host", "nowhere.invalid", "--port", "0"}), "[--host]"), "");
   EXPECT_EQ(breach_of_refusal(run_weft({"serve", model_, "--port", "0", "--api-key", ""}), "[--api-key]"), "");
+  EXPECT_EQ(breach_of_refusal(run_weft({"serve", model_, "--port", "0", "--root-path", "x"}), "[--root-path]"), "");
+  const std::string damaged = write("damaged.gguf", "GGUF, but nothing more");
+  EXPECT_EQ(breach_of_refusal(run_weft({"serve", damaged, "--port", "0"}), "damaged.gguf"), "");
+}
+
+TEST_F(ServeVerb, HasARootPathAndKeys) {
+  ChildProgram program(
+      {WEFT_PROGRAM, "serve", model_, "--port", "0", "--root-path", "/x/", "--api-key", "one", "--api-key", "two"},
+      {{"WEFT_API_KEY", "three"}});
+  const int port = port_of(program);
+  ASSERT_NE(port, 0) << program.errors();
+  HttpClient client(port);
+  EXPECT_EQ(client.get("/x/health").status, 200);
+  EXPECT_EQ(client.get("/health").status, 200);
+  EXPECT_EQ(client.get("/x/v1/models").status, 401);
+  EXPECT_EQ(client.get("/x/v1/models", "Authorization: Bearer two\r\n").status, 200);
+  EXPECT_EQ(client.get("/v1/models", "Authorization: Bearer one\r\n").status, 200);
+  EXPECT_EQ(client.get("/v1/models", "Authorization: Bearer three\r\n").status, 401) << "the flag wins";
+}
+
+TEST_F(ServeVerb, ReplacesTheSocketOfAServerThatWasKilled) {
+  const std::string path = folder_ / "weft.sock";
+  const std::vector<std::string> words{WEFT_PROGRAM, "serve", model_, "--uds", path};
+  {
+    ChildProgram killed(words, {});
+    ASSERT_TRUE(killed.has_written("serving ")) << killed.errors();
+  }
+  EXPECT_TRUE(std::filesystem::exists(path));
+  ChildProgram program(words, {});
+  ASSERT_TRUE(program.has_written("serving ")) << program.errors();
+  EXPECT_EQ(HttpClient(path).get("/health").status, 200);
+  EXPECT_EQ(breach_of_refusal(run_weft({"serve", "no-such-model", "--uds", path}), "[--uds]"), "");
+  program.send_signal(SIGTERM);
+  EXPECT_EQ(program.wait().status, 0);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(ServeVerb, ReadsCertificatesAgainAtAHangUp) {
+  const CertificateAuthority authority("authority");
+  const std::string certificate = folder_ / "server.pem", key = folder_ / "server.key";
+  authority.sign("first", certificate, key);
+  ChildProgram program(
+      {WEFT_PROGRAM, "serve", model_, "--port", "0", "--ssl-certfile", certificate, "--ssl-keyfile", key}, {});
+  const int port = port_of(program, "https");
+  ASSERT_NE(port, 0) << program.errors();
+  TlsClient client(port);
+  EXPECT_EQ(client.server_name(), "first");
+  authority.sign("second", certificate, key);
+  program.send_signal(SIGHUP);
+  ASSERT_TRUE(program.has_written("read again: ")) << program.errors();
+  EXPECT_EQ(client.get("/health").status, 200);
+  EXPECT_EQ(TlsClient(port).server_name(), "second");
+  write("server.key", "no key");
+  program.send_signal(SIGHUP);
+  ASSERT_TRUE(program.has_written("server.key\" has none; the certificate that was read before stays"));
+  EXPECT_EQ(TlsClient(port).server_name(), "second");
+  program.send_signal(SIGTERM);
+  EXPECT_EQ(program.wait().status, 0);
+}
+
+TEST_F(ServeVerb, RefusesCertificatesBeforeTheModel) {
+  const CertificateAuthority authority("authority");
+  authority.sign("one", folder_ / "one.pem", folder_ / "one.key");
+  authority.sign("two", folder_ / "two.pem", folder_ / "two.key");
+  const auto refusal = [&](const std::vector<std::string>& flags, const std::string& part) {
+    std::vector<std::string> words{"serve", "no-such-model", "--port", "0"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    return breach_of_refusal(run_weft(words), part);
+  };
+  const std::string pem = folder_ / "one.pem", key = folder_ / "one.key";
+  EXPECT_EQ(refusal({"--ssl-certfile", folder_ / "none.pem", "--ssl-keyfile", key}, "none.pem"), "");
+  EXPECT_EQ(refusal({"--ssl-certfile", pem}, "[--ssl-keyfile]"), "");
+  EXPECT_EQ(refusal({"--ssl-certfile", pem, "--ssl-keyfile", folder_ / "two.key"}, "two.key"), "");
+  EXPECT_EQ(refusal({"--ssl-keyfile", key}, "[--ssl-certfile]"), "");
+  EXPECT_EQ(refusal({"--ssl-cert-reqs", "2"}, "[--ssl-certfile]"), "");
+  EXPECT_EQ(refusal({"--ssl-certfile", pem, "--ssl-keyfile", key, "--ssl-cert-reqs", "2"}, "--ssl-ca-certs"), "");
+  EXPECT_EQ(refusal({"--ssl-certfile", pem, "--ssl-keyfile", key, "--ssl-cert-reqs", "3"}, "[--ssl-cert-reqs]"), "");
+  EXPECT_EQ(refusal({"--ssl-certfile", pem, "--ssl-keyfile", key, "--uds", folder_ / "socket"}, "--uds"), "");
 }
 
 }  // namespace weft::serve_test

@@ -234,6 +234,18 @@ TEST(ApiRequest, EachFieldHasOneRowForAnEndpoint) {
       EXPECT_TRUE(&row == &other || row.name != other.name || (row.endpoints & other.endpoints) == 0) << row.name;
 }
 
+TEST(ApiRequest, AMessageNamesAtMostTenWrongFields) {
+  const char* fields[] = {"prompt", "n",          "seed",      "stop",           "stream",         "logprobs",
+                          "echo",   "ignore_eos", "bad_words", "stop_token_ids", "stream_options", "logit_bias"};
+  std::string json;
+  for (const char* field : fields) json += std::string(json.empty() ? "{" : ",") + "\"" + field + R"(":{"wrong":{}})";
+  const std::string message = refusal_of(json + "}").message;
+  std::size_t named = 0;
+  for (const char* field : fields)
+    if (message.find("[" + std::string(field) + "]") != std::string::npos) ++named;
+  EXPECT_EQ(named, 10U) << message;
+}
+
 TEST(ApiRequest, MessagesAreCutAtACharacter) {
   const ApiError error = wrong_value(std::string(999, 'a') + "\u00e9\u00e9", "x");
   EXPECT_EQ(std::string(error.what()), std::string(999, 'a'));

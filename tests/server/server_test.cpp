@@ -317,6 +317,14 @@ TEST(Server, AnswersErrorsInOrder) {
   HttpClient client(running.port());
   const Json longest = json_of(client.post("/v1/completions", R"({"prompt":")" + std::string(127, 'a') + "\"}", key));
   EXPECT_EQ(longest["usage"]["completion_tokens"], 1) << "what the context leaves";
+  const auto message = [&](const std::string& json) {
+    return json_of(client.post("/v1/completions", json, key))["error"]["message"].get<std::string>();
+  };
+  const std::string too_long = message(R"({"prompt":")" + std::string(200, 'a') + "\"}");
+  for (const char* part : {"maximum context length", "128", "200"})
+    EXPECT_NE(too_long.find(part), std::string::npos) << part << ": " << too_long;
+  const std::string unknown = message(R"({"prompt":"a","model":"no"})");
+  EXPECT_NE(unknown.find("tiny"), std::string::npos) << "the model that is served: " << unknown;
   // Without the key the only error is the one about the key.
   for (const std::string& fields :
        {std::string(), std::string("Authorization: Bearer three\r\n"), std::string("Authorization: Bearer twoo\r\n"),

@@ -41,6 +41,8 @@ struct ServeArguments {
   bool allows_credentials = false;
   std::string root_path;
   std::string socket_path;
+  TlsFiles tls;
+  std::int64_t client_certificates = 0;
 };
 
 void declare_model(ServeArguments& arguments, Flags& flags) {
@@ -69,6 +71,18 @@ void declare_model(ServeArguments& arguments, Flags& flags) {
                {.shows_default = true});
   flags.flag("--enable-auto-tool-choice", arguments.chooses_tools,
              "Accepted for vLLM's scripts; has no effect: tool calls are always found.");
+}
+
+void declare_tls(ServeArguments& arguments, Flags& flags) {
+  flags.option("--ssl-certfile", arguments.tls.certificate,
+               "Listen in TLS (https) with this certificate: PEM, followed by those up to its authority.");
+  flags.option("--ssl-keyfile", arguments.tls.key,
+               "Its key: PEM without a passphrase. Else it is in the file of the certificate.");
+  flags.option("--ssl-ca-certs", arguments.tls.authorities,
+               "Authorities whose signature a client's certificate must have: PEM.");
+  flags.option("--ssl-cert-reqs", arguments.client_certificates,
+               "Whether clients must have a certificate: 0 no, 1 only a valid one or none, 2 yes.",
+               {.shows_default = true});
 }
 
 void declare_limits(ServeArguments& arguments, Flags& flags) {
@@ -115,6 +129,7 @@ void declare_responses(ServeArguments& arguments, Flags& flags) {
 
 void declare(ServeArguments& arguments, Flags& flags) {
   declare_model(arguments, flags);
+  declare_tls(arguments, flags);
   declare_limits(arguments, flags);
   declare_responses(arguments, flags);
 }
@@ -189,8 +204,21 @@ void take_api_settings(const ServeArguments& arguments, ApiSettings& api) {
   api.has_page = !arguments.has_no_page;
 }
 
+std::optional<TlsFiles> tls_files(const ServeArguments& arguments) {
+  TlsFiles files = arguments.tls;
+  files.clients = static_cast<ClientCertificates>(in_range(arguments.client_certificates, 0, 2, "--ssl-cert-reqs"));
+  if (files.certificate.empty()) {
+    USER_CHECK(files.key.empty() && files.authorities.empty() && files.clients == ClientCertificates::none,
+               "[--ssl-certfile] must name the server's certificate if another option of TLS is given");
+    return std::nullopt;
+  }
+  USER_CHECK(arguments.socket_path.empty(), "[--ssl-certfile] excludes --uds: a Unix socket has no TLS");
+  return files;
+}
+
 ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& call) {
   ServerSettings settings{.host = arguments.host, .takes_signals = true};
+  settings.tls = tls_files(arguments);
   settings.socket_path = arguments.socket_path;
   settings.port = static_cast<int>(in_range(arguments.port, 0, 65535, "--port"));
   settings.limits.head_bytes = static_cast<std::size_t>(

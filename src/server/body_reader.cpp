@@ -1,0 +1,65 @@
+#include "server/body_reader.h"
+
+#include <functional>
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+// Bytes of a chunk's line or of trailers that are not complete.
+constexpr std::size_t kMostChunkLine = 8192;
+constexpr std::uint64_t kMostChunk = std::uint64_t{1} << 31;
+
+}  // namespace
+
+struct BodyReader::State {
+  http::request_parser<http::string_body> parser;
+  std::uint64_t most = 0, bytes = 0;
+  std::optional<HttpFault> fault;
+  std::function<void(std::uint64_t, boost::beast::string_view, error_code&)> on_chunk;
+};
+
+BodyReader::BodyReader(std::uint64_t most_bytes, std::size_t head_bytes) : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  state.most = most_bytes;
+  state.parser.header_limit(static_cast<std::uint32_t>(head_bytes) + 1);
+  state.parser.body_limit(boost::none);
+  state.parser.eager(true);
+  state.on_chunk = [&state](std::uint64_t size, boost::beast::string_view, error_code& error) {
+    if (size > kMostChunk) state.fault = HttpFault{400, "a chunk is too large"};
+    if (!state.fault && size > state.most - state.bytes)
+      state.fault = HttpFault{413, fmt::format("the body must have at most {} bytes", state.most)};
+    if (state.fault) error = http::make_error_code(http::error::body_limit);
+    state.bytes += size;
+  };
+  state.parser.on_chunk_header(state.on_chunk);
+}
+
+BodyReader::~BodyReader() = default;
+
+std::size_t BodyReader::put(std::string_view data) {
+  std::optional<HttpFault>& fault = state_->fault;
+  error_code error;
+  const std::size_t used = state_->parser.put(boost::asio::const_buffer(data.data(), data.size()), error);
+  const bool needs_more = error == http::error::need_more;
+  if (error && !needs_more && !fault) fault = HttpFault{400, "the request is not valid HTTP: " + error.message()};
+  if (needs_more && data.size() - used > kMostChunkLine && !fault)
+    fault = HttpFault{400, fmt::format("a chunk's line or trailers must have at most {} bytes", kMostChunkLine)};
+  return used;
+}
+
+bool BodyReader::is_done() const { return state_->parser.is_done(); }
+
+const std::optional<HttpFault>& BodyReader::fault() const { return state_->fault; }
+
+std::string BodyReader::take_body() { return std::move(state_->parser.get().body()); }
+
+}  // namespace weft
