@@ -81,19 +81,24 @@ class RegexReader {
 
   // Each branch goes on with each way of the item.
   void append(std::vector<Branch>& branches, const std::vector<Branch>& ways) {
+    if (ways.size() == 1) {
+      // In place: copies would make a pattern of many items quadratic.
+      for (Branch& branch : branches) append(branch, ways[0]);
+      return;
+    }
     std::vector<Branch> all;
     for (const Branch& branch : branches)
-      for (const Branch& way : ways) {
-        Branch joined = branch;
-        if (way.is_at_begin && !branch.parts.empty()) reader_.fail("has ^ where the text cannot begin");
-        if (branch.is_at_end && !way.parts.empty()) reader_.fail("has $ where the text cannot end");
-        joined.is_at_begin |= way.is_at_begin;
-        joined.is_at_end |= way.is_at_end;
-        joined.parts.insert(joined.parts.end(), way.parts.begin(), way.parts.end());
-        all.push_back(std::move(joined));
-      }
+      for (const Branch& way : ways) append(all.emplace_back(branch), way);
     check_count(all);
     branches = std::move(all);
+  }
+
+  void append(Branch& branch, const Branch& way) {
+    if (way.is_at_begin && !branch.parts.empty()) reader_.fail("has ^ where the text cannot begin");
+    if (branch.is_at_end && !way.parts.empty()) reader_.fail("has $ where the text cannot end");
+    branch.is_at_begin |= way.is_at_begin;
+    branch.is_at_end |= way.is_at_end;
+    branch.parts.insert(branch.parts.end(), way.parts.begin(), way.parts.end());
   }
 
   void read_group_kind() {

@@ -37,6 +37,10 @@ void Server::end_io() {
 }
 
 void Server::serve(Engine& engine, const ServedModel& model, const std::function<void()>& ready) {
+  // A user who sets the limit wants that one. A device computes few rows at a time too inefficiently.
+  if (engine.context().stream_device == nullptr &&
+      !engine.context().options.requested.contains("long-prefill-token-threshold"))
+    engine.pace_prompts();
   EngineLoop loop(
       engine,
       [this, &loop](StepReport report) {
