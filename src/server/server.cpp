@@ -73,8 +73,10 @@ void Server::serve(Engine& engine, const ServedModel& model, const std::function
     loop.run();
   } catch (...) {
     end_io();  // it refers to the loop
+    api_.end_work();
     throw;
   }
+  api_.end_work();
   const std::lock_guard lock(mutex_);
   running_ = nullptr;
 }

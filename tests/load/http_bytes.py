@@ -73,10 +73,14 @@ class RawConnection:
         return found
 
     def exactly(self, count):
-        while len(self.held) < count:
-            self.more()
-        found, self.held = self.held[:count], self.held[count:]
-        return found
+        parts, missing = [self.held[:count]], count - len(self.held)
+        self.held = self.held[count:]
+        while missing > 0:
+            self.more(min(missing, 1 << 20))
+            parts.append(self.held)
+            missing -= len(self.held)
+            self.held = b""
+        return b"".join(parts)
 
     def head(self):
         """(status, {name: value}) of the next response that is not 100 Continue."""

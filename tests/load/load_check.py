@@ -7,6 +7,7 @@ The parts, each of which must leave the server as it was (no sequence, no KV pag
 answer to a greedy request):
 
     malformed     requests that are wrong, by hand with the status that each must get, and N by random changes
+    heavy         requests that ask for a lot of work, each of which must be answered while others are
     clients       clients that read, cancel, reset, stall, write slowly and pipeline at random, for M minutes
     idle          open connections that send nothing, and the memory that each takes
     memory        N requests, and the bytes that are kept of each
@@ -26,6 +27,7 @@ import tempfile
 import threading
 import time
 
+from heavy_requests import heavy_requests
 from http_bytes import RawConnection, request_bytes
 from malformed import known_cases, random_case, send
 from random_clients import RandomClients
@@ -126,6 +128,19 @@ class LoadCheck:
         self.in_parallel(count, lambda chance, index: send(port, random_case(chance)))
         return f"{len(known)} known ones, {count} random ones"
 
+    def heavy(self):
+        longest = (0, "")
+        for name, (path, body) in heavy_requests().items():
+            begin = time.monotonic()
+            try:
+                statuses = send(self.server.port, request_bytes(path, body), (200, 400))
+            except TimeoutError as problem:
+                raise Fault(f"{name}: no answer in two minutes") from problem
+            except AssertionError as problem:
+                raise Fault(f"{name}: {str(problem)[:1000]}") from problem
+            longest = max(longest, (time.monotonic() - begin, f"{name}, status {statuses[0]}"))
+        return f"{len(heavy_requests())} requests, the longest {longest[0]:.1f} s ({longest[1]})"
+
     def clients(self):
         clients = RandomClients(self.server.port, self.arguments.seed, self.arguments.different)
         end = time.monotonic() + 60 * self.arguments.minutes
@@ -188,10 +203,10 @@ class LoadCheck:
         return f"{100 * used:.2f} % of a core while nothing is asked"
 
     def run(self):
-        parts = {"malformed": self.malformed, "clients": self.clients, "idle": self.idle, "memory": self.memory,
+        parts = {"malformed": self.malformed, "heavy": self.heavy, "clients": self.clients, "idle": self.idle, "memory": self.memory,
                  "rest": self.at_rest}
         for name in self.arguments.parts or parts:
-            begin, watch = time.monotonic(), Watch(self.server.port) if name in ("malformed", "clients") else None
+            begin, watch = time.monotonic(), Watch(self.server.port) if name in ("malformed", "heavy", "clients") else None
             try:
                 result = parts[name]()
             finally:

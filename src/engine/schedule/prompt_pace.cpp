@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 namespace weft {
 namespace {
@@ -39,7 +37,9 @@ std::int64_t PromptPace::most_rows(std::int64_t position, bool leaves_half) cons
   const double root = std::sqrt(linear * linear + 2 * position_seconds_ * seconds);
   const double rows = linear + root > 0 ? 2 * seconds / (linear + root) : static_cast<double>(rows_left_);
   const std::int64_t most = (rows_left_ + part - 1) / part;
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(rows, static_cast<double>(most))), 1, most);
+  // A number that is whole but for rounding is that number.
+  const auto whole = static_cast<std::int64_t>(std::min(rows + 0.01, static_cast<double>(most)));
+  return std::clamp<std::int64_t>(whole, 1, most);
 }
 
 void PromptPace::add(std::int64_t position, std::int64_t rows) {
@@ -53,7 +53,6 @@ void PromptPace::add(std::int64_t position, std::int64_t rows) {
 
 void PromptPace::observe(double seconds) {
   if (!is_on_ || !decodes_) return;
-  if (getenv("PACE")) fprintf(stderr, "PACE rows %g pos %g s %.1f decode %.1f a %.2f b %.4f\n", rows_, rows_>0?positions_/rows_:0., 1e3*seconds, 1e3*decode_seconds_, 1e3*row_seconds_, 1e6*position_seconds_);
   if (rows_ == 0) {
     decode_seconds_ = decode_seconds_ == 0 ? seconds : (decode_seconds_ + seconds) / 2;
     mixed_ = 0;

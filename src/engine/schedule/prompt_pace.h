@@ -5,8 +5,8 @@
 // only decodes. Steps are measured for that: the time of a prompt's token depends on the machine, on the model, and on
 // the tokens before it, which attention reads.
 //
-// The time that the tokens of prompts add to a step is fitted as `tokens * a + positions * b`, by least squares over the
-// recent steps. After kMostMixed steps with prompts one step only decodes, so that its time is known again.
+// The time that the tokens of prompts add to a step is fitted as `tokens * a + positions * b`, by least squares over
+// the recent steps. After kMostMixed steps with prompts one step only decodes, so that its time is known again.
 //
 // This has no clock, and no result depends on it: a row has the same bits in every step.
 
@@ -16,7 +16,7 @@ namespace weft {
 
 class PromptPace {
  public:
-  static constexpr double kMostRatio = 3;
+  static constexpr double kMostRatio = 2.5;
   static constexpr int kMostMixed = 16;
   static constexpr std::int64_t kFirstRows = 16;  // of a step, before any was measured
 

@@ -12,6 +12,9 @@ namespace {
 
 std::int64_t missing_tokens(const ScheduledSequence& sequence) { return sequence.token_count() - sequence.computed; }
 
+// Whether it does not decode: its prompt is computed, or all its tokens once more.
+bool is_of_prompt(const ScheduledSequence& sequence) { return sequence.output.empty() || missing_tokens(sequence) > 1; }
+
 }  // namespace
 
 Scheduler::Scheduler(SchedulerSettings settings, std::int64_t pages)
@@ -71,8 +74,8 @@ std::span<const Chunk> Scheduler::schedule() {
 }
 
 void Scheduler::begin_pace() {
-  prompts_left_ = std::count_if(running_.begin(), running_.end(),
-                                [](const ScheduledSequence* one) { return missing_tokens(*one) > 1; });
+  prompts_left_ =
+      std::count_if(running_.begin(), running_.end(), [](const ScheduledSequence* one) { return is_of_prompt(*one); });
   pace_.begin(prompts_left_ < std::ssize(running_));
 }
 
@@ -89,7 +92,7 @@ bool Scheduler::schedule_running() {
 
 void Scheduler::add_chunk(ScheduledSequence& sequence) {
   const std::int64_t missing = missing_tokens(sequence);
-  const bool is_prompt = missing > 1;
+  const bool is_prompt = is_of_prompt(sequence);
   std::int64_t rows = std::min(missing, rows_left_);
   if (is_prompt) {
     const bool others_wait = !waiting_.empty() && !is_full_ && std::ssize(running_) < settings_.sequences;
@@ -175,7 +178,9 @@ void Scheduler::schedule_waiting() {
   const std::int64_t most_deferred = settings_.sequences;
   is_full_ = false;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
-    if (rows_left_ == 0 || !pace_.has_room() || std::ssize(running_) == settings_.sequences || counts_.deferred == most_deferred) return;
+    if (rows_left_ == 0 || !pace_.has_room() || std::ssize(running_) == settings_.sequences ||
+        counts_.deferred == most_deferred)
+      return;
     ScheduledSequence& sequence = **at++;
     switch (admit(sequence)) {
       case Admission::admitted:

@@ -142,11 +142,11 @@ class Scheduler {
   std::vector<Chunk> chunks_;
   std::vector<const ScheduledSequence*> first_scheduled_, preempted_;
   std::int64_t rows_left_ = 0, logit_rows_left_ = 0;
-  std::int64_t prompts_left_ = 0;  // that run and of which this step has no chunk yet
-  bool is_full_ = false;           // whether the pages of the first sequence that waits were not free
-  std::vector<ScheduledSequence*> order_;               // of running_ when the step began
-  std::vector<std::int32_t> found_;                     // pages from the prefix cache
-  std::vector<std::int32_t> block_tokens_;              // one block
+  std::int64_t prompts_left_ = 0;           // that run and of which this step has no chunk yet
+  bool is_full_ = false;                    // whether the pages of the first sequence that waits were not free
+  std::vector<ScheduledSequence*> order_;   // of running_ when the step began
+  std::vector<std::int32_t> found_;         // pages from the prefix cache
+  std::vector<std::int32_t> block_tokens_;  // one block
   std::vector<std::vector<std::int32_t>> spare_pages_;  // memory for the page lists of running sequences
 };
 
