@@ -162,7 +162,6 @@ class Engine {
   std::string mask_logits(Request& request);
   RequestEvent advance(Request& request, std::span<const float> logits);
   void add_text(Request& request, RequestEvent& event);
-  bool is_special(int token) const;
   bool ends_text(int token) const { return std::find(ends_.begin(), ends_.end(), token) != ends_.end(); }
 
   std::shared_ptr<Context> context_;

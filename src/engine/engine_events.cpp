@@ -11,11 +11,6 @@
 
 namespace weft {
 
-// Ids beyond the vocabulary, which a model with a padded embedding can produce, have no text.
-bool Engine::is_special(int token) const {
-  return tokenizer_ != nullptr && token < tokenizer_->token_count() && tokenizer_->is_special(token);
-}
-
 std::string Engine::score_prompt(Request& request, const Tensor& logits, std::int64_t first_row) {
   if (!request.parameters.prompt_logprobs) return "";
   // The row of the prompt's last token is for the first token of the output.
@@ -133,9 +128,7 @@ void Engine::add_text(Request& request, RequestEvent& event) {
   StopTexts& stops = request.stops;
   const auto count = static_cast<std::int64_t>(request.output.size());
   const bool looks = count > parameters.min_tokens;
-  const std::vector<int>& shown = parameters.shown_special;
-  const bool is_hidden = parameters.skips_special && is_special(event.token) &&
-                         std::find(shown.begin(), shown.end(), event.token) == shown.end();
+  const bool is_hidden = request.detokenizer && request.detokenizer->is_hidden(event.token);
   event.text = is_hidden ? stops.push_special(tokenizer_->token_bytes(event.token), looks)
                          : stops.push(request.text_of(event.token), looks);
   const bool is_full = count >= parameters.max_tokens || request.token_count() >= max_model_len();

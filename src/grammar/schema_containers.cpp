@@ -113,6 +113,8 @@ Expression SchemaReader::object_of(const Json& schema, const std::string& path) 
   if (has_pattern && !members.empty()) fail_schema(path, "patternProperties beside properties is not supported");
   if (members.empty()) {
     const std::optional<Expression> any = free_member(schema, path);
+    // A repeated key is one member of the document, but a grammar cannot compare keys.
+    if (least > 1) fail_schema(path, "minProperties above 1 is not supported");
     if (!any && least > 0) fail_schema(path, "minProperties asks for members, but none is allowed");
     if (most != kUnbounded && most < least) fail_schema(path, "maxProperties must be at least minProperties");
     const bool is_any = least == 0 && most == kUnbounded && !has_pattern && is_unconstrained(additional_of(schema));

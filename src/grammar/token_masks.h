@@ -7,10 +7,13 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "grammar/free_characters.h"
 #include "grammar/parser_states.h"
 #include "grammar/token_trie.h"
 
@@ -31,6 +34,7 @@ class MaskCache {
   struct Entry {
     TokenSet tokens;
     std::vector<std::uint32_t> exits = {};  // nodes of the trie where the rule may end within a token
+    bool has_many_exits = false;            // more than are worth a list: tokens and exits are empty then
   };
   enum class Kind : std::uint8_t { of_automaton_state, of_state };
   struct Key {
@@ -75,20 +79,28 @@ class TokenMasks {
 
   // The tokens whose whole text may follow. UserError when the grammar has too many derivations.
   std::shared_ptr<const MaskCache::Entry> mask(StateId state);
-  // The same without the cache, from the root of the trie: for tests.
+  // The same without the cache, byte by byte: for tests.
   TokenSet walked_mask(StateId state);
   // After ParserStates::keep(), whose ids mean other states.
-  void forget() { owner_ = cache_.new_owner(); }
+  void forget() {
+    owner_ = cache_.new_owner();
+    free_.clear();
+    free_inside_.clear();
+  }
 
  private:
   std::shared_ptr<const MaskCache::Entry> mask_of_automaton_state(int state);
-  void walk(std::uint32_t begin, std::uint32_t end, StateId state, TokenSet& tokens, std::vector<std::uint32_t>* exits);
+  std::optional<MaskCache::Entry> mask_of_frames(std::span<const Frame> frames);
+  bool add_free(std::uint32_t node, StateId state, FreeCharacters& free, TokenSet& tokens) const;
+  void walk(std::uint32_t begin, std::uint32_t end, StateId state, FreeCharacters* free, TokenSet& tokens,
+            std::vector<std::uint32_t>* exits);
   TokenSet no_tokens() const { return TokenSet((trie_.vocabulary_size() + 63) / 64, 0); }
 
   ParserStates& states_;
   const TokenTrie& trie_;
   MaskCache& cache_;
   std::uint64_t owner_;
+  FreeCharacters free_{states_, false}, free_inside_{states_, true};
   std::vector<StateId> path_;  // of walk()
 };
 

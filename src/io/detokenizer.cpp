@@ -12,15 +12,15 @@ namespace weft {
 StreamingDetokenizer::StreamingDetokenizer(const Tokenizer& tokenizer, DecodeOptions options)
     : tokenizer_(&tokenizer), options_(std::move(options)), strips_left_(tokenizer.vocabulary().decoder.strip_count) {}
 
-bool StreamingDetokenizer::is_skipped(int id) const {
+bool StreamingDetokenizer::is_hidden(int id) const {
   const std::vector<int>& shown = options_.shown_special;
-  return options_.skip_special && tokenizer_->is_special(id) &&
+  return options_.skip_special && id < tokenizer_->token_count() && tokenizer_->is_special(id) &&
          std::find(shown.begin(), shown.end(), id) == shown.end();
 }
 
 void StreamingDetokenizer::continue_after(std::span<const int> ids) {
   for (const int id : ids) {
-    if (id >= tokenizer_->token_count() || is_skipped(id)) continue;
+    if (id >= tokenizer_->token_count() || is_hidden(id)) continue;
     is_first_ = false;
     strips_left_ = 0;
     return;
@@ -30,7 +30,7 @@ void StreamingDetokenizer::continue_after(std::span<const int> ids) {
 std::string StreamingDetokenizer::push(int id) {
   CHECK(id >= 0, "[detokenizer] token id {}", id);
   if (id >= tokenizer_->token_count()) return {};
-  if (is_skipped(id)) return {};
+  if (is_hidden(id)) return {};
   const Vocabulary& vocabulary = tokenizer_->vocabulary();
   const bool is_first = std::exchange(is_first_, false);
   const bool is_special = tokenizer_->is_special(id);

@@ -26,11 +26,13 @@ class StreamingDetokenizer {
   // id is an InternalError.
   std::string push(int id);
 
+  // Whether a token gives no text because it is a control token that the options do not show.
+  bool is_hidden(int id) const;
+
   // Returns the remaining text, with an incomplete last character replaced by U+FFFD, and resets the object.
   std::string finish();
 
  private:
-  bool is_skipped(int id) const;
   std::string take_bytes();
   std::string stripped(std::string text);
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -58,6 +59,7 @@ struct ApiRequest {
   std::optional<bool> ignore_eos, include_stop_str_in_output, skip_special_tokens, spaces_between_special_tokens;
   std::optional<std::int64_t> min_tokens;
   std::map<int, double> logit_bias;
+  std::vector<std::pair<std::variant<int, std::string>, double>> text_bias;  // llama.cpp's, of ids and texts
   std::optional<std::vector<int>> allowed_token_ids;
   std::vector<std::string> bad_words;
 
@@ -65,7 +67,7 @@ struct ApiRequest {
   std::optional<bool> wants_logprobs;    // of chat, where `logprobs` is a flag
   std::optional<std::int64_t> top_logprobs, prompt_logprobs, stream_interval;
   std::optional<bool> return_tokens_as_token_ids;
-  std::optional<std::int64_t> n_predict, repeat_last_n;  // llama.cpp's
+  std::optional<std::int64_t> n_predict, n_probs, repeat_last_n;  // llama.cpp's
   std::optional<bool> timings_per_token;
   Json json_schema;                    // null if there is none
   std::optional<std::string> grammar;  // "" is none

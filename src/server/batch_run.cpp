@@ -58,6 +58,7 @@ BatchRun::BatchRun(Engine& engine, const ServedModel& model, std::istream& in, s
     : model_(model),
       in_(in),
       out_(out),
+      log_(log),
       unknown_(log),
       loop_(
           engine,
@@ -107,7 +108,15 @@ void BatchRun::begin(std::string text) {
     begin_request(index, url, body);
   } catch (const ApiError& error) {
     refuse(index, error.what());
+  } catch (const std::exception& error) {
+    if (is_answered(index)) throw;  // its result could not be written
+    log_(fmt::format("[run-batch] a request failed: {}", error.what()));
+    answer(index, internal_error("the model failed to compute this answer").response());
   }
+}
+
+bool BatchRun::is_answered(std::size_t index) const {
+  return index < first_ || lines_[index - first_].result.has_value();
 }
 
 void BatchRun::begin_request(std::size_t index, std::string_view url, simdjson::dom::object body) {

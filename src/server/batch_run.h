@@ -45,12 +45,14 @@ class BatchRun {
   void refuse(std::size_t index, const std::string& sentence);
   void finish(std::size_t index, int status, const std::string& body, const std::string& error);
   void write_results();
+  bool is_answered(std::size_t index) const;
   bool is_over() const { return is_read_ && lines_.empty(); }
   std::string new_id();
 
   const ServedModel& model_;
   std::istream& in_;
   std::ostream& out_;
+  std::function<void(const std::string&)> log_;
   UnknownFields unknown_;
   EngineLoop loop_;
   MetricValues values_;

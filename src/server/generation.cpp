@@ -42,7 +42,7 @@ Generation::Generation(PreparedRequest prepared, const ServedModel& model, const
   prompt_logprobs_.resize(prepared_.prompts.size());
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     choices_[i].text = prompt_of(i).text;
-    choices_[i].splitter = prepared_.form.splitter();
+    choices_[i].splitter = prepared_.form.splitter(prepared_.request.tools);
   }
 }
 

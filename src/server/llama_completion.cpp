@@ -1,13 +1,23 @@
 #include "server/llama_completion.h"
 
 #include <chrono>
+#include <cmath>
 
 #include "server/llama_endpoints.h"
+#include "server/logprobs_json.h"
 
 namespace weft {
 namespace {
 
 double milliseconds(MonotonicClock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
+
+// JSON has no infinity: false rules the token out.
+Json biases_json(const std::vector<TokenBias>& biases) {
+  Json list = Json::array();
+  for (const TokenBias& one : biases)
+    list.push_back({{"bias", std::isinf(one.bias) ? Json(false) : Json(one.bias)}, {"token", one.id}});
+  return list;
+}
 
 }  // namespace
 
@@ -16,6 +26,7 @@ LlamaCompletion::LlamaCompletion(PreparedRequest prepared, const ServedModel& mo
     : RunningRequest(std::move(reply), prepared.request.stream.value_or(false)),
       prepared_(std::move(prepared)),
       model_(model.names[0]),
+      tokenizer_(model.tokenizer),
       context_(model.max_model_len),
       ticket_(ticket) {}
 
@@ -44,7 +55,8 @@ void LlamaCompletion::take(const SequenceEvent& taken) {
   cached_tokens_ = event.cached_tokens;
   tokens_.push_back(event.token);
   text_ += event.text;
-  if (is_stream()) send_event(part(event.text, event.token));
+  if (event.logprobs && !is_stream()) logprobs_.push_back(*event.logprobs);
+  if (is_stream()) send_event(part(event));
   if (event.finished == FinishReason::none) return;
   const bool is_word = event.stop_text >= 0;
   finish(event.finished == FinishReason::length ? "limit"
@@ -60,38 +72,45 @@ void LlamaCompletion::finish(const char* stop_type, const std::string& stopping_
   end_stream();
 }
 
-Json LlamaCompletion::part(const std::string& text, int token) const {
+Json LlamaCompletion::probabilities(std::span<const TokenLogprobs> tokens) const {
+  return llama_probabilities(prepared_.request.n_probs.value_or(0), tokenizer_, tokens);
+}
+
+Json LlamaCompletion::part(const RequestEvent& event) const {
   Json json{{"index", 0},
-            {"content", text},
-            {"tokens", Json::array({token})},
+            {"content", event.text},
+            {"tokens", Json::array({event.token})},
             {"stop", false},
             {"id_slot", -1},
             {"tokens_predicted", tokens_.size()},
             {"tokens_evaluated", prepared_.prompts[0].ids->size()}};
   if (prepared_.request.timings_per_token.value_or(false)) json["timings"] = timings();
+  if (event.logprobs) json["completion_probabilities"] = probabilities({&*event.logprobs, 1});
   return json;
 }
 
-// A stream has sent the content already.
+// A stream has sent the content and the probabilities already.
 Json LlamaCompletion::last(const char* stop_type, const std::string& stopping_word) const {
   const bool has_tokens = !is_stream() && prepared_.request.return_token_ids.value_or(false);
   const std::size_t prompt = prepared_.prompts[0].ids->size();
-  return {{"index", 0},
-          {"content", is_stream() ? "" : text_},
-          {"tokens", has_tokens ? Json(tokens_) : Json::array()},
-          {"id_slot", -1},
-          {"stop", true},
-          {"model", model_},
-          {"tokens_predicted", tokens_.size()},
-          {"tokens_evaluated", prompt},
-          {"generation_settings", settings()},
-          {"prompt", prepared_.prompt_text},
-          {"has_new_line", text_.find('\n') != std::string::npos},
-          {"truncated", false},
-          {"stop_type", stop_type},
-          {"stopping_word", stopping_word},
-          {"tokens_cached", prompt + tokens_.size()},
-          {"timings", timings()}};
+  Json json{{"index", 0},
+            {"content", is_stream() ? "" : text_},
+            {"tokens", has_tokens ? Json(tokens_) : Json::array()},
+            {"id_slot", -1},
+            {"stop", true},
+            {"model", model_},
+            {"tokens_predicted", tokens_.size()},
+            {"tokens_evaluated", prompt},
+            {"generation_settings", settings()},
+            {"prompt", prepared_.prompt_text},
+            {"has_new_line", text_.find('\n') != std::string::npos},
+            {"truncated", false},
+            {"stop_type", stop_type},
+            {"stopping_word", stopping_word},
+            {"tokens_cached", prompt + tokens_.size()},
+            {"timings", timings()}};
+  if (!logprobs_.empty()) json["completion_probabilities"] = probabilities(logprobs_);
+  return json;
 }
 
 Json LlamaCompletion::settings() const {
@@ -101,6 +120,8 @@ Json LlamaCompletion::settings() const {
   json["n_predict"] = prepared_.request.n_predict.value_or(-1);
   json["stop"] = prepared_.parameters.stop;
   json["stream"] = is_stream();
+  json["n_probs"] = prepared_.request.n_probs.value_or(0);
+  json["logit_bias"] = biases_json(prepared_.parameters.logit_bias);
   return json;
 }
 

@@ -3,6 +3,7 @@
 // POST /completion of llama.cpp's server: an answer with its keys, in one piece or as a stream.
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,19 +26,22 @@ class LlamaCompletion final : public RunningRequest {
  private:
   void finish(const char* stop_type, const std::string& stopping_word);
   void cut_stream() override { finish("none", ""); }
-  Json part(const std::string& text, int token) const;
+  Json part(const RequestEvent& event) const;
+  Json probabilities(std::span<const TokenLogprobs> tokens) const;
   Json last(const char* stop_type, const std::string& stopping_word) const;
   Json settings() const;
   Json timings() const;
 
   PreparedRequest prepared_;
   std::string model_;
+  const Tokenizer* tokenizer_;
   std::int64_t context_;
   Ticket ticket_;
   std::uint64_t seed_ = 0;
   std::string text_;
   std::vector<int> tokens_;
-  std::int64_t cached_tokens_ = 0;  // of the prompt
+  std::vector<TokenLogprobs> logprobs_;  // of an answer in one piece
+  std::int64_t cached_tokens_ = 0;       // of the prompt
   MonotonicClock::time_point begun_ = MonotonicClock::now(), first_ = begun_, last_ = begun_;
 };
 

@@ -112,4 +112,21 @@ Json prompt_logprobs_json(std::int64_t count, const Tokenizer* tokenizer, std::s
   return list;
 }
 
+Json llama_probabilities(std::int64_t count, const Tokenizer* tokenizer, std::span<const TokenLogprobs> tokens) {
+  const LogprobsStyle style{.tokenizer = tokenizer, .count = count};
+  const auto entry = [&](const TokenLogprob& one) {
+    Json json{{"id", one.id}};
+    json.update(chat_entry(style, one));
+    return json;
+  };
+  Json list = Json::array();
+  for (const TokenLogprobs& token : tokens) {
+    Json json = entry(token.chosen), top = Json::array();
+    for (const TokenLogprob& one : top_of(style, token)) top.push_back(entry(one));
+    json["top_logprobs"] = std::move(top);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 }  // namespace weft

@@ -28,4 +28,7 @@ Json logprobs_json(const LogprobsStyle& style, std::span<const TokenLogprobs> to
 // token first and then `count` of the most likely ones (-1: all that there are).
 Json prompt_logprobs_json(std::int64_t count, const Tokenizer* tokenizer, std::span<const TokenLogprobs> tokens);
 
+// llama.cpp's `completion_probabilities` of these tokens, each with the `count` most likely ones.
+Json llama_probabilities(std::int64_t count, const Tokenizer* tokenizer, std::span<const TokenLogprobs> tokens);
+
 }  // namespace weft

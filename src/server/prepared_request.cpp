@@ -81,6 +81,7 @@ const ChatTemplate& template_of(const ApiRequest& request, const ServedModel& mo
 AnswerForm form_of(const ApiRequest& request, const ServedModel& model, const std::string& prompt) {
   AnswerForm form{.reasoning = model.reasoning, .shows_reasoning = request.include_reasoning.value_or(true)};
   if (form.reasoning != nullptr) form.begins_reasoning = begins_reasoning(prompt, *form.reasoning);
+  if (model.dialect != nullptr && model.dialect->has_channels()) form.dialect = model.dialect;
   if (request.tools.is_null()) return form;
   form.tool_choice = request.tool_choice.value_or(ToolChoice{.kind = ToolChoice::Kind::automatic});
   if (form.tool_choice.kind != ToolChoice::Kind::none) form.dialect = model.dialect;
@@ -231,6 +232,28 @@ std::shared_ptr<const TokenConstraint> requested_constraint(const PreparedReques
   return call_constraint(request.tools, form.tool_choice, *form.dialect, form.has_one_call, compiler);
 }
 
+// A constrained answer may have reasoning before it, if the prompt has begun it or the model can begin it with one
+// token.
+void constrain(PreparedRequest& prepared, const ServedModel& model) {
+  std::shared_ptr<const TokenConstraint>& constraint = prepared.parameters.constraint;
+  constraint = requested_constraint(prepared, model);
+  AnswerForm& form = prepared.form;
+  if (!constraint) return;
+  form.is_constrained = true;
+  if (form.dialect != nullptr && form.dialect->has_channels()) {
+    if (!trim(prepared.prompt_text).ends_with(form.dialect->content_marker))
+      constraint = constraint_after_reasoning(model.reasoning_tokens, std::move(constraint), true);
+    return;
+  }
+  if (form.reasoning == nullptr) return;
+  const bool is_over = ends_reasoning(prepared.prompt_text, *form.reasoning);
+  if (!form.begins_reasoning && (is_over || !model.reasoning_tokens->begin_token())) {
+    form.reasoning = nullptr;
+  } else {
+    constraint = constraint_after_reasoning(model.reasoning_tokens, std::move(constraint), form.begins_reasoning);
+  }
+}
+
 // The marks that are looked for in the answer.
 void show_markers(PreparedRequest& prepared, const ServedModel& model) {
   std::vector<int>& shown = prepared.parameters.shown_special;
@@ -245,18 +268,20 @@ bool AnswerForm::must_call() const {
   return tool_choice.kind == ToolChoice::Kind::required || tool_choice.kind == ToolChoice::Kind::named;
 }
 
-std::unique_ptr<AnswerSplitter> AnswerForm::splitter() const {
-  std::unique_ptr<ToolParser> tools;
+std::unique_ptr<AnswerSplitter> AnswerForm::splitter(const Json& tools) const {
+  static const Json kNoTools;
+  using Kind = ToolChoice::Kind;
+  std::unique_ptr<ToolParser> calls;
   if (dialect != nullptr) {
-    using Kind = ToolChoice::Kind;
-    tools = tool_choice.kind == Kind::named      ? arguments_parser(tool_choice.function)
+    calls = tool_choice.kind == Kind::named      ? arguments_parser(tool_choice.function)
             : tool_choice.kind == Kind::required ? dialect->envelope_parser()
-                                                 : dialect->parser();
+                                                 : dialect->parser(tool_choice.kind == Kind::none ? kNoTools : tools);
+    if (must_call() && dialect->has_channels()) calls = dialect->channel_parser(std::move(calls));
   }
   std::optional<ReasoningParser> reasons;
-  if (reasoning != nullptr) reasons.emplace(*reasoning, begins_reasoning);
-  if (!tools && !reasons) return nullptr;
-  return std::make_unique<AnswerSplitter>(std::move(reasons), std::move(tools), has_one_call);
+  if (reasoning != nullptr) reasons.emplace(*reasoning, begins_reasoning, is_constrained);
+  if (!calls && !reasons) return nullptr;
+  return std::make_unique<AnswerSplitter>(std::move(reasons), std::move(calls), has_one_call);
 }
 
 void check_model(const ApiRequest& request, const ServedModel& model) {
@@ -296,9 +321,7 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   }
   prepared.parameters.max_tokens = most_tokens(prepared, model);
   check_least(prepared.parameters);
-  prepared.parameters.constraint = requested_constraint(prepared, model);
-  // Such an answer is of the asked form from its first character on, so it has no reasoning.
-  if (prepared.parameters.constraint) prepared.form.reasoning = nullptr;
+  constrain(prepared, model);
   show_markers(prepared, model);
   prepared.choices = prepared.request.n.value_or(1);
   const std::int64_t seed = prepared.request.seed.value_or(-1);

@@ -24,14 +24,15 @@ struct AnswerForm {
   const ReasoningFormat* reasoning = nullptr;  // null: there is none
   bool begins_reasoning = false;
   bool shows_reasoning = true;
+  bool is_constrained = false;           // what follows the reasoning has an asked form
   const ToolDialect* dialect = nullptr;  // null: the answer has no calls
   ToolChoice tool_choice;
   bool has_one_call = false;
 
   // Whether the answer consists of calls alone.
   bool must_call() const;
-  // nullptr if all of the answer is content.
-  std::unique_ptr<AnswerSplitter> splitter() const;
+  // nullptr if all of the answer is content. `tools` are those of the request, which the splitter refers to.
+  std::unique_ptr<AnswerSplitter> splitter(const Json& tools) const;
 };
 
 struct PreparedRequest {

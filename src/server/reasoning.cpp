@@ -1,5 +1,8 @@
 #include "server/reasoning.h"
 
+#include "base/text.h"
+#include "server/names.h"
+
 namespace weft {
 namespace {
 
@@ -12,9 +15,7 @@ constexpr ReasoningFormat kFormats[] = {
 }  // namespace
 
 std::string reasoning_format_names() {
-  std::string names;
-  for (const ReasoningFormat& format : kFormats) names += (names.empty() ? "" : ", ") + std::string(format.name);
-  return names;
+  return names_of(kFormats, [](const ReasoningFormat& one) { return one.name; });
 }
 
 const ReasoningFormat* find_reasoning_format(std::string_view name) {
@@ -30,12 +31,16 @@ const ReasoningFormat* reasoning_format_of(std::string_view chat_template) {
 }
 
 bool begins_reasoning(std::string_view prompt, const ReasoningFormat& format) {
-  while (!prompt.empty() && is_white_space(prompt.back())) prompt.remove_suffix(1);
-  return prompt.ends_with(format.begin);
+  return trim(prompt).ends_with(format.begin);
 }
 
-ReasoningParser::ReasoningParser(const ReasoningFormat& format, bool begins_inside)
+bool ends_reasoning(std::string_view prompt, const ReasoningFormat& format) {
+  return trim(prompt).ends_with(format.end);
+}
+
+ReasoningParser::ReasoningParser(const ReasoningFormat& format, bool begins_inside, bool keeps_space)
     : format_(format),
+      keeps_space_(keeps_space),
       state_(begins_inside ? State::reasoning : State::start),
       text_(AnswerEvent::Kind::reasoning, {format.begin, format.end}, true) {}
 
@@ -46,10 +51,10 @@ void ReasoningParser::push(std::string_view text, AnswerEvents& events, std::str
       take_start(c, answer);
     } else if (state_ == State::reasoning) {
       const int marker = text_.push(c, events);
-      if (marker == 1) state_ = State::after;
+      if (marker == 1) state_ = keeps_space_ ? State::answer : State::after;
       // Models repeat a marker that the template wrote.
       if (marker == 0 && !text_.is_blank()) text_.put(format_.begin, events);
-    } else if (state_ == State::answer || !is_white_space(c)) {
+    } else if (state_ == State::answer || !is_json_space(c)) {
       state_ = State::answer;
       answer += text.substr(i);
       return;
@@ -61,7 +66,7 @@ void ReasoningParser::push(std::string_view text, AnswerEvents& events, std::str
 void ReasoningParser::take_start(char c, std::string& answer) {
   held_ += c;
   std::string_view marker = held_;
-  while (!marker.empty() && is_white_space(marker[0])) marker.remove_prefix(1);
+  while (!marker.empty() && is_json_space(marker[0])) marker.remove_prefix(1);
   if (!format_.begin.starts_with(marker)) {
     state_ = State::answer;
     answer += held_;

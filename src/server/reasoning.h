@@ -23,11 +23,14 @@ const ReasoningFormat* reasoning_format_of(std::string_view chat_template);
 
 // Whether an answer to this prompt begins within the reasoning, because the template wrote the marker.
 bool begins_reasoning(std::string_view prompt, const ReasoningFormat& format);
+// Whether the reasoning is over before the answer, because the template wrote both markers.
+bool ends_reasoning(std::string_view prompt, const ReasoningFormat& format);
 
 // White space around the reasoning is dropped.
 class ReasoningParser {
  public:
-  ReasoningParser(const ReasoningFormat& format, bool begins_inside);
+  // With `keeps_space` white space after the reasoning is part of the answer.
+  ReasoningParser(const ReasoningFormat& format, bool begins_inside, bool keeps_space = false);
 
   // Reports the reasoning, and appends the text of the answer itself to `answer`.
   void push(std::string_view text, AnswerEvents& events, std::string& answer);
@@ -39,6 +42,7 @@ class ReasoningParser {
   void take_start(char c, std::string& answer);
 
   const ReasoningFormat& format_;
+  bool keeps_space_;
   State state_;
   std::string held_;  // at the start: white space and the begin of a marker
   TextScanner text_;

@@ -116,6 +116,12 @@ std::string read_stop_ids(Element value, ApiRequest& request) {
   return fits ? "" : "a list of at most 1024 token ids";
 }
 
+// A key that is nothing but a token id.
+bool whole_id(std::string_view key, int& id) {
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+  return error == std::errc() && end == key.data() + key.size() && id >= 0;
+}
+
 std::string read_logit_bias(Element value, ApiRequest& request) {
   static constexpr const char* kWanted = "an object of token ids and numbers";
   request.logit_bias.clear();
@@ -124,10 +130,52 @@ std::string read_logit_bias(Element value, ApiRequest& request) {
   for (const auto [key, item] : biases) {
     int id = 0;
     double bias = 0;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-    const bool is_id = error == std::errc() && end == key.data() + key.size() && id >= 0;
-    if (!is_id || item.get(bias) != simdjson::SUCCESS) return kWanted;
+    if (!whole_id(key, id) || item.get(bias) != simdjson::SUCCESS) return kWanted;
     request.logit_bias[id] = bias;
+  }
+  return "";
+}
+
+// llama.cpp's false is a bias that rules a token out.
+bool read_bias(Element value, double& bias) {
+  bool flag = true;
+  if (value.get(flag) != simdjson::SUCCESS) return value.get(bias) == simdjson::SUCCESS;
+  bias = -std::numeric_limits<double>::infinity();
+  return !flag;
+}
+
+// llama.cpp's: pairs of a token id or a text and a bias, or an object of those.
+std::string read_text_bias(Element value, ApiRequest& request) {
+  static constexpr const char* kWanted = "a list of [token id or text, number or false]";
+  request.text_bias.clear();
+  double bias = 0;
+  dom::object biases;
+  if (value.get(biases) == simdjson::SUCCESS) {
+    for (const auto [key, item] : biases) {
+      int id = 0;
+      if (!read_bias(item, bias)) return kWanted;
+      if (whole_id(key, id)) {
+        request.text_bias.emplace_back(id, bias);
+      } else {
+        request.text_bias.emplace_back(std::string(key), bias);
+      }
+    }
+    return "";
+  }
+  dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) return kWanted;
+  for (const Element item : list) {
+    dom::array pair;
+    std::string_view text;
+    int id = 0;
+    if (item.get(pair) != simdjson::SUCCESS || pair.size() != 2 || !read_bias(pair.at(1), bias)) return kWanted;
+    if (pair.at(0).get(text) == simdjson::SUCCESS) {
+      request.text_bias.emplace_back(std::string(text), bias);
+    } else if (read_id(pair.at(0), id)) {
+      request.text_bias.emplace_back(id, bias);
+    } else {
+      return kWanted;
+    }
   }
   return "";
 }
@@ -336,11 +384,11 @@ const FieldRow kRows[] = {
     {"dynatemp_range", llama_completion, RefusedField{400, is_zero, kNoSampler}},
     {"top_n_sigma", llama_completion, RefusedField{400, is_at_most_zero, kNoSampler}},
     {"samplers", llama_completion, RefusedField{400, is_empty, "the order of samplers cannot be chosen"}},
-    {"n_probs", llama_completion, RefusedField{501, is_zero}},
+    {"n_probs", llama_completion, &ApiRequest::n_probs, 0},
     {"post_sampling_probs", llama_completion, RefusedField{501, is_false}},
     {"json_schema", llama_completion, &ApiRequest::json_schema},
     {"grammar", llama_completion, &ApiRequest::grammar},
-    {"logit_bias", llama_completion, RefusedField{501, is_empty}},
+    {"logit_bias", llama_completion, ReadField(read_text_bias)},
     {"lora", llama_completion, RefusedField{501, is_empty}},
     {"response_fields", llama_completion, RefusedField{501, is_empty}},
     {"n_indent", llama_completion, RefusedField{501, is_zero}},

@@ -16,11 +16,33 @@ namespace {
 
 constexpr double kGreedyBelow = 1e-5;
 
+// Each token of a text gets the bias of the text, and several biases of a token are added.
+void add_text_biases(std::map<int, double>& biases, const ApiRequest& request, const ServedModel& model) {
+  for (const auto& [of, bias] : request.text_bias) {
+    if (const int* id = std::get_if<int>(&of)) {
+      biases[*id] += bias;
+      continue;
+    }
+    if (model.tokenizer == nullptr)
+      throw wrong_value("[logit_bias] must have no texts, as the model has no tokenizer", "logit_bias");
+    try {
+      const auto& text = std::get<std::string>(of);
+      for (const int id : model.tokenizer->encode(text, {.parse_special = false, .add_special = false}))
+        biases[id] += bias;
+    } catch (const UserError& error) {
+      throw wrong_value(error.what(), "logit_bias");
+    }
+  }
+}
+
 std::vector<TokenBias> biases_of(const ApiRequest& request, const ServedModel& model) {
+  std::map<int, double> given = request.logit_bias;
+  add_text_biases(given, request, model);
   std::vector<TokenBias> biases;
-  for (const auto& [id, bias] : request.logit_bias) {
+  for (const auto& [id, bias] : given) {
     check_token(id, model.vocabulary_size, "logit_bias");
-    if (std::abs(bias) > std::numeric_limits<float>::max())
+    const bool rules_out = request.endpoint == llama_completion && bias == -INFINITY;
+    if (std::abs(bias) > std::numeric_limits<float>::max() && !rules_out)
       throw wrong_value(fmt::format("[logit_bias] of token {} must be a number of float32, but is {}", id, bias),
                         "logit_bias");
     biases.push_back({id, static_cast<float>(bias)});
@@ -61,6 +83,7 @@ std::optional<std::int64_t> larger(const std::optional<std::int64_t>& a, const s
 }  // namespace
 
 std::optional<std::int64_t> requested_logprobs(const ApiRequest& request) {
+  if (request.endpoint == llama_completion) return request.n_probs.value_or(0) > 0 ? request.n_probs : std::nullopt;
   if (request.endpoint != chat) return request.logprobs;
   if (!request.wants_logprobs.value_or(false)) return std::nullopt;
   return request.top_logprobs.value_or(0);
@@ -97,6 +120,7 @@ SamplingParameters requested_sampling(const ApiRequest& request, const ServedMod
     for (const int id : *request.allowed_token_ids) check_token(id, model.vocabulary_size, "allowed_token_ids");
   check_logprobs(request.logprobs, model, "logprobs");
   check_logprobs(request.top_logprobs, model, "top_logprobs");
+  check_logprobs(request.n_probs, model, "n_probs");
   check_logprobs(request.prompt_logprobs, model, "prompt_logprobs");
   parameters.stop = request.stop;
   parameters.stop_ids = request.stop_token_ids;

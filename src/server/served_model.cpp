@@ -47,8 +47,8 @@ std::vector<int> special_tokens(const Tokenizer& tokenizer, std::span<const std:
 }
 
 // How answers are parsed, by the templates' sources or as the settings say.
-void set_parsers(ServedModel& model, const ServedModelSettings& settings, const std::string& chat_template,
-                 const std::string& tool_template) {
+void set_parsers(ServedModel& model, const Engine& engine, const ServedModelSettings& settings,
+                 const std::string& chat_template, const std::string& tool_template) {
   if (settings.tool_call_parser == "auto") {
     model.dialect = &dialect_of(tool_template, model.tokenizer->vocabulary());
   } else if (settings.tool_call_parser != "none") {
@@ -56,7 +56,8 @@ void set_parsers(ServedModel& model, const ServedModelSettings& settings, const 
     CHECK(model.dialect != nullptr, "no dialect {}", settings.tool_call_parser);
   }
   if (settings.reasoning_parser == "auto") {
-    model.reasoning = reasoning_format_of(chat_template);
+    const bool has_channels = model.dialect != nullptr && model.dialect->has_channels();
+    model.reasoning = has_channels ? nullptr : reasoning_format_of(chat_template);
   } else if (settings.reasoning_parser != "none") {
     model.reasoning = find_reasoning_format(settings.reasoning_parser);
     CHECK(model.reasoning != nullptr, "no reasoning format {}", settings.reasoning_parser);
@@ -64,9 +65,18 @@ void set_parsers(ServedModel& model, const ServedModelSettings& settings, const 
   model.reads_tools = has_whole_word(tool_template, "tools");
   model.reads_calls = has_whole_word(tool_template, "tool_calls");
   if (model.dialect != nullptr) model.call_markers = special_tokens(*model.tokenizer, model.dialect->markers);
+  if (model.dialect != nullptr && model.dialect->has_channels()) {
+    const std::string marker(model.dialect->content_marker);
+    model.reasoning_tokens = std::make_shared<const ReasoningTokens>(*model.tokenizer, engine.end_tokens(),
+                                                                     model.vocabulary_size, marker, marker);
+    return;
+  }
   if (model.reasoning == nullptr) return;
   const std::string_view markers[] = {model.reasoning->begin, model.reasoning->end};
   model.reasoning_markers = special_tokens(*model.tokenizer, markers);
+  model.reasoning_tokens =
+      std::make_shared<const ReasoningTokens>(*model.tokenizer, engine.end_tokens(), model.vocabulary_size,
+                                              std::string(model.reasoning->begin), std::string(model.reasoning->end));
 }
 
 }  // namespace
@@ -94,11 +104,13 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
   if (has_template) {
     const Json with_tools{{"tools", Json::array()}};
     const std::string plain = chosen_chat_template(&checkpoint, settings.chat_template, Json::object());
-    const std::string of_tools = chosen_chat_template(&checkpoint, settings.chat_template, with_tools);
+    // A template that is given is for all requests.
+    const std::string of_tools =
+        settings.chat_template.empty() ? chosen_chat_template(&checkpoint, "", with_tools) : plain;
     model.chat_template.emplace(plain);
     model.template_source = plain;
     if (of_tools != plain) model.tool_template.emplace(of_tools);
-    if (model.tokenizer != nullptr) set_parsers(model, settings, plain, of_tools);
+    if (model.tokenizer != nullptr) set_parsers(model, engine, settings, plain, of_tools);
   } else {
     model.missing_template = "the model has no chat template; weft serve --chat-template FILE gives it one";
   }

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "engine/engine.h"
 #include "engine/sampling/grammar_constraint.h"
+#include "engine/sampling/reasoning_constraint.h"
 #include "engine/sampling/sampling_request.h"
 #include "io/chat_template.h"
 #include "server/metric_values.h"
@@ -43,6 +44,7 @@ struct ServedModel {
   bool reads_tools = false, reads_calls = false;  // whether that template reads tools, and calls in messages
   const ToolDialect* dialect = nullptr;           // null: calls are not looked for
   const ReasoningFormat* reasoning = nullptr;     // null: reasoning is part of the content
+  std::shared_ptr<const ReasoningTokens> reasoning_tokens;  // its markers, or those of channels; null without either
   // Special tokens that are markers of calls and of reasoning: they are shown.
   std::vector<int> call_markers, reasoning_markers;
   Json template_arguments = Json::object();               // variables of the template that requests may override

@@ -16,7 +16,7 @@ namespace {
 
 using testing::GgufBytes;
 
-constexpr std::int64_t kWidth = 64, kFeedForward = 96, kKvWidth = 32, kVocabulary = 257;
+constexpr std::int64_t kWidth = 64, kFeedForward = 96, kKvWidth = 32;
 
 std::string random_bytes(DType dtype, std::int64_t rows, std::int64_t columns, std::uint64_t seed,
                          Fill fill = Fill::normal) {
@@ -33,22 +33,30 @@ void add_norm(GgufBytes& file, const std::string& name, std::uint64_t seed) {
   file.tensor(name, {kWidth}, testing::kGgmlF32, random_bytes(DType::f32, 1, kWidth, seed, Fill::positive));
 }
 
-void add_vocabulary(GgufBytes& file) {
+// Returns the number of tokens.
+std::int64_t add_vocabulary(GgufBytes& file, const std::vector<std::string>& added_tokens) {
   std::vector<std::string> tokens = small_vocabulary({}).tokens;
   std::vector<std::int32_t> kinds(tokens.size(), 1);
   tokens.push_back("<end>");
   kinds.push_back(3);
+  for (const std::string& token : added_tokens) {
+    tokens.push_back(token);
+    kinds.push_back(4);
+  }
   file.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "gpt-2");
   file.texts("tokenizer.ggml.tokens", tokens)
       .i32s("tokenizer.ggml.token_type", kinds)
       .texts("tokenizer.ggml.merges", {});
   file.u32("tokenizer.ggml.eos_token_id", 256);
+  return std::ssize(tokens);
 }
 
 }  // namespace
 
-std::string write_tiny_model(const TemporaryFolder& folder, std::uint64_t seed) {
+std::string write_tiny_model(const TemporaryFolder& folder, std::uint64_t seed,
+                             const std::vector<std::string>& added_tokens) {
   GgufBytes file;
+  const std::int64_t vocabulary = add_vocabulary(file, added_tokens);
   file.text("general.architecture", "llama")
       .u32("llama.block_count", 2)
       .u32("llama.context_length", 128)
@@ -59,10 +67,9 @@ std::string write_tiny_model(const TemporaryFolder& folder, std::uint64_t seed) 
       .f32("llama.attention.layer_norm_rms_epsilon", 1e-5F)
       .f32("llama.rope.freq_base", 10000.0F)
       .u32("llama.rope.dimension_count", 16)
-      .u32("llama.vocab_size", kVocabulary);
-  add_vocabulary(file);
-  file.tensor("token_embd.weight", {kWidth, kVocabulary}, testing::kGgmlQ8_0,
-              random_bytes(DType::q8_0, kVocabulary, kWidth, seed));
+      .u32("llama.vocab_size", static_cast<std::uint32_t>(vocabulary));
+  file.tensor("token_embd.weight", {kWidth, static_cast<std::uint64_t>(vocabulary)}, testing::kGgmlQ8_0,
+              random_bytes(DType::q8_0, vocabulary, kWidth, seed));
   for (int layer = 0; layer < 2; ++layer) {
     const std::string prefix = "blk." + std::to_string(layer) + ".";
     const std::uint64_t s = seed * 100 + static_cast<std::uint64_t>(layer) * 10;

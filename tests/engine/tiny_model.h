@@ -13,8 +13,10 @@
 
 namespace weft {
 
-// Writes the model as a GGUF file and returns its path.
-std::string write_tiny_model(const TemporaryFolder& folder, std::uint64_t seed = 1);
+// Writes the model as a GGUF file and returns its path. Tokens that are added are texts that encode to them, and not
+// control tokens; their ids begin at 257.
+std::string write_tiny_model(const TemporaryFolder& folder, std::uint64_t seed = 1,
+                             const std::vector<std::string>& added_tokens = {});
 
 // Writes a model that has only a config, the architecture's sample with these changes, for `--load-format dummy`, where
 // results do not matter. Returns its path.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/grammar/document_generator.h"
 #include "tests/grammar/grammar_texts.h"
 #include "tests/grammar/small_validator.h"
 #include "tests/thrown_message.h"
@@ -29,6 +30,9 @@ const SchemaRow kSchemas[] = {
     {R"({"additionalProperties":{"type":"integer"},"maxProperties":2})",
      {R"({})", R"({"x":1,"y":2})"},
      {R"({"x":"1"})", R"({"x":1,"y":2,"z":3})", "[]"}},
+    {R"({"type":"object","minProperties":1,"maxProperties":2})",
+     {R"({"x":1})", R"({"x":1,"y":[]})"},
+     {R"({})", R"({"x":1,"y":2,"z":3})"}},
     {R"({"type":"object","patternProperties":{"^x-":{"type":"integer"},"[0-9]$":{"type":"integer"}},
          "additionalProperties":false})",
      {R"({"x-a":1})", R"({"b5":2})", R"({})"},
@@ -104,6 +108,38 @@ TEST(JsonSchema, LeadsRandomTokensToValidDocuments) {
       EXPECT_TRUE(is_valid(document, schema)) << row.schema << " " << text;
     }
   }
+}
+
+// Each begin of a document that is allowed is allowed, too.
+void expect_prefixes(const grammar::Grammar& made, const std::string& text) {
+  const CompiledGrammar compiled(made);
+  grammar::ParserStates states(compiled);
+  grammar::StateId state = states.start();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    state = states.step(state, static_cast<std::uint8_t>(text[i]));
+    ASSERT_NE(state, grammar::kDead) << text.substr(0, i + 1) << " of " << text;
+  }
+  EXPECT_TRUE(states.may_end(state)) << text;
+}
+
+TEST(JsonSchema, AllowsEveryValidDocumentAndItsPrefixes) {
+  std::mt19937 random(12);
+  int without_documents = 0;
+  for (const SchemaRow& row : kSchemas) {
+    const Json schema = parse_json(row.schema);
+    const grammar::Grammar made = schema_grammar(schema, {});
+    const bool is_listed = schema.contains("enum") || schema.contains("const");
+    int valid = 0;
+    for (int i = 0; i < 40; ++i) {
+      const Json document = drawn_document(schema, random);
+      if (!is_valid(document, schema)) continue;
+      ++valid;
+      expect_prefixes(made, json_text(document));
+      if (!is_listed) expect_prefixes(made, json_text(document, static_cast<int>(random() % 4)));
+    }
+    without_documents += valid == 0 ? 1 : 0;
+  }
+  EXPECT_LE(without_documents, 1) << "a pattern is all that the generator cannot draw";
 }
 
 TEST(JsonSchema, FollowsReferencesAndRecursion) {
@@ -195,6 +231,7 @@ TEST(JsonSchema, RefusesByNameWhatItDoesNotEnforce) {
       {R"({"minItems":3,"maxItems":2})", {"maxItems"}},
       {R"({"properties":{"a":{}},"required":["b"],"additionalProperties":false})", {"required", "\"b\""}},
       {R"({"properties":{"a":{}},"minProperties":1})", {"minProperties"}},
+      {R"({"type":"object","minProperties":2})", {"minProperties above 1"}},
       {R"({"properties":{"a":{}},"patternProperties":{"b":{}}})", {"patternProperties"}},
       {R"({"patternProperties":{"^a":{"type":"null"},"b$":{}}})", {"#/patternProperties", "another pattern"}},
       {R"({"oneOf":[{"type":"string"},{"type":["string","null"]}]})", {"oneOf", "anyOf"}},

@@ -44,6 +44,7 @@ bool is_valid_object(const Json& value, const Json& schema) {
   for (const Json& name : required)
     if (!value.contains(name.get<std::string>())) return false;
   const auto count = static_cast<std::size_t>(value.size());
+  if (count < schema.value("minProperties", Json(0)).get<std::size_t>()) return false;
   if (count > schema.value("maxProperties", Json(1000)).get<std::size_t>()) return false;
   for (const auto& [name, member] : value.items()) {
     bool is_known = properties.contains(name);

@@ -1,9 +1,12 @@
 #include "grammar/token_masks.h"
 
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include "grammar/ebnf.h"
 #include "grammar/json_schema.h"
+#include "grammar/regex.h"
 #include "tests/grammar/grammar_texts.h"
 
 namespace weft::token_masks_test {
@@ -11,8 +14,8 @@ namespace weft::token_masks_test {
 using grammar::StateId;
 
 struct MaskedGrammar {
-  explicit MaskedGrammar(const grammar::Grammar& grammar)
-      : texts(small_vocabulary()),
+  explicit MaskedGrammar(const grammar::Grammar& grammar, std::vector<std::string> vocabulary = small_vocabulary())
+      : texts(std::move(vocabulary)),
         views(texts.begin(), texts.end()),
         compiled(grammar),
         states(compiled),
@@ -55,6 +58,54 @@ TEST(TokenMasks, AllowExactlyTheTokensThatMayFollow) {
       EXPECT_EQ(masked.masks.mask(state)->tokens, wanted) << text;
       EXPECT_EQ(masked.masks.walked_mask(state), wanted) << text;
       state = masked.states.step(state, static_cast<std::uint8_t>(byte));
+    }
+    EXPECT_TRUE(masked.states.may_end(state)) << text;
+  }
+}
+
+// Words, punctuation, characters of one to four bytes and parts of them, joined at random.
+std::vector<std::string> random_vocabulary() {
+  const std::vector<std::string> parts = {"a",    "b",        "z",        "A",      "0",          "9",        " ",
+                                          "\"",   "\\",       ",",        ":",      "{",          "}",        "\n",
+                                          ".",    "\u00e9",   "\u4e2d",   "\u20ac", "\U0001F600", "\xE4\xB8", "\xAD",
+                                          "\xC3", "\xF0\x9F", "\xED\xA0", "\xFF",   "\x01",       "\x7F"};
+  std::mt19937 random(5);
+  std::vector<std::string> texts = small_vocabulary();
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (std::size_t left = 1 + random() % 8; left > 0; --left) {
+      // Mostly what occurs in strings, so that many tokens are allowed there.
+      text += parts[random() % (random() % 3 == 0 ? parts.size() : 7)];
+    }
+    texts.push_back(text);
+  }
+  texts.push_back(std::string(100, 'a'));
+  return texts;
+}
+
+TEST(TokenMasks, AreTheSameWithoutAWalkOverFreeCharacters) {
+  const auto of_regex = [](const char* pattern) { return grammar_of(grammar::read_regex(pattern)); };
+  const auto of_schema = [](const char* schema) { return grammar::schema_grammar(parse_json(schema), {}); };
+  const std::pair<grammar::Grammar, std::string> cases[] = {
+      {of_schema("{}"), R"({"ab": "x\"y\u4e2d z", "c": [1.5, "a"]})"},
+      {of_schema(R"({"type":"string","maxLength":9})"), "\"ab\u4e2d \U0001F600z\""},
+      {of_schema(R"({"type":"string","minLength":4,"maxLength":90})"), "\"ab\u00e9 zz\""},
+      {of_schema(R"({"type":"string","pattern":"^[a-z ]+$"})"), "\"ab z\""},
+      {of_schema(R"({"properties":{"a":{},"ab":{"type":"integer"},"z":{}}})"), R"({"ab":1,"az":[],"\u4e2d":0})"},
+      {of_regex(".*"), "ab\u4e2d z"},
+      {of_regex("([a-z]+ )*"), "ab z "},
+      {of_regex("[^\u4e2d]*"), "ab\u00e9 z"},
+      {of_regex("(a|ab|[\u4e00-\u9fff])*"), "aab\u4e2d"},
+      {grammar::read_ebnf("root ::= (word \" \")* word\nword ::= [a-zA-Z]+ [.,]?"), "ab a. zA"},
+      {grammar::read_ebnf("root ::= \"[\" text \"]\"\ntext ::= [^\\]]* | \"a\" root"), "[ab z[\u4e2d]"},
+  };
+  for (const auto& [made, text] : cases) {
+    MaskedGrammar masked(made, random_vocabulary());
+    StateId state = masked.states.start();
+    for (std::size_t i = 0; i <= text.size(); ++i) {
+      ASSERT_NE(state, grammar::kDead) << text << i;
+      EXPECT_EQ(masked.masks.mask(state)->tokens, masked.masks.walked_mask(state)) << text << i;
+      if (i < text.size()) state = masked.states.step(state, static_cast<std::uint8_t>(text[i]));
     }
     EXPECT_TRUE(masked.states.may_end(state)) << text;
   }

@@ -127,7 +127,7 @@ TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
   const std::tuple<Endpoint, const char*, const char*, int> cases[] = {
       {completions, "use_beam_search", "true", 501}, {completions, "guided_json", "{}", 400},
       {completions, "guided_choice", "[]", 400},     {completions, "suffix", "\"a\"", 400},
-      {llama_completion, "mirostat", "2", 400},      {llama_completion, "n_probs", "3", 501},
+      {llama_completion, "mirostat", "2", 400},      {llama_completion, "post_sampling_probs", "true", 501},
       {chat, "chat_template", "\"a\"", 400},
   };
   for (const auto& [endpoint, field, value, status] : cases) {

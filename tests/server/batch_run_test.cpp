@@ -26,8 +26,9 @@ class BatchRunTest : public ::testing::Test {
  protected:
   Batch run(const std::string& text, const RunningServer& beside) {
     const auto engine = tiny_engine(beside.model_path(), {{"max-num-seqs", "3"}, {"max-num-batched-tokens", "16"}});
-    const ServedModel model =
+    ServedModel model =
         make_served_model(*engine, {.names = {"tiny"}, .root = "tiny.gguf", .chat_template = beside.template_path()});
+    if (dialect_ != nullptr) model.dialect = dialect_;
     std::istringstream in(text);
     std::ostringstream out;
     Batch batch;
@@ -38,6 +39,7 @@ class BatchRunTest : public ::testing::Test {
   }
 
   std::vector<std::string> log_;
+  const ToolDialect* dialect_ = nullptr;  // instead of the model's
 };
 
 TEST_F(BatchRunTest, AnswersAsTheServerDoes) {
@@ -98,6 +100,26 @@ TEST_F(BatchRunTest, WritesALineForEachErrorAndGoesOn) {
   EXPECT_EQ(batch.results[7]["response"]["status_code"], 200);
   ASSERT_EQ(log_.size(), 1U);
   EXPECT_NE(log_[0].find("no_such_field"), std::string::npos);
+}
+
+TEST_F(BatchRunTest, FailsARequestAloneWhateverIsThrown) {
+  RunningServer server;
+  ToolDialect throwing = hermes_dialect();
+  throwing.parser = [](const Json&) -> std::unique_ptr<ToolParser> { throw std::runtime_error("no parser"); };
+  dialect_ = &throwing;
+  const std::string plain = R"({"messages":[{"role":"user","content":"a"}],"max_tokens":2})";
+  const std::string with_tools =
+      R"({"messages":[{"role":"user","content":"a"}],"max_tokens":2,"truncate_prompt_tokens":9,)"
+      R"("tools":[{"type":"function","function":{"name":"f"}}]})";
+  const std::string url = "/v1/chat/completions";
+  const Batch batch = run(line("a", plain, url) + line("b", with_tools, url) + line("c", plain, url), server);
+  ASSERT_EQ(batch.results.size(), 3U);
+  EXPECT_EQ(batch.counts.failed, 1);
+  EXPECT_EQ(batch.results[0]["response"]["status_code"], 200);
+  EXPECT_EQ(batch.results[1]["response"]["status_code"], 500);
+  EXPECT_EQ(batch.results[2]["response"]["status_code"], 200);
+  ASSERT_FALSE(log_.empty());
+  EXPECT_NE(log_.back().find("no parser"), std::string::npos);
 }
 
 TEST_F(BatchRunTest, TakesFilesWithNothingToRun) {

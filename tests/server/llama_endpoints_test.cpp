@@ -85,7 +85,9 @@ TEST(LlamaEndpoints, RefuseSamplersThatAreOn) {
       {"dynatemp_range", {"0", "1"}},
       {"top_n_sigma", {"-1", "1"}},
       {"samplers", {"[]", "[\"a\"]"}},
-      {"n_probs", {"0", "3"}},
+      {"n_probs", {"0", "21"}},
+      {"post_sampling_probs", {"false", "true"}},
+      {"logit_bias", {"[]", "[[300, 1]]"}},
       {"grammar", {"\"\"", "\"root ::= 1\""}},
       {"json_schema", {"null", "{\"not\":{}}"}}};
   for (const auto& [field, values] : cases) {
@@ -95,6 +97,57 @@ TEST(LlamaEndpoints, RefuseSamplersThatAreOn) {
   EXPECT_EQ(refused("repeat_last_n", "64"), nullptr) << "without a penalty it changes nothing";
   EXPECT_EQ(refused("repeat_penalty\":1.1,\"repeat_last_n", "64"), "repeat_last_n");
   EXPECT_EQ(refused("repeat_penalty\":1.1,\"repeat_last_n", "0"), nullptr);
+}
+
+TEST(LlamaEndpoints, ShowLikelyTokens) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string greedy = R"({"prompt":"Hello","n_predict":4,"temperature":0,"ignore_eos":true,"n_probs":3)";
+  const Json whole = json_of(client.post("/completion", greedy + R"(,"return_tokens":true})"));
+  const Json& shown = whole["completion_probabilities"];
+  const Json same = json_of(
+      client.post("/v1/chat/completions",
+                  R"({"messages":[{"role":"user","content":"a"}],"max_tokens":1,"logprobs":true,"top_logprobs":1})"));
+  ASSERT_EQ(shown.size(), 4U);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    EXPECT_EQ(shown[i]["id"], whole["tokens"][i]);
+    ASSERT_EQ(shown[i]["top_logprobs"].size(), 3U);
+    Json first = shown[i];
+    first.erase("top_logprobs");
+    EXPECT_EQ(shown[i]["top_logprobs"][0], first) << "the most likely token is the greedy one";
+    EXPECT_GE(first["logprob"], shown[i]["top_logprobs"][1]["logprob"]);
+    Json of_chat = same["choices"][0]["logprobs"]["content"][0]["top_logprobs"][0];
+    for (const char* key : {"token", "bytes", "logprob"})
+      EXPECT_TRUE(first.contains(key) && of_chat.contains(key)) << key;
+  }
+  const ClientResponse stream = client.post("/completion", greedy + R"(,"stream":true})");
+  ASSERT_EQ(stream.chunks.size(), 5U);
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(parse_json(stream.chunks[i].substr(6))["completion_probabilities"], Json::array({shown[i]}));
+  EXPECT_FALSE(parse_json(stream.chunks[4].substr(6)).contains("completion_probabilities"));
+  EXPECT_FALSE(
+      json_of(client.post("/completion", R"({"prompt":"a","n_predict":1})")).contains("completion_probabilities"));
+}
+
+TEST(LlamaEndpoints, AddBiases) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const auto content = [&](const std::string& bias) {
+    return json_of(
+        client.post("/completion", R"({"prompt":"a","n_predict":3,"seed":1,"logit_bias":)" + bias + "}"))["content"];
+  };
+  EXPECT_EQ(content("[[98, 100]]"), "bbb");
+  EXPECT_EQ(content(R"([["b", 100]])"), "bbb");
+  EXPECT_EQ(content(R"({"b": 60, "98": 60, "c": 100})"), "bbb") << "biases of a token are added";
+  EXPECT_EQ(content(R"([["b", 100], [98, false], ["c", 50]])"), "ccc");
+  for (const char* wrong : {"[98]", "[[98]]", "[[98, true]]", "[[-1, 1]]", "7", R"({"b": "c"})"})
+    EXPECT_EQ(json_of(client.post("/completion",
+                                  R"({"prompt":"a","logit_bias":)" + std::string(wrong) + "}"))["error"]["param"],
+              "body.logit_bias")
+        << wrong;
+  const Json settings = json_of(
+      client.post("/completion", R"({"prompt":"a","n_predict":1,"logit_bias":[[98,false]]})"))["generation_settings"];
+  EXPECT_EQ(settings["logit_bias"], parse_json(R"([{"bias":false,"token":98}])"));
 }
 
 TEST(LlamaEndpoints, ConstrainAnswers) {

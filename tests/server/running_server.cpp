@@ -8,15 +8,23 @@
 
 namespace weft {
 
-RunningServer::RunningServer(ServerSettings settings, const EngineOptions& options, const AnswerSettings& answers)
-    : path_(write_tiny_model(folder_)) {
+RunningServer::RunningServer(ServerSettings settings, const EngineOptions& options, const AnswerSettings& answers,
+                             const ModelChanges& changes)
+    : path_(write_tiny_model(folder_, 1, changes.added_tokens)) {
   const std::string chat_template = folder_ / "template.jinja";
-  std::ofstream(chat_template) << "{% for m in messages %}{% if m.role == 'bad' %}{{ raise_exception('no such role') }}"
-                                  "{% endif %}<{{ m.role }}>{{ m.content }}{% endfor %}"
-                                  "{% if add_generation_prompt %}<assistant>{% endif %}";
+  std::ofstream(chat_template)
+      << std::string(
+             "{% for m in messages %}{% if m.role == 'bad' %}{{ raise_exception('no such role') }}"
+             "{% endif %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+             "{% if add_generation_prompt %}") +
+             changes.prompt_end + "{% endif %}";
   engine_ = tiny_engine(path_, options);
-  model_ = make_served_model(
-      *engine_, {.names = {"tiny", "small"}, .root = "tiny.gguf", .chat_template = chat_template, .answers = answers});
+  model_ = make_served_model(*engine_, {.names = {"tiny", "small"},
+                                        .root = "tiny.gguf",
+                                        .chat_template = chat_template,
+                                        .answers = answers,
+                                        .tool_call_parser = changes.tool_call_parser,
+                                        .reasoning_parser = changes.reasoning_parser});
   settings.port = 0;
   server_ = std::make_unique<Server>(std::move(settings), [this](const std::string& line) {
     const std::lock_guard lock(mutex_);

@@ -19,8 +19,18 @@ class RunningServer {
  public:
   using EngineOptions = std::vector<std::pair<std::string, std::string>>;
 
+  // What differs from the tiny model and its template.
+  struct ModelChanges {
+    std::vector<std::string> added_tokens = {};
+    std::string prompt_end = "<assistant>";  // what the template writes at the end
+    std::string tool_call_parser = "auto", reasoning_parser = "auto";
+  };
+
   explicit RunningServer(ServerSettings settings = {}, const EngineOptions& options = {},
-                         const AnswerSettings& answers = {});
+                         const AnswerSettings& answers = {})
+      : RunningServer(std::move(settings), options, answers, ModelChanges()) {}
+  RunningServer(ServerSettings settings, const EngineOptions& options, const AnswerSettings& answers,
+                const ModelChanges& changes);
   ~RunningServer();
 
   Server& server() { return *server_; }

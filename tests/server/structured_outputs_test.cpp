@@ -106,4 +106,56 @@ TEST(StructuredOutputs, AreRefusedWithTheFieldsName) {
         "body." + std::string(field));
 }
 
+// A model whose template begins the reasoning. The bias makes it end; what it says is chance.
+TEST(StructuredOutputs, BeginAfterTheReasoning) {
+  const RunningServer::ModelChanges changes{
+      .added_tokens = {"<think>", "</think>"}, .prompt_end = "<think>", .reasoning_parser = "think"};
+  RunningServer running({}, {}, {}, changes);
+  HttpClient client(running.port());
+  const auto asked = [](int seed, const std::string& fields) {
+    return R"({"messages":[{"role":"user","content":"a"}],"temperature":1,"max_tokens":90,"logit_bias":{"258":4},"seed":)" +
+           std::to_string(seed) + "," + fields + "}";
+  };
+  const std::string choice = R"("structured_outputs":{"choice":[" red"," green"]})";
+  int whole = 0, with_reasoning = 0;
+  for (int seed = 0; seed < 8; ++seed) {
+    const Json message = choices_of(client.post("/v1/chat/completions", asked(seed, choice)))[0]["message"];
+    with_reasoning += message["reasoning"].is_null() ? 0 : 1;
+    if (message["content"] == "") continue;  // the reasoning was cut
+    ++whole;
+    EXPECT_TRUE(message["content"] == " red" || message["content"] == " green") << message;
+  }
+  EXPECT_GT(whole, 0);
+  EXPECT_GT(with_reasoning, 0);
+  // With reasoning that is hidden, and with none because the template ended it, the answer has the form as well.
+  const Json hidden = choices_of(
+      client.post("/v1/chat/completions", asked(1, R"("logit_bias":{"258":100},"include_reasoning":false,)" + choice)));
+  EXPECT_EQ(hidden[0]["message"]["reasoning"], nullptr);
+  EXPECT_TRUE(hidden[0]["message"]["content"].get<std::string>().starts_with(" ")) << hidden;
+  const Json cut = choices_of(
+      client.post("/v1/chat/completions", asked(1, R"("logit_bias":{"258":-100},"max_tokens":9,)" + choice)));
+  EXPECT_EQ(cut[0]["finish_reason"], "length");
+  EXPECT_EQ(cut[0]["message"]["content"], "");
+}
+
+TEST(StructuredOutputs, NeedNoReasoning) {
+  const std::string choice = R"("structured_outputs":{"choice":["red","green"]}})";
+  for (const char* prompt_end : {"", "<think></think>"}) {
+    const RunningServer::ModelChanges changes{
+        .added_tokens = {"<think>", "</think>"}, .prompt_end = prompt_end, .reasoning_parser = "think"};
+    RunningServer running({}, {}, {}, changes);
+    HttpClient client(running.port());
+    const Json message = choices_of(client.post(
+        "/v1/chat/completions",
+        R"({"messages":[{"role":"user","content":"a"}],"logit_bias":{"257":-100},)" + choice))[0]["message"];
+    EXPECT_EQ(message["reasoning"], nullptr);
+    EXPECT_TRUE(message["content"] == "red" || message["content"] == "green") << message;
+    // Without a reasoning that is over the model may begin one.
+    const Json biased = choices_of(client.post(
+        "/v1/chat/completions",
+        R"({"messages":[{"role":"user","content":"a"}],"logit_bias":{"257":100,"258":90},)" + choice))[0]["message"];
+    EXPECT_EQ(biased["content"] == "", *prompt_end == '\0') << biased;
+  }
+}
+
 }  // namespace weft::structured_outputs_test

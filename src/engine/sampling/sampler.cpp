@@ -60,7 +60,7 @@ void SamplingParameters::check() const {
   USER_CHECK(!allowed_ids || !allowed_ids->empty(), "[allowed_ids] must have at least one token");
   for (const std::vector<int>& word : bad_words) USER_CHECK(!word.empty(), "[bad_words] a word must not be empty");
   for (const TokenBias& bias : logit_bias)
-    USER_CHECK(std::isfinite(bias.bias), "[logit_bias] must be a finite number, but is {}", bias.bias);
+    USER_CHECK(bias.bias < INFINITY, "[logit_bias] must be a number, or minus infinity, but is {}", bias.bias);
   for (const auto& [name, count] : {std::pair("logprobs", logprobs), std::pair("prompt_logprobs", prompt_logprobs)})
     USER_CHECK(!count || *count >= -1, "[{}] must be -1 (all), 0 or more, but is {}", name, *count);
 }

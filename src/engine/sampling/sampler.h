@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// Added to the logit of a token.
+// Added to the logit of a token; minus infinity rules the token out.
 struct TokenBias {
   int id = 0;
   float bias = 0;

@@ -20,7 +20,8 @@ constexpr std::int64_t kFirstPause = 8, kLongestPause = 256;
 
 constexpr std::int64_t kMostProposed = 64, kMostLookedUp = 1024;
 constexpr const char* kWhere = "--speculative-config";
-constexpr std::string_view kKeys[] = {"method", "num_speculative_tokens", "prompt_lookup_max", "prompt_lookup_min"};
+constexpr std::string_view kSpeculativeKeys[] = {"method", "num_speculative_tokens", "prompt_lookup_max",
+                                                 "prompt_lookup_min"};
 
 std::int64_t count_of(const Json& json, const char* key, std::int64_t least, std::int64_t most) {
   const Json& value = json.at(key);
@@ -38,8 +39,9 @@ SpeculativeConfig speculative_config(const std::string& text) {
   USER_CHECK(json.is_object(), "[{}] must be a JSON object, but is {}", kWhere, quote(text));
   if (json.empty()) return config;
   for (const auto& [key, value] : json.items())
-    USER_CHECK(std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys),
-               "[{}] has {}, which is not read; the keys are {}", kWhere, quote(key), fmt::join(kKeys, ", "));
+    USER_CHECK(std::find(std::begin(kSpeculativeKeys), std::end(kSpeculativeKeys), key) != std::end(kSpeculativeKeys),
+               "[{}] has {}, which is not read; the keys are {}", kWhere, quote(key),
+               fmt::join(kSpeculativeKeys, ", "));
   const Json method = json.value("method", Json(nullptr));
   USER_CHECK(method == "ngram", "[{}] method must be \"ngram\" (the only method that is implemented), but is {}",
              kWhere, json_text(method));

@@ -31,7 +31,7 @@ void CallScanner::send_arguments(std::string_view text, AnswerEvents& events) {
 }
 
 void CallScanner::begin_part(char c, AnswerEvents& events) {
-  if (part_ != Part::none || json_.depth() != level() || is_white_space(c)) return;
+  if (part_ != Part::none || json_.depth() != level() || is_json_space(c)) return;
   if (json_.expects_key() && c == '"') {
     part_ = Part::key;
   } else if (json_.expects_value()) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/names.h"
+
 namespace weft {
 namespace {
 
@@ -9,9 +11,9 @@ class ArgumentsParser final : public ToolParser {
  public:
   explicit ArgumentsParser(std::string function) : function_(std::move(function)) {}
 
+  // An answer that is cut within its reasoning has no call.
   void finish(AnswerEvents& events) override {
-    begin(events);
-    events.push_back({.kind = AnswerEvent::Kind::call_end});
+    if (has_begun_) events.push_back({.kind = AnswerEvent::Kind::call_end});
   }
 
  private:
@@ -33,7 +35,8 @@ class ArgumentsParser final : public ToolParser {
 }  // namespace
 
 std::span<const ToolDialect* const> tool_dialects() {
-  static const ToolDialect* const kDialects[] = {&hermes_dialect(), &mistral_dialect(), &llama3_json_dialect(),
+  static const ToolDialect* const kDialects[] = {&openai_dialect(), &qwen3_coder_dialect(), &glm45_dialect(),
+                                                 &hermes_dialect(), &mistral_dialect(),     &llama3_json_dialect(),
                                                  &unknown_dialect()};
   return kDialects;
 }
@@ -45,14 +48,12 @@ const ToolDialect& dialect_of(std::string_view chat_template, const Vocabulary& 
 }
 
 std::string dialect_names() {
-  std::string names;
-  for (const ToolDialect* dialect : tool_dialects()) names += (names.empty() ? "" : ", ") + std::string(dialect->name);
-  return names;
+  return names_of(tool_dialects(), [](const ToolDialect* one) { return one->name; });
 }
 
 const ToolDialect* find_dialect(std::string_view name) {
   for (const ToolDialect* dialect : tool_dialects())
-    if (dialect->name == name) return dialect;
+    if (dialect->name == name || (!name.empty() && dialect->other_name == name)) return dialect;
   return nullptr;
 }
 

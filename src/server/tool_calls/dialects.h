@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "io/vocabulary.h"
 #include "server/tool_calls/tool_parser.h"
 
@@ -25,17 +26,25 @@ struct CallEnvelope {
 };
 
 struct ToolDialect {
-  std::string_view name;  // of --tool-call-parser
+  std::string_view name;             // of --tool-call-parser
+  std::string_view other_name = "";  // vLLM's second name for the same form
   // Whether a model with this chat template and this vocabulary writes this dialect.
   bool (*is_of)(std::string_view chat_template, const Vocabulary& vocabulary);
-  // Of an answer that may have calls.
-  std::unique_ptr<ToolParser> (*parser)();
+  // Of an answer that may have calls of these tools, which the parser refers to; null: it has none.
+  std::unique_ptr<ToolParser> (*parser)(const Json& tools);
   // Of an answer in the envelope.
   std::unique_ptr<ToolParser> (*envelope_parser)();
   CallEnvelope envelope;
   // Texts of markers, which some vocabularies have as special tokens.
   std::vector<std::string_view> markers;
   bool has_short_ids = false;  // of 9 letters and digits
+  // If an answer has reasoning and content in channels: the marker after which the content begins. `parser` reads
+  // them, with tools or without. "": no channels.
+  std::string_view content_marker = "";
+  // With channels: a parser that has `content` read the text after that marker.
+  std::unique_ptr<ToolParser> (*channel_parser)(std::unique_ptr<ToolParser> content) = nullptr;
+
+  bool has_channels() const { return !content_marker.empty(); }
 };
 
 // The first row whose `is_of` holds is the dialect of a model; the last one's always does.
@@ -46,6 +55,9 @@ std::string dialect_names();  // with commas between them
 const ToolDialect* find_dialect(std::string_view name);
 
 const ToolDialect& hermes_dialect();
+const ToolDialect& qwen3_coder_dialect();
+const ToolDialect& glm45_dialect();
+const ToolDialect& openai_dialect();
 const ToolDialect& mistral_dialect();
 const ToolDialect& llama3_json_dialect();
 const ToolDialect& unknown_dialect();

@@ -53,7 +53,7 @@ class HermesParser final : public ToolParser {
       call_.begin(written_);
       return take_call(c, events);
     }
-    if (is_white_space(c)) {
+    if (is_json_space(c)) {
       written_ += c;
       return;
     }
@@ -79,11 +79,11 @@ class HermesParser final : public ToolParser {
 };
 
 std::unique_ptr<ToolParser> hermes_parser() { return std::make_unique<HermesParser>(); }
+std::unique_ptr<ToolParser> hermes_parser_of(const Json&) { return hermes_parser(); }
 
-// Other models write their own forms between the same markers: Qwen 3 Coder <function=f>, GLM 4 <arg_key>.
+// The dialects of other models that write their own form between the same markers come before this one.
 bool is_hermes(std::string_view chat_template, const Vocabulary&) {
-  const auto has = [&](std::string_view text) { return chat_template.find(text) != std::string_view::npos; };
-  return has(kBegin) && !has("<function=") && !has("<arg_key>");
+  return chat_template.find(kBegin) != std::string_view::npos;
 }
 
 bool is_any(std::string_view, const Vocabulary&) { return true; }
@@ -93,7 +93,7 @@ bool is_any(std::string_view, const Vocabulary&) { return true; }
 const ToolDialect& hermes_dialect() {
   static const ToolDialect kRow{.name = "hermes",
                                 .is_of = is_hermes,
-                                .parser = hermes_parser,
+                                .parser = hermes_parser_of,
                                 .envelope_parser = hermes_parser,
                                 .envelope = {.begin = "",
                                              .before_name = "<tool_call>\n{\"name\": \"",

@@ -35,7 +35,7 @@ class Llama3JsonParser final : public ToolParser {
       call_.begin(written_, true);
       return take_call(c, events);
     }
-    if (is_white_space(c) || (c == ';' && state_ == State::after_call)) {
+    if (is_json_space(c) || (c == ';' && state_ == State::after_call)) {
       written_ += c;
       return;
     }
@@ -74,6 +74,7 @@ class Llama3JsonParser final : public ToolParser {
 };
 
 std::unique_ptr<ToolParser> llama3_json_parser() { return std::make_unique<Llama3JsonParser>(); }
+std::unique_ptr<ToolParser> llama3_json_parser_of(const Json&) { return llama3_json_parser(); }
 
 bool is_llama3_json(std::string_view chat_template, const Vocabulary& vocabulary) {
   return has_token(vocabulary, kTag) || chat_template.find("\"parameters\"") != std::string_view::npos;
@@ -84,7 +85,7 @@ bool is_llama3_json(std::string_view chat_template, const Vocabulary& vocabulary
 const ToolDialect& llama3_json_dialect() {
   static const ToolDialect kRow{.name = "llama3_json",
                                 .is_of = is_llama3_json,
-                                .parser = llama3_json_parser,
+                                .parser = llama3_json_parser_of,
                                 .envelope_parser = llama3_json_parser,
                                 .envelope = {.begin = "",
                                              .before_name = "{\"name\": \"",

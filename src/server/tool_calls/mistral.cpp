@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::string_view kCalls = "[TOOL_CALLS]", kArguments = "[ARGS]", kId = "[CALL_ID]";
 
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-}
-
 class MistralParser final : public ToolParser {
  public:
   explicit MistralParser(bool begins_in_list)
@@ -66,10 +62,10 @@ class MistralParser final : public ToolParser {
         return takes_first(c);
       case State::before_item:
         if (c == '{') return begin_call(events);
-        return is_white_space(c) || (c == ']' && end_list());
+        return is_json_space(c) || (c == ']' && end_list());
       case State::after_item:
         if (c == ',') return go(State::before_item);
-        return is_white_space(c) || (c == ']' && end_list());
+        return is_json_space(c) || (c == ']' && end_list());
       case State::name:
         return takes_name(c, events);
       case State::tag:
@@ -78,12 +74,12 @@ class MistralParser final : public ToolParser {
         return c != '[' || begin_tag();
       default:
         if (c == '{') return begin_call(events);
-        return is_white_space(c);
+        return is_json_space(c);
     }
   }
 
   bool takes_first(char c) {
-    if (is_white_space(c)) return true;
+    if (is_json_space(c)) return true;
     is_list_ = c == '[';
     if (is_list_) return go(State::before_item);
     name_ = c;
@@ -94,7 +90,7 @@ class MistralParser final : public ToolParser {
     if (c == '{') return begin_call(events);
     if (c == '[') return begin_tag();
     if (is_name_character(c)) name_ += c;
-    return is_name_character(c) || is_white_space(c);
+    return is_name_character(c) || is_json_space(c);
   }
 
   bool begin_tag() {
@@ -151,7 +147,7 @@ class MistralParser final : public ToolParser {
   bool has_call_ = false;
 };
 
-std::unique_ptr<ToolParser> mistral_parser() { return std::make_unique<MistralParser>(false); }
+std::unique_ptr<ToolParser> mistral_parser(const Json&) { return std::make_unique<MistralParser>(false); }
 std::unique_ptr<ToolParser> mistral_list_parser() { return std::make_unique<MistralParser>(true); }
 
 bool is_mistral(std::string_view, const Vocabulary& vocabulary) { return has_token(vocabulary, kCalls); }

@@ -4,10 +4,14 @@
 
 namespace weft {
 
-bool is_white_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+}
 
 void TextScanner::add(char c, AnswerEvents& events) {
-  if (is_white_space(c) && (is_trimmed_ || !has_text_)) {
+  if (is_json_space(c) && (is_trimmed_ || !has_text_)) {
     spaces_ += c;
     return;
   }

@@ -41,6 +41,9 @@ class TextScanner {
   std::string match_;   // the begin of a marker
 };
 
-bool is_white_space(char c);
+// White space between the tokens of JSON.
+bool is_json_space(char c);
+// Of the names of functions.
+bool is_name_character(char c);
 
 }  // namespace weft

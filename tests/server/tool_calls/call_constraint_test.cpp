@@ -81,4 +81,18 @@ TEST(CallConstraint, RefusesWhatItCannotEnforce) {
       "tools");
 }
 
+TEST(CallConstraint, ComesAfterTheReasoning) {
+  RunningServer running(
+      {}, {}, {}, {.added_tokens = {"<think>", "</think>"}, .prompt_end = "<think>", .reasoning_parser = "think"});
+  HttpClient client(running.port());
+  const std::string named = R"("tool_choice":{"type":"function","function":{"name":"g"}},)";
+  const Json choice = choice_of(client, asked(named + R"("logit_bias":{"258":100})"));
+  EXPECT_EQ(choice["message"]["content"], "");
+  ASSERT_EQ(choice["message"]["tool_calls"].size(), 1U);
+  expect_arguments(choice["message"]["tool_calls"][0]["function"]);
+  const Json cut = choice_of(client, asked(named + R"("max_tokens":5,"logit_bias":{"258":-100})"));
+  EXPECT_FALSE(cut["message"].contains("tool_calls")) << "cut within its reasoning";
+  EXPECT_FALSE(cut["message"]["reasoning"].is_null());
+}
+
 }  // namespace weft::call_constraint_test

@@ -61,8 +61,16 @@ Answer parsed(std::unique_ptr<ToolParser> parser, const std::string& text, const
 }
 
 std::string without_space(std::string text) {
-  std::erase_if(text, is_white_space);
+  std::erase_if(text, is_json_space);
   return text;
+}
+
+// What the arguments of tagged calls are.
+const Json& tools() {
+  static const Json kTools = parse_json(R"([{"type":"function","function":{"name":"f","parameters":{"type":"object",
+    "properties":{"s":{"type":"string"},"n":{"type":"integer"},"b":{"type":"boolean"},"o":{"type":"object"},
+      "l":{"type":["array","null"]},"u":{"anyOf":[{"type":"string"},{"type":"number"}]},"e":{"enum":["x","y"]}}}}}])");
+  return kTools;
 }
 
 struct Case {
@@ -115,13 +123,59 @@ const std::vector<Case>& cases() {
       {"mistral", "[TOOL_CALLS]f{\"a\": 1}", "", {{"f", "{\"a\": 1}"}}},
       {"mistral", "[TOOL_CALLS]f[ARGS]7", "[TOOL_CALLS]f[ARGS]7", {}},
       {"mistral", "[TOOL]s [TOOL_CALLS", "[TOOL]s [TOOL_CALLS", {}},
+      {"qwen3_coder",
+       "I look.\n<tool_call>\n<function=f>\n<parameter=s>\na "
+       "\"b\"\n\té\n</parameter>\n<parameter=n>\n12\n</parameter>\n"
+       "<parameter=b>\nTrue\n</parameter>\n</function>\n</tool_call>",
+       "I look.\n",
+       {{"f", R"({"s": "a \"b\"\n\té", "n": 12, "b": true})"}}},
+      {"qwen3_coder",
+       "<tool_call>\n<function=f>\n<parameter=o>\n{\"a\": [1]}\n</parameter>\n<parameter=l>\nnull\n</parameter>\n"
+       "<parameter=u>\n1.5\n</parameter>\n<parameter=e>\n1\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n"
+       "<function=g>\n</function>\n</tool_call>",
+       "",
+       {{"f", R"({"o": {"a": [1]}, "l": null, "u": 1.5, "e": "1"})"}, {"g", "{}"}}},
+      {"qwen3_coder",
+       "<function=f><parameter=s>\n\n</parameter><parameter=u>x</p</parameter><parameter=n>many</parameter></function> "
+       ".",
+       " .",
+       {{"f", R"({"s": "", "u": "x</p", "n": "many"})"}}},
+      {"qwen3_coder", "<tool_call>\n<function=f x>", "<tool_call>\n<function=f x>", {}},
+      {"qwen3_coder", "<tool_call>\n{\"name\"", "<tool_call>\n{\"name\"", {}},
+      {"qwen3_coder", "</tool_call> <functio", "</tool_call> <functio", {}},
+      {"glm45",
+       "<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>a\n<b></arg_value>\n<arg_key>n</arg_key>\n<arg_value>-3</"
+       "arg_value>\n"
+       "</tool_call>\n<tool_call>g\n</tool_call>",
+       "",
+       {{"f", R"({"s": "a\n<b>", "n": -3})"}, {"g", "{}"}}},
+      {"glm45",
+       "Hm.<tool_call>g<arg_key>k</arg_key><arg_value></arg_value></tool_call> ok",
+       "Hm. ok",
+       {{"g", R"({"k": ""})"}}},
+      {"glm45", "<tool_call>f(x)</tool_call>", "<tool_call>f(x)</tool_call>", {}},
+      {"openai", "Hello", "Hello", {}},
+      {"openai",
+       "<|channel|>analysis<|message|>I think.<|end|><|start|>assistant<|channel|>final<|message|> Hi <|x|>",
+       " Hi <|x|>",
+       {}},
+      {"openai",
+       "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"n\": 1}<|call|>",
+       "",
+       {{"f", "{\"n\": 1}"}}},
+      {"openai",
+       "<|channel|>commentary<|message|>First.<|end|><|start|>assistant to=functions.g<|channel|>commentary "
+       "json<|message|>"
+       "{}<|call|><|start|>assistant<|channel|>commentary to=functions.f<|message|>{\"s\":\"\"}",
+       "First.",
+       {{"g", "{}"}, {"f", "{\"s\":\"\"}"}}},
   };
   return kCases;
 }
 
 TEST(ToolParser, FindsTheCallsOfEachDialect) {
   for (const Case& one : cases()) {
-    const Answer whole = parsed(find_dialect(one.dialect)->parser(), one.text, {one.text.size()});
+    const Answer whole = parsed(find_dialect(one.dialect)->parser(tools()), one.text, {one.text.size()});
     EXPECT_EQ(whole.parts.content, one.content) << one.text;
     EXPECT_EQ(whole.parts.calls, one.calls) << one.text;
     EXPECT_EQ(whole.ended, one.calls.size()) << one.text;
@@ -132,7 +186,7 @@ TEST(ToolParser, FindsTheCallsOfEachDialect) {
 
 TEST(ToolParser, DoesNotDependOnThePieces) {
   const auto expect = [](const Case& one, const std::vector<std::size_t>& sizes) {
-    const Answer answer = parsed(find_dialect(one.dialect)->parser(), one.text, sizes);
+    const Answer answer = parsed(find_dialect(one.dialect)->parser(tools()), one.text, sizes);
     EXPECT_EQ(answer.parts.content, one.content) << one.text;
     EXPECT_EQ(answer.sent_calls, one.calls) << one.text;
     EXPECT_EQ(answer.sent_content, one.content) << one.text;
@@ -148,11 +202,12 @@ TEST(ToolParser, KeepsEveryCharacterOfACallThatIsCut) {
   for (const Case& one : cases()) {
     for (std::size_t end = 0; end < one.text.size(); ++end) {
       const std::string text = one.text.substr(0, end);
-      const Answer answer = parsed(find_dialect(one.dialect)->parser(), text, {3});
+      const Answer answer = parsed(find_dialect(one.dialect)->parser(tools()), text, {3});
       EXPECT_EQ(answer.parts.calls.size(), answer.ended) << text;
       EXPECT_LE(answer.ended, one.calls.size()) << text;
       // White space between calls is dropped.
-      if (answer.ended == 0) {
+      const bool has_headers = std::string_view(one.dialect) == "openai";  // which are no content
+      if (answer.ended == 0 && !has_headers) {
         EXPECT_EQ(without_space(answer.parts.content), without_space(text));
       }
       for (std::size_t i = 0; i < answer.ended; ++i) EXPECT_EQ(answer.parts.calls[i], one.calls[i]) << text;
@@ -161,7 +216,7 @@ TEST(ToolParser, KeepsEveryCharacterOfACallThatIsCut) {
 }
 
 TEST(ToolParser, NeverShowsAPartOfAMarker) {
-  const auto parser = find_dialect("hermes")->parser();
+  const auto parser = find_dialect("hermes")->parser(tools());
   AnswerEvents events;
   parser->push("a<tool_cal", events);
   ASSERT_EQ(events.size(), 1U);
@@ -193,15 +248,42 @@ TEST(ToolParser, ReadsTheEnvelopesOfAnswersThatMustBeCalls) {
 }
 
 TEST(ToolParser, IsFoundByTemplateAndVocabulary) {
-  Vocabulary plain, mistral, llama;
+  Vocabulary plain, mistral, llama, channels;
   mistral.tokens = {"[TOOL_CALLS]"};
   llama.tokens = {"<|python_tag|>"};
+  channels.tokens = {"<|channel|>", "<|message|>"};
   EXPECT_EQ(dialect_of("..<tool_call>..", plain).name, "hermes");
-  EXPECT_EQ(dialect_of("..<tool_call>\n<function=..", plain).name, "tool_call");
+  EXPECT_EQ(dialect_of("..<tool_call>\n<function=..", plain).name, "qwen3_coder");
+  EXPECT_EQ(dialect_of("..<tool_call>..<arg_key>", plain).name, "glm45");
+  EXPECT_EQ(dialect_of("..", channels).name, "openai");
+  EXPECT_EQ(find_dialect("qwen3_xml"), find_dialect("qwen3_coder"));
+  EXPECT_EQ(find_dialect(""), nullptr);
   EXPECT_EQ(dialect_of("{{ x }}", mistral).name, "mistral");
   EXPECT_EQ(dialect_of("{{ x }}", llama).name, "llama3_json");
   EXPECT_EQ(dialect_of("{\"name\": , \"parameters\": }", plain).name, "llama3_json");
   EXPECT_EQ(dialect_of("{{ x }}", plain).name, "tool_call");
+}
+
+TEST(ToolParser, SeparatesChannels) {
+  const std::string text =
+      "<|channel|>analysis<|message|> I <|end|><|start|>assistant<|channel|>commentary to=functions.f <|message|>{}"
+      "<|call|><|start|>assistant<|channel|>analysis<|message|>see.<|end|><|start|>assistant<|channel|>final<|message|>"
+      "Yes.";
+  const ToolDialect& dialect = *find_dialect("openai");
+  for (std::size_t size = 1; size <= 5; ++size) {
+    const Answer answer = parsed(dialect.parser(tools()), text, {size});
+    EXPECT_EQ(answer.parts.reasoning, "Isee.");
+    EXPECT_EQ(answer.parts.content, "Yes.");
+    EXPECT_EQ(answer.parts.calls, (std::vector<ToolCall>{{"f", "{}"}}));
+    // Without tools what looks like a call is content.
+    EXPECT_EQ(parsed(dialect.parser(nullptr), text, {size}).parts.content, "{}Yes.");
+  }
+  const std::string forced =
+      "<|channel|>analysis<|message|>I<|end|><|start|>assistant" + std::string(dialect.content_marker) + "{\"a\":1}";
+  const Answer named = parsed(dialect.channel_parser(arguments_parser("f")), forced, {3});
+  EXPECT_EQ(named.parts.reasoning, "I");
+  EXPECT_EQ(named.parts.content, "");
+  EXPECT_EQ(named.parts.calls, (std::vector<ToolCall>{{"f", "{\"a\":1}"}}));
 }
 
 TEST(AnswerSplitter, SeparatesReasoningFromAnswerAndCalls) {
@@ -223,7 +305,8 @@ TEST(AnswerSplitter, SeparatesReasoningFromAnswerAndCalls) {
   };
   for (const Expected& one : all) {
     for (std::size_t size = 1; size <= one.text.size(); ++size) {
-      AnswerSplitter splitter(ReasoningParser(format, one.begins_inside), find_dialect("hermes")->parser(), true);
+      AnswerSplitter splitter(ReasoningParser(format, one.begins_inside), find_dialect("hermes")->parser(tools()),
+                              true);
       AnswerParts parts;
       for (std::size_t at = 0; at < one.text.size(); at += size)
         for (const AnswerEvent& event : splitter.push(one.text.substr(at, size))) parts.add(event);
