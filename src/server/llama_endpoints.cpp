@@ -1,9 +1,83 @@
 #include "server/llama_endpoints.h"
 
+#include <limits>
+
 #include "base/version.h"
 #include "server/prepared_request.h"
+#include "server/request_fields.h"
 
 namespace weft {
+namespace {
+
+// llama.cpp's false is a bias that rules a token out.
+bool read_bias(Element value, double& bias) {
+  bool flag = true;
+  if (value.get(flag) != simdjson::SUCCESS) return value.get(bias) == simdjson::SUCCESS;
+  bias = -std::numeric_limits<double>::infinity();
+  return !flag;
+}
+
+}  // namespace
+
+// llama.cpp's: one prompt.
+std::string read_prompt_parts(Element value, ApiRequest& request) {
+  static constexpr const char* kWanted = "a text, or a list of texts and token ids, which are one prompt";
+  request.prompt_parts.clear();
+  std::string_view text;
+  if (value.get(text) == simdjson::SUCCESS) {
+    request.prompt_parts.emplace_back(std::string(text));
+    return "";
+  }
+  simdjson::dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) return kWanted;
+  for (const Element item : list) {
+    int id = 0;
+    if (item.get(text) == simdjson::SUCCESS) {
+      request.prompt_parts.emplace_back(std::string(text));
+    } else if (read_id(item, id)) {
+      request.prompt_parts.emplace_back(id);
+    } else {
+      return kWanted;
+    }
+  }
+  return "";
+}
+
+// llama.cpp's: pairs of a token id or a text and a bias, or an object of those.
+std::string read_text_bias(Element value, ApiRequest& request) {
+  static constexpr const char* kWanted = "a list of [token id or text, number or false]";
+  request.text_bias.clear();
+  double bias = 0;
+  simdjson::dom::object biases;
+  if (value.get(biases) == simdjson::SUCCESS) {
+    for (const auto [key, item] : biases) {
+      int id = 0;
+      if (!read_bias(item, bias)) return kWanted;
+      if (whole_id(key, id)) {
+        request.text_bias.emplace_back(id, bias);
+      } else {
+        request.text_bias.emplace_back(std::string(key), bias);
+      }
+    }
+    return "";
+  }
+  simdjson::dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) return kWanted;
+  for (const Element item : list) {
+    simdjson::dom::array pair;
+    std::string_view text;
+    int id = 0;
+    if (item.get(pair) != simdjson::SUCCESS || pair.size() != 2 || !read_bias(pair.at(1), bias)) return kWanted;
+    if (pair.at(0).get(text) == simdjson::SUCCESS) {
+      request.text_bias.emplace_back(std::string(text), bias);
+    } else if (read_id(pair.at(0), id)) {
+      request.text_bias.emplace_back(id, bias);
+    } else {
+      return kWanted;
+    }
+  }
+  return "";
+}
 
 SamplingParameters llama_defaults() { return {.temperature = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05}; }
 

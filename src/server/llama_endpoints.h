@@ -1,6 +1,9 @@
 #pragma once
 
-// The small endpoints of llama.cpp's server: /props, /slots and /apply-template; and its defaults of sampling.
+// The small endpoints of llama.cpp's server: /props, /slots and /apply-template; and the defaults of sampling and the
+// fields of its /completion.
+
+#include <string>
 
 #include "base/json.h"
 #include "engine/sampling/sampler.h"
@@ -13,6 +16,10 @@ namespace weft {
 SamplingParameters llama_defaults();
 // By llama.cpp's names.
 Json llama_settings(const SamplingParameters& parameters);
+
+// Readers of fields, as in request_fields.h: a prompt of texts and ids, and a `logit_bias` of ids and texts.
+std::string read_prompt_parts(simdjson::dom::element value, ApiRequest& request);
+std::string read_text_bias(simdjson::dom::element value, ApiRequest& request);
 
 Json props(const ServedModel& model);
 // Weft has no slots: each stands for a sequence that a step may have.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "server/json_body.h"
+#include "server/llama_endpoints.h"
 
 namespace weft {
 namespace {
@@ -17,13 +18,6 @@ constexpr unsigned kBoth = completions | chat, kText = completions | chat | toke
 constexpr unsigned kTemplate = chat | tokenize | apply_template;
 // What /completion of llama.cpp calls as OpenAI does.
 constexpr unsigned kAnswer = kBoth | llama_completion;
-
-bool read_id(Element value, int& id) {
-  std::int64_t number = 0;
-  if (value.get(number) != simdjson::SUCCESS || number < 0 || number > std::numeric_limits<int>::max()) return false;
-  id = static_cast<int>(number);
-  return true;
-}
 
 bool read_ids(Element value, std::vector<int>& ids) {
   dom::array list;
@@ -76,30 +70,6 @@ std::string read_prompt(Element value, ApiRequest& request) {
   return "";
 }
 
-// llama.cpp's: one prompt.
-std::string read_prompt_parts(Element value, ApiRequest& request) {
-  static constexpr const char* kWanted = "a text, or a list of texts and token ids, which are one prompt";
-  request.prompt_parts.clear();
-  std::string_view text;
-  if (value.get(text) == simdjson::SUCCESS) {
-    request.prompt_parts.emplace_back(std::string(text));
-    return "";
-  }
-  dom::array list;
-  if (value.get(list) != simdjson::SUCCESS) return kWanted;
-  for (const Element item : list) {
-    int id = 0;
-    if (item.get(text) == simdjson::SUCCESS) {
-      request.prompt_parts.emplace_back(std::string(text));
-    } else if (read_id(item, id)) {
-      request.prompt_parts.emplace_back(id);
-    } else {
-      return kWanted;
-    }
-  }
-  return "";
-}
-
 std::string read_stop(Element value, ApiRequest& request) {
   request.stop.clear();
   std::string_view text;
@@ -116,12 +86,6 @@ std::string read_stop_ids(Element value, ApiRequest& request) {
   return fits ? "" : "a list of at most 1024 token ids";
 }
 
-// A key that is nothing but a token id.
-bool whole_id(std::string_view key, int& id) {
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-  return error == std::errc() && end == key.data() + key.size() && id >= 0;
-}
-
 std::string read_logit_bias(Element value, ApiRequest& request) {
   static constexpr const char* kWanted = "an object of token ids and numbers";
   request.logit_bias.clear();
@@ -132,50 +96,6 @@ std::string read_logit_bias(Element value, ApiRequest& request) {
     double bias = 0;
     if (!whole_id(key, id) || item.get(bias) != simdjson::SUCCESS) return kWanted;
     request.logit_bias[id] = bias;
-  }
-  return "";
-}
-
-// llama.cpp's false is a bias that rules a token out.
-bool read_bias(Element value, double& bias) {
-  bool flag = true;
-  if (value.get(flag) != simdjson::SUCCESS) return value.get(bias) == simdjson::SUCCESS;
-  bias = -std::numeric_limits<double>::infinity();
-  return !flag;
-}
-
-// llama.cpp's: pairs of a token id or a text and a bias, or an object of those.
-std::string read_text_bias(Element value, ApiRequest& request) {
-  static constexpr const char* kWanted = "a list of [token id or text, number or false]";
-  request.text_bias.clear();
-  double bias = 0;
-  dom::object biases;
-  if (value.get(biases) == simdjson::SUCCESS) {
-    for (const auto [key, item] : biases) {
-      int id = 0;
-      if (!read_bias(item, bias)) return kWanted;
-      if (whole_id(key, id)) {
-        request.text_bias.emplace_back(id, bias);
-      } else {
-        request.text_bias.emplace_back(std::string(key), bias);
-      }
-    }
-    return "";
-  }
-  dom::array list;
-  if (value.get(list) != simdjson::SUCCESS) return kWanted;
-  for (const Element item : list) {
-    dom::array pair;
-    std::string_view text;
-    int id = 0;
-    if (item.get(pair) != simdjson::SUCCESS || pair.size() != 2 || !read_bias(pair.at(1), bias)) return kWanted;
-    if (pair.at(0).get(text) == simdjson::SUCCESS) {
-      request.text_bias.emplace_back(std::string(text), bias);
-    } else if (read_id(pair.at(0), id)) {
-      request.text_bias.emplace_back(id, bias);
-    } else {
-      return kWanted;
-    }
   }
   return "";
 }
@@ -411,6 +331,18 @@ const FieldRow kRows[] = {
 };
 
 }  // namespace
+
+bool read_id(Element value, int& id) {
+  std::int64_t number = 0;
+  if (value.get(number) != simdjson::SUCCESS || number < 0 || number > std::numeric_limits<int>::max()) return false;
+  id = static_cast<int>(number);
+  return true;
+}
+
+bool whole_id(std::string_view key, int& id) {
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+  return error == std::errc() && end == key.data() + key.size() && id >= 0;
+}
 
 std::span<const FieldRow> field_table() { return kRows; }
 

@@ -46,4 +46,8 @@ struct FieldRow {
 
 std::span<const FieldRow> field_table();
 
+// False if the value is no token id, or if the key is anything but one.
+bool read_id(Element value, int& id);
+bool whole_id(std::string_view key, int& id);
+
 }  // namespace weft

@@ -80,101 +80,98 @@ struct Case {
   std::vector<ToolCall> calls;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> kCases = {
-      {"hermes", "Hello <b> you & <tool", "Hello <b> you & <tool", {}},
-      {"hermes", " \n ", " \n ", {}},
-      {"hermes",
-       "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": [1, {\"b\": \"}{\\\"\"}], \"c\": -1.5e3}}\n</tool_call>",
-       "",
-       {{"f", "{\"a\": [1, {\"b\": \"}{\\\"\"}], \"c\": -1.5e3}"}}},
-      {"hermes",
-       "Let me see.\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n<tool_call>\n{\"arguments\": {\"x\":1} "
-       ", "
-       "\"name\": \"g\"}\n</tool_call>\n",
-       "Let me see.\n",
-       {{"f", "{}"}, {"g", "{\"x\":1}"}}},
-      {"hermes", "\n\n<tool_call>{\"name\":\"f\"}</tool_call>", "", {{"f", "{}"}}},
-      {"hermes", "<tool_call>{\"name\":\"f\",\"arguments\":null}", "", {{"f", "{}"}}},
-      {"hermes",
-       "<tool_call>{\"id\":7,\"name\":\"caf\\u00e9\",\"arguments\":{\"é\":\"ü\"}}</tool_call> done",
-       " done",
-       {{"café", "{\"é\":\"ü\"}"}}},
-      {"hermes", "<tool_call>f(x)</tool_call>", "<tool_call>f(x)</tool_call>", {}},
-      {"hermes", "<tool_call>{\"arguments\":{}}</tool_call>", "<tool_call>{\"arguments\":{}}</tool_call>", {}},
-      {"hermes", "<tool_call>{\"name\":\"f\",\"arguments\":7}</tool_call>", "", {{"f", "7"}}},
-      {"tool_call", "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}}</tool_call>", "", {{"f", "{\"a\":1}"}}},
-      {"llama3_json", "{\"name\": \"f\", \"parameters\": {\"q\": \"a;b\"}}", "", {{"f", "{\"q\": \"a;b\"}"}}},
-      {"llama3_json",
-       "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {\"n\": null}}",
-       "",
-       {{"f", "{}"}, {"g", "{\"n\": null}"}}},
-      {"llama3_json", "{\"name\": \"Bob\", \"age\": 7}", "{\"name\": \"Bob\", \"age\": 7}", {}},
-      {"llama3_json", "No {\"name\": \"f\", \"parameters\": {}}", "No {\"name\": \"f\", \"parameters\": {}}", {}},
-      {"llama3_json", "<|python_tag|>print(1)", "<|python_tag|>print(1)", {}},
-      {"mistral",
-       "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": []}}, {\"name\": \"g\", \"arguments\": {}}]",
-       "",
-       {{"f", "{\"a\": []}"}, {"g", "{}"}}},
-      {"mistral",
-       "Yes.[TOOL_CALLS]get_it[ARGS]{\"a\": 1}[TOOL_CALLS]g[CALL_ID]Ab3456789[ARGS]{}",
-       "Yes.",
-       {{"get_it", "{\"a\": 1}"}, {"g", "{}"}}},
-      {"mistral", "[TOOL_CALLS]f{\"a\": 1}", "", {{"f", "{\"a\": 1}"}}},
-      {"mistral", "[TOOL_CALLS]f[ARGS]7", "[TOOL_CALLS]f[ARGS]7", {}},
-      {"mistral", "[TOOL]s [TOOL_CALLS", "[TOOL]s [TOOL_CALLS", {}},
-      {"qwen3_coder",
-       "I look.\n<tool_call>\n<function=f>\n<parameter=s>\na "
-       "\"b\"\n\té\n</parameter>\n<parameter=n>\n12\n</parameter>\n"
-       "<parameter=b>\nTrue\n</parameter>\n</function>\n</tool_call>",
-       "I look.\n",
-       {{"f", R"({"s": "a \"b\"\n\té", "n": 12, "b": true})"}}},
-      {"qwen3_coder",
-       "<tool_call>\n<function=f>\n<parameter=o>\n{\"a\": [1]}\n</parameter>\n<parameter=l>\nnull\n</parameter>\n"
-       "<parameter=u>\n1.5\n</parameter>\n<parameter=e>\n1\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n"
-       "<function=g>\n</function>\n</tool_call>",
-       "",
-       {{"f", R"({"o": {"a": [1]}, "l": null, "u": 1.5, "e": "1"})"}, {"g", "{}"}}},
-      {"qwen3_coder",
-       "<function=f><parameter=s>\n\n</parameter><parameter=u>x</p</parameter><parameter=n>many</parameter></function> "
-       ".",
-       " .",
-       {{"f", R"({"s": "", "u": "x</p", "n": "many"})"}}},
-      {"qwen3_coder", "<tool_call>\n<function=f x>", "<tool_call>\n<function=f x>", {}},
-      {"qwen3_coder", "<tool_call>\n{\"name\"", "<tool_call>\n{\"name\"", {}},
-      {"qwen3_coder", "</tool_call> <functio", "</tool_call> <functio", {}},
-      {"glm45",
-       "<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>a\n<b></arg_value>\n<arg_key>n</arg_key>\n<arg_value>-3</"
-       "arg_value>\n"
-       "</tool_call>\n<tool_call>g\n</tool_call>",
-       "",
-       {{"f", R"({"s": "a\n<b>", "n": -3})"}, {"g", "{}"}}},
-      {"glm45",
-       "Hm.<tool_call>g<arg_key>k</arg_key><arg_value></arg_value></tool_call> ok",
-       "Hm. ok",
-       {{"g", R"({"k": ""})"}}},
-      {"glm45", "<tool_call>f(x)</tool_call>", "<tool_call>f(x)</tool_call>", {}},
-      {"openai", "Hello", "Hello", {}},
-      {"openai",
-       "<|channel|>analysis<|message|>I think.<|end|><|start|>assistant<|channel|>final<|message|> Hi <|x|>",
-       " Hi <|x|>",
-       {}},
-      {"openai",
-       "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"n\": 1}<|call|>",
-       "",
-       {{"f", "{\"n\": 1}"}}},
-      {"openai",
-       "<|channel|>commentary<|message|>First.<|end|><|start|>assistant to=functions.g<|channel|>commentary "
-       "json<|message|>"
-       "{}<|call|><|start|>assistant<|channel|>commentary to=functions.f<|message|>{\"s\":\"\"}",
-       "First.",
-       {{"g", "{}"}, {"f", "{\"s\":\"\"}"}}},
-  };
-  return kCases;
-}
+const std::vector<Case> kCases = {
+    {"hermes", "Hello <b> you & <tool", "Hello <b> you & <tool", {}},
+    {"hermes", " \n ", " \n ", {}},
+    {"hermes",
+     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": [1, {\"b\": \"}{\\\"\"}], \"c\": -1.5e3}}\n</tool_call>",
+     "",
+     {{"f", "{\"a\": [1, {\"b\": \"}{\\\"\"}], \"c\": -1.5e3}"}}},
+    {"hermes",
+     "Let me see.\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n<tool_call>\n{\"arguments\": {\"x\":1} "
+     ", "
+     "\"name\": \"g\"}\n</tool_call>\n",
+     "Let me see.\n",
+     {{"f", "{}"}, {"g", "{\"x\":1}"}}},
+    {"hermes", "\n\n<tool_call>{\"name\":\"f\"}</tool_call>", "", {{"f", "{}"}}},
+    {"hermes", "<tool_call>{\"name\":\"f\",\"arguments\":null}", "", {{"f", "{}"}}},
+    {"hermes",
+     "<tool_call>{\"id\":7,\"name\":\"caf\\u00e9\",\"arguments\":{\"é\":\"ü\"}}</tool_call> done",
+     " done",
+     {{"café", "{\"é\":\"ü\"}"}}},
+    {"hermes", "<tool_call>f(x)</tool_call>", "<tool_call>f(x)</tool_call>", {}},
+    {"hermes", "<tool_call>{\"arguments\":{}}</tool_call>", "<tool_call>{\"arguments\":{}}</tool_call>", {}},
+    {"hermes", "<tool_call>{\"name\":\"f\",\"arguments\":7}</tool_call>", "", {{"f", "7"}}},
+    {"tool_call", "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}}</tool_call>", "", {{"f", "{\"a\":1}"}}},
+    {"llama3_json", "{\"name\": \"f\", \"parameters\": {\"q\": \"a;b\"}}", "", {{"f", "{\"q\": \"a;b\"}"}}},
+    {"llama3_json",
+     "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {\"n\": null}}",
+     "",
+     {{"f", "{}"}, {"g", "{\"n\": null}"}}},
+    {"llama3_json", "{\"name\": \"Bob\", \"age\": 7}", "{\"name\": \"Bob\", \"age\": 7}", {}},
+    {"llama3_json", "No {\"name\": \"f\", \"parameters\": {}}", "No {\"name\": \"f\", \"parameters\": {}}", {}},
+    {"llama3_json", "<|python_tag|>print(1)", "<|python_tag|>print(1)", {}},
+    {"mistral",
+     "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": []}}, {\"name\": \"g\", \"arguments\": {}}]",
+     "",
+     {{"f", "{\"a\": []}"}, {"g", "{}"}}},
+    {"mistral",
+     "Yes.[TOOL_CALLS]get_it[ARGS]{\"a\": 1}[TOOL_CALLS]g[CALL_ID]Ab3456789[ARGS]{}",
+     "Yes.",
+     {{"get_it", "{\"a\": 1}"}, {"g", "{}"}}},
+    {"mistral", "[TOOL_CALLS]f{\"a\": 1}", "", {{"f", "{\"a\": 1}"}}},
+    {"mistral", "[TOOL_CALLS]f[ARGS]7", "[TOOL_CALLS]f[ARGS]7", {}},
+    {"mistral", "[TOOL]s [TOOL_CALLS", "[TOOL]s [TOOL_CALLS", {}},
+    {"qwen3_coder",
+     "I look.\n<tool_call>\n<function=f>\n<parameter=s>\na "
+     "\"b\"\n\té\n</parameter>\n<parameter=n>\n12\n</parameter>\n"
+     "<parameter=b>\nTrue\n</parameter>\n</function>\n</tool_call>",
+     "I look.\n",
+     {{"f", R"({"s": "a \"b\"\n\té", "n": 12, "b": true})"}}},
+    {"qwen3_coder",
+     "<tool_call>\n<function=f>\n<parameter=o>\n{\"a\": [1]}\n</parameter>\n<parameter=l>\nnull\n</parameter>\n"
+     "<parameter=u>\n1.5\n</parameter>\n<parameter=e>\n1\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n"
+     "<function=g>\n</function>\n</tool_call>",
+     "",
+     {{"f", R"({"o": {"a": [1]}, "l": null, "u": 1.5, "e": "1"})"}, {"g", "{}"}}},
+    {"qwen3_coder",
+     "<function=f><parameter=s>\n\n</parameter><parameter=u>x</p</parameter><parameter=n>many</parameter></function> "
+     ".",
+     " .",
+     {{"f", R"({"s": "", "u": "x</p", "n": "many"})"}}},
+    {"qwen3_coder", "<tool_call>\n<function=f x>", "<tool_call>\n<function=f x>", {}},
+    {"qwen3_coder", "<tool_call>\n{\"name\"", "<tool_call>\n{\"name\"", {}},
+    {"qwen3_coder", "</tool_call> <functio", "</tool_call> <functio", {}},
+    {"glm45",
+     "<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>a\n<b></arg_value>\n<arg_key>n</arg_key>\n<arg_value>-3</"
+     "arg_value>\n"
+     "</tool_call>\n<tool_call>g\n</tool_call>",
+     "",
+     {{"f", R"({"s": "a\n<b>", "n": -3})"}, {"g", "{}"}}},
+    {"glm45",
+     "Hm.<tool_call>g<arg_key>k</arg_key><arg_value></arg_value></tool_call> ok",
+     "Hm. ok",
+     {{"g", R"({"k": ""})"}}},
+    {"glm45", "<tool_call>f(x)</tool_call>", "<tool_call>f(x)</tool_call>", {}},
+    {"openai", "Hello", "Hello", {}},
+    {"openai",
+     "<|channel|>analysis<|message|>I think.<|end|><|start|>assistant<|channel|>final<|message|> Hi <|x|>",
+     " Hi <|x|>",
+     {}},
+    {"openai",
+     "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"n\": 1}<|call|>",
+     "",
+     {{"f", "{\"n\": 1}"}}},
+    {"openai",
+     "<|channel|>commentary<|message|>First.<|end|><|start|>assistant to=functions.g<|channel|>commentary "
+     "json<|message|>"
+     "{}<|call|><|start|>assistant<|channel|>commentary to=functions.f<|message|>{\"s\":\"\"}",
+     "First.",
+     {{"g", "{}"}, {"f", "{\"s\":\"\"}"}}},
+};
 
 TEST(ToolParser, FindsTheCallsOfEachDialect) {
-  for (const Case& one : cases()) {
+  for (const Case& one : kCases) {
     const Answer whole = parsed(find_dialect(one.dialect)->parser(tools()), one.text, {one.text.size()});
     EXPECT_EQ(whole.parts.content, one.content) << one.text;
     EXPECT_EQ(whole.parts.calls, one.calls) << one.text;
@@ -191,7 +188,7 @@ TEST(ToolParser, DoesNotDependOnThePieces) {
     EXPECT_EQ(answer.sent_calls, one.calls) << one.text;
     EXPECT_EQ(answer.sent_content, one.content) << one.text;
   };
-  for (const Case& one : cases()) {
+  for (const Case& one : kCases) {
     for (std::size_t cut = 1; cut < one.text.size(); ++cut) expect(one, {cut, one.text.size()});
     for (std::size_t size = 1; size <= 5; ++size) expect(one, {size});
   }
@@ -199,7 +196,7 @@ TEST(ToolParser, DoesNotDependOnThePieces) {
 
 // What a stream has sent stays: the whole answer has all of a cut call as content, and a stream what was not sent yet.
 TEST(ToolParser, KeepsEveryCharacterOfACallThatIsCut) {
-  for (const Case& one : cases()) {
+  for (const Case& one : kCases) {
     for (std::size_t end = 0; end < one.text.size(); ++end) {
       const std::string text = one.text.substr(0, end);
       const Answer answer = parsed(find_dialect(one.dialect)->parser(tools()), text, {3});
