@@ -33,6 +33,7 @@ Expression value_of_schema(Grammar& grammar, JsonParts& parts, const Json& schem
 Expression SchemaReader::value_of(const Json& schema, const std::string& path) {
   if (++depth_ > kDeepestSchema) fail_schema(path, fmt::format("must be nested at most {} deep", kDeepestSchema));
   if (++schemas_ > kMostSchemas) fail_schema(path, fmt::format("has more than {} schemas", kMostSchemas));
+  budget_.check_time();
   Expression value = any_value_of(schema, path);
   --depth_;
   return value;
@@ -133,6 +134,7 @@ Expression SchemaReader::branches_of(const Json& schema, const char* name, const
   for (const Json& branch : branches) {
     if (!branch.is_object() && !branch.is_boolean())
       fail_schema(path, fmt::format("{} must be a list of schemas", name));
+    budget_.check_time();
     all.push_back(is_alone ? branch : merged(others, resolved(branch, path), path));
   }
   if (std::string_view(name) == "oneOf") check_one_of(all, path);
@@ -150,11 +152,13 @@ void SchemaReader::check_one_of(const std::vector<Json>& branches, const std::st
     if (all.back().is_object()) check_keywords(all.back(), path);
   }
   for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
+    for (std::size_t j = 0; j < i; ++j) {
+      budget_.check_time();
       if (!are_disjoint(all[i], all[j], path))
         fail_schema(path, fmt::format("oneOf is supported where type, const or enum tell its schemas apart, but {} and "
                                       "{} may both match: anyOf asks for less",
                                       j, i));
+    }
 }
 
 Expression SchemaReader::listed_value_of(const Json& schema, const std::string& path) {
@@ -165,9 +169,9 @@ Expression SchemaReader::listed_value_of(const Json& schema, const std::string& 
   }
   const std::optional<std::vector<Json>> values = listed_values(schema);
   std::vector<Expression> ways;
+  Json alone = schema;
+  alone.erase("enum");
   for (const Json& value : *values) {
-    Json alone = schema;
-    alone.erase("enum");
     alone["const"] = value;
     if (types_of(alone, path) != 0) ways.push_back(text_of(json_text(value)));
   }

@@ -50,19 +50,21 @@ class RegexReader {
   std::vector<Branch> read_alternation() {
     if (++depth_ > kDeepestGroup) reader_.fail(fmt::format("has more than {} groups in each other", kDeepestGroup));
     std::vector<Branch> all;
+    bool is_anchored = false;
     do {
       std::vector<Branch> branches = {Branch{}};
       while (!reader_.at_end() && reader_.peek() != '|' && reader_.peek() != ')') read_item(branches);
+      is_anchored |= has_anchor(branches);
       for (Branch& branch : branches) all.push_back(std::move(branch));
-      check_count(all);
+      check_count(all.size(), is_anchored);
     } while (reader_.take("|"));
     --depth_;
     return all;
   }
 
-  void check_count(const std::vector<Branch>& branches) const {
-    // Without anchors there is one branch for each alternative.
-    if (branches.size() > kMostBranches && has_anchor(branches)) reader_.fail("has too many anchors in alternatives");
+  // Without anchors there is one branch for each alternative.
+  void check_count(std::size_t branches, bool is_anchored) const {
+    if (branches > kMostBranches && is_anchored) reader_.fail("has too many anchors in alternatives");
   }
 
   void read_item(std::vector<Branch>& branches) {
@@ -81,19 +83,24 @@ class RegexReader {
 
   // Each branch goes on with each way of the item.
   void append(std::vector<Branch>& branches, const std::vector<Branch>& ways) {
+    if (ways.size() == 1) {
+      // In place: copies would make a pattern of many items quadratic.
+      for (Branch& branch : branches) append(branch, ways[0]);
+      return;
+    }
     std::vector<Branch> all;
     for (const Branch& branch : branches)
-      for (const Branch& way : ways) {
-        Branch joined = branch;
-        if (way.is_at_begin && !branch.parts.empty()) reader_.fail("has ^ where the text cannot begin");
-        if (branch.is_at_end && !way.parts.empty()) reader_.fail("has $ where the text cannot end");
-        joined.is_at_begin |= way.is_at_begin;
-        joined.is_at_end |= way.is_at_end;
-        joined.parts.insert(joined.parts.end(), way.parts.begin(), way.parts.end());
-        all.push_back(std::move(joined));
-      }
-    check_count(all);
+      for (const Branch& way : ways) append(all.emplace_back(branch), way);
+    check_count(all.size(), has_anchor(all));
     branches = std::move(all);
+  }
+
+  void append(Branch& branch, const Branch& way) {
+    if (way.is_at_begin && !branch.parts.empty()) reader_.fail("has ^ where the text cannot begin");
+    if (branch.is_at_end && !way.parts.empty()) reader_.fail("has $ where the text cannot end");
+    branch.is_at_begin |= way.is_at_begin;
+    branch.is_at_end |= way.is_at_end;
+    branch.parts.insert(branch.parts.end(), way.parts.begin(), way.parts.end());
   }
 
   void read_group_kind() {

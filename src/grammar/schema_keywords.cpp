@@ -11,6 +11,8 @@
 namespace weft::grammar {
 namespace {
 
+constexpr std::size_t kMostComparedValues = 10'000'000;
+
 enum class Wants : std::uint8_t { anything, object, list, schema, schemas, text, count, number, boolean };
 
 struct Keyword {
@@ -180,6 +182,7 @@ Json joined(const std::string& name, const Json& a, const Json& b, const std::st
   }
   if (name == "items" && is_schema(a) && is_schema(b)) return Json{{"allOf", Json::array({a, b})}};
   if (name == "enum") {
+    if (a.size() * b.size() > kMostComparedValues) fail_schema(path, "allOf has two lists of enum that are too long");
     Json values = Json::array();
     for (const Json& value : a)
       if (std::find(b.begin(), b.end(), value) != b.end()) values.push_back(value);

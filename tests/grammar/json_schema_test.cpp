@@ -220,6 +220,16 @@ TEST(JsonSchema, LimitsNestingAndSize) {
   EXPECT_NE(message_of([&] { CompiledGrammar{schema_grammar(wide, {})}; }).find("states"), std::string::npos);
 }
 
+// With the square of the number of values this would take an hour.
+TEST(JsonSchema, ReadsLongLists) {
+  Json values = Json::array();
+  for (int i = 0; i < 200'000; ++i) values.push_back(i);
+  const Json listed{{"enum", values}};
+  EXPECT_EQ(schema_grammar(listed, {}).rules.back().body == nullptr, false);
+  const Json both{{"allOf", Json::array({listed, listed})}};
+  EXPECT_NE(message_of([&] { schema_grammar(both, {}); }).find("too long"), std::string::npos);
+}
+
 TEST(JsonSchema, WritesCasesWithinFixedText) {
   grammar::SchemaCases cases{.cases = {{"<a>", parse_json(R"({"type":"integer"})"), "</a>"},
                                        {"<b>", parse_json(R"({"items":{"$ref":"#"}})"), "</b>"}},

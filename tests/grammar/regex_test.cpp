@@ -99,4 +99,14 @@ TEST(GrammarRegex, LimitsItsStates) {
   }
 }
 
+// Reading takes a time that grows as the pattern does: with its square these would take many minutes.
+TEST(GrammarRegex, ReadsLongPatterns) {
+  const std::string items(100'000, 'a');
+  EXPECT_EQ(grammar::read_regex("^" + items + "$")->parts.size(), items.size());
+  std::string ways = "a";
+  for (int i = 1; i < 400'000; ++i) ways += "|a";
+  EXPECT_EQ(grammar::read_regex(ways)->parts.size(), 400'000U);
+  EXPECT_TRUE(matches(grammar_of(grammar::read_regex("^(ab|^c|d$)$")), "ab"));
+}
+
 }  // namespace weft::grammar_regex_test
