@@ -97,7 +97,8 @@ void ApiServer::set_model(const ServedModel& model, EngineLoop& loop) {
   values_ = std::move(values);
   model_ = &model;
   loop_ = &loop;
-  generations_ = std::make_unique<GenerationTable>(model, loop, values_, log_);
+  generations_ = std::make_unique<GenerationTable>(
+      model, loop, values_, log_, [this](std::unique_ptr<RunningRequest> answer) { write_later(std::move(answer)); });
 }
 
 HttpResponse ApiServer::fault(int status, const std::string& message) {
@@ -261,6 +262,14 @@ void ApiServer::prepare_later(const Route& route, HttpRequest request, std::shar
       if (result->response) return reply->send(std::move(*result->response));
       begin(std::move(*result->request), id, reply, arrival);
     });
+  });
+}
+
+void ApiServer::write_later(std::shared_ptr<RunningRequest> answer) {
+  pool_.add([this, answer = std::move(answer)]() mutable {
+    answer->write_answer();
+    // Moved, so that it ends on the I/O thread.
+    post_([answer = std::move(answer)] { answer->send_written(); });
   });
 }
 

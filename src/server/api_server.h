@@ -59,6 +59,8 @@ class ApiServer final : public HttpHandler {
   void drain() { is_draining_ = true; }
   // Ends the answers that are not complete.
   void abort();
+  // Waits for what the threads of the pool do, which refers to the model, and drops what they have not begun.
+  void end_work() { pool_.end(); }
   // To be called four times in each interval of --sse-keep-alive-interval.
   void keep_alive();
   // Logs the rates since the last call, if there was anything to do. To be called each `interval`.
@@ -83,6 +85,7 @@ class ApiServer final : public HttpHandler {
   void reset_prefix_cache(std::shared_ptr<HttpReply> reply);
   void prepare_later(const Route& route, HttpRequest request, std::shared_ptr<HttpReply> reply);
   std::shared_ptr<Prepared> prepared(RouteKind kind, std::string body);  // on a thread of the pool
+  void write_later(std::shared_ptr<RunningRequest> answer);
   void begin(PreparedRequest prepared, const std::string& id, const std::shared_ptr<HttpReply>& reply,
              MonotonicClock::time_point arrival);
   // Throws the ApiError of a full queue.

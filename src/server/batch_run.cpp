@@ -69,7 +69,11 @@ BatchRun::BatchRun(Engine& engine, const ServedModel& model, std::istream& in, s
           },
           log),
       values_(make_metric_values(model.max_model_len)),
-      generations_(model, loop_, values_, log) {}
+      generations_(model, loop_, values_, log, [](const std::unique_ptr<RunningRequest>& answer) {
+        // Nothing waits for this thread but the next step.
+        answer->write_answer();
+        answer->send_written();
+      }) {}
 
 BatchRun::Counts BatchRun::run() {
   read_lines();

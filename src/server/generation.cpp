@@ -8,6 +8,13 @@
 #include "server/sampling_fields.h"
 
 namespace weft {
+namespace {
+
+// Tokens and log probabilities of an answer that is written on the I/O thread. More of them would hold up other
+// connections.
+constexpr std::size_t kMostWrittenAtOnce = 1000;
+
+}  // namespace
 
 Generation::Generation(PreparedRequest prepared, const ServedModel& model, const std::string& id, Ticket first,
                        std::shared_ptr<HttpReply> reply)
@@ -278,6 +285,23 @@ void Generation::finish_all() {
     }
     return end_stream();
   }
+  if (is_large()) return leave_unwritten();
+  send_answer(whole_answer());
+}
+
+bool Generation::is_large() const {
+  const auto entries_of = [](const std::vector<TokenLogprobs>& list) {
+    return list.empty() ? std::size_t{0} : list.size() * (1 + list.back().top.size());
+  };
+  std::size_t all = 0;
+  for (const Choice& choice : choices_)
+    all += static_cast<std::size_t>(choice.token_count) + entries_of(choice.logprobs);
+  for (const auto& list : prompt_logprobs_) all += entries_of(list);
+  for (const PreparedPrompt& prompt : prepared_.prompts) all += has_ids_ ? prompt.ids->size() : 0;
+  return all > kMostWrittenAtOnce;
+}
+
+Json Generation::whole_answer() {
   std::vector<Json> prompt_logprobs(prompt_logprobs_.size());
   for (std::size_t i = 0; i < prompt_logprobs.size() && prepared_.request.prompt_logprobs; ++i)
     prompt_logprobs[i] =
@@ -289,8 +313,8 @@ void Generation::finish_all() {
     choices.push_back(whole_choice(head_.endpoint, i, answer, has_ids_, prompt_ids_of(i)));
   }
   const bool has_text = prepared_.request.return_prompt_text.value_or(false);
-  send_answer(whole_answer(head_, std::move(choices), usage(), prompt_logprobs[0], prompt_ids_of(0),
-                           has_text ? Json(prepared_.prompt_text) : Json(nullptr)));
+  return weft::whole_answer(head_, std::move(choices), usage(), prompt_logprobs[0], prompt_ids_of(0),
+                            has_text ? Json(prepared_.prompt_text) : Json(nullptr));
 }
 
 void Generation::cut_stream() {

@@ -66,6 +66,8 @@ class Generation final : public RunningRequest {
   void send_deltas(std::size_t choice, const std::optional<AnswerEnd>& end);
   AnswerChoice whole(std::size_t choice);
   void finish_all();
+  bool is_large() const;
+  Json whole_answer() override;
   void cut_stream() override;
 
   PreparedRequest prepared_;

@@ -8,8 +8,8 @@
 namespace weft {
 
 GenerationTable::GenerationTable(const ServedModel& model, EngineLoop& loop, MetricValues& values,
-                                 std::function<void(const std::string&)> log)
-    : model_(model), loop_(loop), values_(values), log_(std::move(log)) {}
+                                 std::function<void(const std::string&)> log, WriteLater write_later)
+    : model_(model), loop_(loop), values_(values), log_(std::move(log)), write_later_(std::move(write_later)) {}
 
 void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std::uint64_t random_seed,
                             const std::shared_ptr<HttpReply>& reply, MonotonicClock::time_point arrival) {
@@ -24,7 +24,10 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
   }
   next_ticket_ += generation->size();
   std::vector<Sequence> sequences = generation->begin(random_seed);
-  if (sequences.empty()) return;
+  if (sequences.empty()) {
+    if (generation->is_unwritten()) write_later_(std::move(generation));
+    return;
+  }
   values_.request_choices.observe(choices);
   if (is_searched) values_.tool_parser_calls += static_cast<double>(sequences.size());
   for (const Sequence& sequence : sequences)
@@ -46,7 +49,7 @@ void GenerationTable::cancel(const std::vector<Ticket>& tickets) {
 void GenerationTable::end(Ticket first) {
   const auto found = generations_.find(first);
   if (found == generations_.end()) return;
-  cancel(found->second->open_tickets());
+  if (found->second != nullptr) cancel(found->second->open_tickets());
   generations_.erase(found);
 }
 
@@ -61,6 +64,7 @@ void GenerationTable::deliver(const StepReport& report) {
     generation.take(event);
     if (!generation.is_over()) continue;
     if (!generation.error().empty()) log_(fmt::format("[server] a request failed: {}", generation.error()));
+    if (generation.is_unwritten()) write_later_(std::move(found->second));
     end(found->first);
   }
 }

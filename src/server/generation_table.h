@@ -20,9 +20,12 @@ namespace weft {
 
 class GenerationTable {
  public:
-  // All but `log`, which gets the reason of each failure, outlive this object.
+  // Has a large answer written on another thread, and sent: see RunningRequest::is_unwritten().
+  using WriteLater = std::function<void(std::unique_ptr<RunningRequest>)>;
+
+  // All but the functions outlive this object. `log` gets the reason of each failure.
   GenerationTable(const ServedModel& model, EngineLoop& loop, MetricValues& values,
-                  std::function<void(const std::string& line)> log);
+                  std::function<void(const std::string& line)> log, WriteLater write_later);
 
   // `random_seed` is for a request without a seed, `arrival` for the metrics.
   void begin(PreparedRequest prepared, const std::string& id, std::uint64_t random_seed,
@@ -43,6 +46,7 @@ class GenerationTable {
   EngineLoop& loop_;
   MetricValues& values_;
   std::function<void(const std::string&)> log_;
+  WriteLater write_later_;
   SequenceRecords records_{values_};
   std::map<Ticket, std::unique_ptr<RunningRequest>> generations_;  // by the first ticket of each
   Ticket next_ticket_ = 0;

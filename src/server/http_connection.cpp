@@ -302,7 +302,11 @@ void HttpConnection::end() {
 }
 
 void HttpConnection::write(std::string bytes) {
-  out_ += bytes;
+  if (out_.empty()) {
+    out_ = std::move(bytes);
+  } else {
+    out_ += bytes;
+  }
   if (is_writing_ || phase_ == Phase::closed) return;
   written_.clear();
   written_.swap(out_);

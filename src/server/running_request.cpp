@@ -1,5 +1,6 @@
 #include "server/running_request.h"
 
+#include <exception>
 #include <utility>
 
 #include "server/answer_json.h"
@@ -19,6 +20,20 @@ void RunningRequest::write(const std::string& part) {
 void RunningRequest::send_answer(const Json& answer) {
   is_over_ = true;
   reply_->send({.body = json_text(answer)});
+}
+
+// A thread of the pool must not end by an exception, such as that of memory for a very large answer.
+void RunningRequest::write_answer() {
+  try {
+    written_ = json_text(whole_answer());
+  } catch (const std::exception&) {
+    written_.clear();
+  }
+}
+
+void RunningRequest::send_written() {
+  if (written_.empty()) return reply_->send(internal_error("the answer could not be written").response());
+  reply_->send({.body = std::move(written_)});
 }
 
 void RunningRequest::send_event(const Json& event) { write(event_text(event)); }

@@ -1,7 +1,7 @@
 #pragma once
 
 // A request while its sequences run: takes their events and writes the answer, in one piece or as a stream. It lives on
-// the I/O thread.
+// the I/O thread, except that a large answer is written on another one.
 
 #include <cstdint>
 #include <memory>
@@ -27,6 +27,11 @@ class RunningRequest {
   void keep_alive();
 
   bool is_over() const { return is_over_; }
+  // Whether the answer in one piece is still to be written, which takes too long for the I/O thread: write_answer() may
+  // be called on any thread then, and after it send_written() on the I/O thread.
+  bool is_unwritten() const { return is_unwritten_; }
+  void write_answer();
+  void send_written();
   // Tickets of sequences that are not over.
   virtual std::vector<Ticket> open_tickets() const = 0;
   // Number of its tickets.
@@ -41,6 +46,8 @@ class RunningRequest {
   bool is_stream() const { return is_stream_; }
   // The answer in one piece.
   void send_answer(const Json& answer);
+  // The same later, by whole_answer(). The request is over.
+  void leave_unwritten() { is_over_ = is_unwritten_ = true; }
   // An event of a stream.
   void send_event(const Json& event);
   void end_stream();
@@ -49,6 +56,8 @@ class RunningRequest {
  private:
   // Ends a stream that has sent something.
   virtual void cut_stream() = 0;
+  // Of a request that is unwritten.
+  virtual Json whole_answer() { return nullptr; }
   void write(const std::string& part);
 
   std::shared_ptr<HttpReply> reply_;
@@ -56,7 +65,8 @@ class RunningRequest {
   std::string last_event_;
   bool has_head_ = false;     // a stream has sent an event or a comment
   int silent_intervals_ = 0;  // calls of keep_alive() since then
-  bool is_over_ = false;
+  bool is_over_ = false, is_unwritten_ = false;
+  std::string written_;  // by write_answer(); "" if that failed
   std::string error_;
 };
 

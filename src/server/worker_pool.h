@@ -1,7 +1,7 @@
 #pragma once
 
-// Threads for what takes long and is of no connection: parsing, templates, tokenizing. Tasks begin in the order in
-// which they were added.
+// Threads for what takes long and is of no connection: parsing, templates, tokenizing, large answers. Tasks begin in
+// the order in which they were added.
 
 #include <condition_variable>
 #include <deque>
@@ -17,15 +17,17 @@ class WorkerPool {
   explicit WorkerPool(int threads) {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
   }
-  // Waits for the tasks that run, and drops the others.
-  ~WorkerPool() {
+  ~WorkerPool() { end(); }
+  // Waits for the tasks that run, and drops the others, as those that are added later.
+  void end() {
     {
       const std::lock_guard lock(mutex_);
       is_ended_ = true;
       tasks_.clear();
     }
     changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    for (std::thread& thread : threads_)
+      if (thread.joinable()) thread.join();
   }
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -34,6 +36,7 @@ class WorkerPool {
   void add(std::function<void()> task) {
     {
       const std::lock_guard lock(mutex_);
+      if (is_ended_) return;
       tasks_.push_back(std::move(task));
     }
     changed_.notify_one();
@@ -45,10 +48,11 @@ class WorkerPool {
     for (;;) {
       changed_.wait(lock, [this] { return is_ended_ || !tasks_.empty(); });
       if (is_ended_) return;
-      const std::function<void()> task = std::move(tasks_.front());
+      std::function<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
       lock.unlock();
       task();
+      task = nullptr;
       lock.lock();
     }
   }

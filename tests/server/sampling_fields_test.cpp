@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/json.h"
@@ -106,6 +107,29 @@ TEST(SamplingFields, LogprobsHaveTheSameBitsBesideOthers) {
     });
   for (std::thread& thread : threads) thread.join();
   for (std::size_t i = 0; i < together.size(); i += 2) EXPECT_EQ(together[i], alone) << i;
+}
+
+// Such an answer is written on another thread.
+TEST(SamplingFields, ALargeAnswerHasTheChoicesOfSmallOnes) {
+  RunningServer running;
+  const auto asked = [](int seed) {
+    return fmt::format(R"("max_tokens":8,"temperature":1,"ignore_eos":true,"logprobs":5,"seed":{})", seed);
+  };
+  const Json large = completion(running, asked(7) + R"(,"n":40)")["choices"];
+  ASSERT_EQ(large.size(), 40U);
+  for (int i = 0; i < 40; ++i) {
+    Json small = completion(running, asked(7 + i))["choices"][0];
+    small["index"] = i;
+    EXPECT_EQ(large[static_cast<std::size_t>(i)], small);
+  }
+  // One that no step of the engine is for.
+  std::string prompts = "[1,2,3,4,5]";
+  for (int i = 1; i < 300; ++i) prompts += ",[1,2,3,4,5]";
+  const Json echoed =
+      answer(running, "/v1/completions",
+             fmt::format(R"({{"prompt":[{}],"max_tokens":0,"echo":true,"return_token_ids":true}})", prompts));
+  ASSERT_EQ(echoed["choices"].size(), 300U);
+  EXPECT_EQ(echoed["choices"][299]["prompt_token_ids"], (Json{1, 2, 3, 4, 5}));
 }
 
 TEST(SamplingFields, AnEchoHasTheLogprobsOfThePrompt) {
