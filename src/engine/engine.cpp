@@ -92,6 +92,12 @@ void Engine::limit_pages(std::int64_t pages) {
   runner_->allocate_pages(pages);
   page_count_ = pages;
   scheduler_ = Scheduler(scheduler_settings(), pages);
+  if (is_paced_) scheduler_.pace_prompts();
+}
+
+void Engine::pace_prompts() {
+  is_paced_ = true;
+  scheduler_.pace_prompts();
 }
 
 void Engine::check_request(const NewRequest& request) const {
@@ -233,6 +239,7 @@ std::span<const RequestEvent> Engine::step() {
   events_.clear();
   step_requests_.clear();
   reopen_device();
+  const auto start = std::chrono::steady_clock::now();
   schedule();
   if (chunks_.empty()) return {};
   logit_rows_.clear();
@@ -252,6 +259,7 @@ std::span<const RequestEvent> Engine::step() {
   std::int64_t first_row = 0;  // of the logits
   for (const Chunk& chunk : chunks_)
     finish_chunk(chunk, *logits, std::exchange(first_row, first_row + chunk.logit_rows));
+  scheduler_.observe(seconds_since(start));
   return events_;
 }
 

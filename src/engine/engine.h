@@ -79,6 +79,9 @@ class Engine {
   // cache. Only while idle.
   void limit_pages(std::int64_t pages);
 
+  // From now on prompts delay the sequences that decode by little: see schedule/prompt_pace.h.
+  void pace_prompts();
+
   // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the
   // vocabulary, and when prompt and answer may become longer than all KV pages.
   int add(NewRequest request);
@@ -168,6 +171,7 @@ class Engine {
   std::vector<int> ends_;                 // tokens that end an answer
   std::int64_t page_count_ = 0;
   Scheduler scheduler_;
+  bool is_paced_ = false;
   SpeculativeConfig speculation_;
   std::int64_t proposed_tokens_ = 0, kept_tokens_ = 0;
   std::unordered_map<int, std::unique_ptr<Request>> requests_;

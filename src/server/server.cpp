@@ -37,6 +37,10 @@ void Server::end_io() {
 }
 
 void Server::serve(Engine& engine, const ServedModel& model, const std::function<void()>& ready) {
+  // A user who sets the limit wants that one. A device computes few rows at a time too inefficiently.
+  if (engine.context().stream_device == nullptr &&
+      !engine.context().options.requested.contains("long-prefill-token-threshold"))
+    engine.pace_prompts();
   EngineLoop loop(
       engine,
       [this, &loop](StepReport report) {
@@ -69,8 +73,10 @@ void Server::serve(Engine& engine, const ServedModel& model, const std::function
     loop.run();
   } catch (...) {
     end_io();  // it refers to the loop
+    api_.end_work();
     throw;
   }
+  api_.end_work();
   const std::lock_guard lock(mutex_);
   running_ = nullptr;
 }

@@ -12,9 +12,6 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kNone = -1;
-// Tokens of one prompt in a step, so that no step of hundreds of rows delays the tokens of other sequences. A device
-// computes so few rows too inefficiently.
-constexpr std::int64_t kLongPrefillThresholdOnHost = 32;
 
 struct ServeArguments {
   ServedModelArgument model;
@@ -251,8 +248,6 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
   // Nothing is compiled for the first time while clients wait, unless that is what the user asks for.
   if (!request.options.requested.contains("forbid-lazy") && request.options.capture != "lazy")
     request.options.forbid_lazy = true;
-  if (!request.options.requested.contains("long-prefill-token-threshold") && request.options.device == "cpu")
-    request.options.long_prefill_token_threshold = kLongPrefillThresholdOnHost;
   const auto engine = open_engine(request, log, &call.watch);
   const ServedModel model = make_served_model(*engine, model_of);
   server.serve(*engine, model, [&] {

@@ -8,6 +8,15 @@
 
 namespace weft {
 
+namespace {
+
+std::int64_t missing_tokens(const ScheduledSequence& sequence) { return sequence.token_count() - sequence.computed; }
+
+// Whether it does not decode: its prompt is computed, or all its tokens once more.
+bool is_of_prompt(const ScheduledSequence& sequence) { return sequence.output.empty() || missing_tokens(sequence) > 1; }
+
+}  // namespace
+
 Scheduler::Scheduler(SchedulerSettings settings, std::int64_t pages)
     : settings_(settings), pool_(pages, settings.block, settings.caches_prefixes) {
   const auto sequences = static_cast<std::size_t>(settings.sequences);
@@ -52,10 +61,22 @@ std::span<const Chunk> Scheduler::schedule() {
   rows_left_ = settings_.rows;
   logit_rows_left_ = settings_.logit_rows;
   counts_.deferred = 0;
+  begin_pace();
   if (!schedule_running()) schedule_waiting();
+  // The sequences that were to decode lost their pages, and the prompts had no room beside them.
+  if (chunks_.empty() && !running_.empty()) {
+    pace_.begin(false);
+    schedule_running();
+  }
   counts_.rows = settings_.rows - rows_left_;
   CHECK(!chunks_.empty() || (running_.empty() && waiting_.empty()), "no sequence fits into the KV pages");
   return chunks_;
+}
+
+void Scheduler::begin_pace() {
+  prompts_left_ =
+      std::count_if(running_.begin(), running_.end(), [](const ScheduledSequence* one) { return is_of_prompt(*one); });
+  pace_.begin(prompts_left_ < std::ssize(running_));
 }
 
 // Returns whether a sequence was preempted.
@@ -70,8 +91,14 @@ bool Scheduler::schedule_running() {
 }
 
 void Scheduler::add_chunk(ScheduledSequence& sequence) {
-  const std::int64_t missing = sequence.token_count() - sequence.computed;
+  const std::int64_t missing = missing_tokens(sequence);
+  const bool is_prompt = is_of_prompt(sequence);
   std::int64_t rows = std::min(missing, rows_left_);
+  if (is_prompt) {
+    const bool others_wait = !waiting_.empty() && !is_full_ && std::ssize(running_) < settings_.sequences;
+    prompts_left_ = std::max<std::int64_t>(prompts_left_ - 1, 0);
+    rows = std::min(rows, pace_.most_rows(sequence.computed, prompts_left_ > 0 || others_wait));
+  }
   const bool has_others = running_.size() + waiting_.size() > 1;
   if (settings_.long_prefill_threshold > 0 && has_others) rows = std::min(rows, settings_.long_prefill_threshold);
   const std::int64_t before_logits = std::max<std::int64_t>(first_logit_row(sequence) - sequence.computed, 0);
@@ -84,6 +111,7 @@ void Scheduler::add_chunk(ScheduledSequence& sequence) {
     chunk.rows += chunk.draft_rows;
     chunk.logit_rows += chunk.draft_rows;
   }
+  if (is_prompt) pace_.add(sequence.computed, rows);
   chunks_.push_back(chunk);
   rows_left_ -= chunk.rows;
   logit_rows_left_ -= chunk.logit_rows;
@@ -148,8 +176,11 @@ void Scheduler::release_pages(ScheduledSequence& sequence) {
 void Scheduler::schedule_waiting() {
   // A sequence that waits for a prefix holds up no other. The bound is for queues of very many of them.
   const std::int64_t most_deferred = settings_.sequences;
+  is_full_ = false;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
-    if (rows_left_ == 0 || std::ssize(running_) == settings_.sequences || counts_.deferred == most_deferred) return;
+    if (rows_left_ == 0 || !pace_.has_room() || std::ssize(running_) == settings_.sequences ||
+        counts_.deferred == most_deferred)
+      return;
     ScheduledSequence& sequence = **at++;
     switch (admit(sequence)) {
       case Admission::admitted:
@@ -158,6 +189,7 @@ void Scheduler::schedule_waiting() {
         ++counts_.deferred;
         break;
       case Admission::full:
+        is_full_ = true;
         return;
     }
   }

@@ -15,6 +15,7 @@
 
 #include "engine/engine_statistics.h"
 #include "engine/schedule/kv_page_pool.h"
+#include "engine/schedule/prompt_pace.h"
 
 namespace weft {
 
@@ -90,6 +91,10 @@ class Scheduler {
   // The sequences whose first rows are in this step, and those that lost their pages for it. Valid as long as it.
   std::span<const ScheduledSequence* const> first_scheduled() const { return first_scheduled_; }
   std::span<const ScheduledSequence* const> preempted() const { return preempted_; }
+  // Limits the prompts of steps in which sequences decode by the times of steps: see prompt_pace.h. observe() is to be
+  // called after each step then.
+  void pace_prompts() { pace_.turn_on(); }
+  void observe(double seconds) { pace_.observe(seconds); }
   // Makes the full blocks of a sequence findable, as far as they are computed.
   void publish(ScheduledSequence& sequence);
 
@@ -105,6 +110,7 @@ class Scheduler {
   using Sequences = std::list<ScheduledSequence*>;
   enum class Admission { admitted, deferred, full };
 
+  void begin_pace();
   bool schedule_running();
   void schedule_waiting();
   Admission admit(ScheduledSequence& sequence);
@@ -129,15 +135,18 @@ class Scheduler {
   KvPagePool pool_;
   Sequences running_, waiting_;  // a sequence keeps its list node, so that moving it allocates nothing
   std::uint64_t next_arrival_ = 0;
+  PromptPace pace_;
   EngineStatistics counts_;  // only what is counted, and `deferred`
 
   // Of the current step. The memory is reused by the next step.
   std::vector<Chunk> chunks_;
   std::vector<const ScheduledSequence*> first_scheduled_, preempted_;
   std::int64_t rows_left_ = 0, logit_rows_left_ = 0;
-  std::vector<ScheduledSequence*> order_;               // of running_ when the step began
-  std::vector<std::int32_t> found_;                     // pages from the prefix cache
-  std::vector<std::int32_t> block_tokens_;              // one block
+  std::int64_t prompts_left_ = 0;           // that run and of which this step has no chunk yet
+  bool is_full_ = false;                    // whether the pages of the first sequence that waits were not free
+  std::vector<ScheduledSequence*> order_;   // of running_ when the step began
+  std::vector<std::int32_t> found_;         // pages from the prefix cache
+  std::vector<std::int32_t> block_tokens_;  // one block
   std::vector<std::vector<std::int32_t>> spare_pages_;  // memory for the page lists of running sequences
 };
 

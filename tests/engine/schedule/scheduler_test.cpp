@@ -51,6 +51,10 @@ class FakeEngine {
       if (std::ssize(one.output) == one.wanted) ended.push_back(one.number);
     }
     for (const int number : ended) remove(number);
+    // A step takes as many seconds as it has rows.
+    double seconds = 0;
+    for (const auto& [number, count] : rows) seconds += static_cast<double>(count);
+    scheduler_.observe(seconds);
     return rows;
   }
 
@@ -89,6 +93,37 @@ TEST(Scheduler, ALongPromptTakesFewRowsWhileThereAreOthers) {
   EXPECT_EQ(engine.step(), (Rows{{0, 3}, {1, 3}}));
   EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 3}}));
   EXPECT_EQ(engine.step(), (Rows{{1, 1}}));
+}
+
+// Beside two sequences that decode, prompts have room for three rows (PromptPace::kMostRatio), once times are known.
+TEST(Scheduler, PacedPromptsShareWhatAStepHasForThem) {
+  FakeEngine engine({.rows = 64, .sequences = 8, .block = 4, .longest = 512}, 1024);
+  engine.scheduler().pace_prompts();
+  engine.add(prompt_of(50), 200);
+  engine.add(prompt_of(2, 100), 200);
+  EXPECT_EQ(engine.step(), (Rows{{0, 50}, {1, 2}})) << "nothing decodes yet";
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}}));
+  engine.add(prompt_of(100, 200), 1);
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}, {2, 16}})) << "PromptPace::kFirstRows";
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}, {2, 3}}));
+  engine.add(prompt_of(3, 400), 1);
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}, {2, 1}, {3, 2}})) << "a short prompt does not wait for the long one";
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}, {2, 1}, {3, 1}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}, {2, 3}}));
+}
+
+// The last sequence is the one that decodes, and gives up its pages for itself; the prompt, for which the step has no
+// room then, must go on.
+TEST(Scheduler, APacedStepIsNeverEmpty) {
+  FakeEngine engine({.rows = 16, .sequences = 2, .block = 2, .longest = 64, .long_prefill_threshold = 2}, 31);
+  engine.scheduler().pace_prompts();
+  engine.add(prompt_of(60), 1);
+  engine.add(prompt_of(2, 100), 8);
+  EXPECT_EQ(engine.step(), (Rows{{0, 2}, {1, 2}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 2}})) << "sequence 1 has no page for its token, and decoding was not measured yet";
+  for (int step = 0; step < 100 && !engine.is_idle(); ++step) EXPECT_FALSE(engine.step().empty());
+  EXPECT_TRUE(engine.is_idle());
+  EXPECT_GT(engine.statistics().preemptions, 0);
 }
 
 TEST(Scheduler, NeverRunsMoreSequencesThanAStepHas) {
@@ -244,43 +279,45 @@ TEST(Scheduler, RestartComputesEverythingAgain) {
 // Requests of every kind come, are cancelled in every state, and end; a sequence gets the tokens that it gets alone,
 // and at the end no page is in use.
 TEST(Scheduler, LosesNoPageWhenSequencesAreCancelledInEveryState) {
-  for (const bool has_priorities : {false, true}) {
-    std::mt19937 random(3);
-    const auto below = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
-    FakeEngine engine({.rows = 12,
-                       .sequences = 5,
-                       .block = 2,
-                       .longest = 24,
-                       .long_prefill_threshold = 5,
-                       .has_priorities = has_priorities,
-                       .caches_prefixes = true},
-                      17);
-    std::set<int> open;
-    for (int step = 0; step < 20'000; ++step) {
-      if (below(3) == 0 && open.size() < 12)
-        open.insert(engine.add(prompt_of(1 + below(14), 4 * below(3)), 1 + below(10), below(3)));
-      if (below(10) == 0 && !open.empty()) {
-        const auto cancelled = std::next(open.begin(), below(static_cast<int>(open.size())));
-        engine.remove(*cancelled);
-        open.erase(cancelled);
+  for (const bool has_priorities : {false, true})
+    for (const bool is_paced : {false, true}) {
+      std::mt19937 random(3);
+      const auto below = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
+      FakeEngine engine({.rows = 12,
+                         .sequences = 5,
+                         .block = 2,
+                         .longest = 24,
+                         .long_prefill_threshold = is_paced ? 0 : 5,
+                         .has_priorities = has_priorities,
+                         .caches_prefixes = true},
+                        17);
+      if (is_paced) engine.scheduler().pace_prompts();
+      std::set<int> open;
+      for (int step = 0; step < 20'000; ++step) {
+        if (below(3) == 0 && open.size() < 12)
+          open.insert(engine.add(prompt_of(1 + below(14), 4 * below(3)), 1 + below(10), below(3)));
+        if (below(10) == 0 && !open.empty()) {
+          const auto cancelled = std::next(open.begin(), below(static_cast<int>(open.size())));
+          engine.remove(*cancelled);
+          open.erase(cancelled);
+        }
+        std::int64_t rows = 0;
+        const Rows ran = engine.step();
+        for (const auto& [number, count] : ran) {
+          EXPECT_GT(count, 0);
+          rows += count;
+        }
+        EXPECT_LE(rows, 12);
+        EXPECT_LE(ran.size(), 5U);
+        EXPECT_EQ(ran.empty(), open.empty());
+        std::erase_if(open, [&](int number) { return !engine.has(number); });
       }
-      std::int64_t rows = 0;
-      const Rows ran = engine.step();
-      for (const auto& [number, count] : ran) {
-        EXPECT_GT(count, 0);
-        rows += count;
-      }
-      EXPECT_LE(rows, 12);
-      EXPECT_LE(ran.size(), 5U);
-      EXPECT_EQ(ran.empty(), open.empty());
-      std::erase_if(open, [&](int number) { return !engine.has(number); });
+      EXPECT_GT(engine.statistics().preemptions, 100);
+      EXPECT_GT(engine.statistics().prefix_cache_hits, 1000);
+      while (!engine.is_idle()) engine.step();
+      EXPECT_EQ(engine.statistics().pages_used, 0);
+      EXPECT_TRUE(engine.scheduler().reset_prefix_cache());
     }
-    EXPECT_GT(engine.statistics().preemptions, 100);
-    EXPECT_GT(engine.statistics().prefix_cache_hits, 1000);
-    while (!engine.is_idle()) engine.step();
-    EXPECT_EQ(engine.statistics().pages_used, 0);
-    EXPECT_TRUE(engine.scheduler().reset_prefix_cache());
-  }
 }
 
 }  // namespace weft::scheduler_test
