@@ -208,6 +208,13 @@ function(weft_tests)
   if(Python3_FOUND AND NOT WEFT_SANITIZE)
     add_test(NAME changed_folders COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/tools/changed_folders_test.py)
     set_tests_properties(changed_folders PROPERTIES LABELS fast TIMEOUT 600)
+    # The server under load, and the clients of others.
+    add_test(NAME load COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/load/load_check.py $<TARGET_FILE:weft>
+                               ${CMAKE_SOURCE_DIR}/tests/data/models/qwen2)
+    add_test(NAME real_clients COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/load/real_clients_check.py
+                                       $<TARGET_FILE:weft> ${CMAKE_SOURCE_DIR}/tests/data/models/qwen2
+                                       ${CMAKE_BINARY_DIR}/real_clients)
+    set_tests_properties(load real_clients PROPERTIES LABELS slow TIMEOUT 900 SKIP_REGULAR_EXPRESSION "is skipped")
   endif()
 
   if(NOT GTest_FOUND OR NOT rapidcheck_FOUND)

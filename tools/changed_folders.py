@@ -45,8 +45,11 @@ COMPILED_ANEW = ("cmake/*", "CMake*", "src/emulator/*", "src/kernels/*", "src/ru
                  "tests/cuda/*", "tools/relink.py", "tools/run_tests.py", "tools/changed_folders.py", "tools/setup.sh")
 CONTRACT = ("cmake/cuda.cmake", "src/kernels/cuda*", "src/tensor/*", "tools/check_cuda.py", "tools/cuda_code.py",
             "tools/cubin.py", "tools/fetch_nvcc.py", "tools/changed_folders.py")
+SERVER = ("cmake/*", "CMake*", "src/*", "apps/cli/*", "tests/load/*", "tests/data/models/qwen2/*", "tools/setup.sh")
 # Slow tests that are no test programs, and what they check.
 FILES = {
+    "load": SERVER,
+    "real_clients": SERVER,
     "planted_bugs": (*COMPILED_ANEW, *CONTRACT, "tests/planted/*", "tests/runtime/*", "tests/*.h", "tests/*.cpp",
                      "tools/check_planted.py", "tools/make_ptx.py"),
     "cuda_contract": CONTRACT,
