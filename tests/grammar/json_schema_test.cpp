@@ -263,7 +263,8 @@ TEST(JsonSchema, ReadsLongLists) {
   for (int i = 0; i < 200'000; ++i) values.push_back(i);
   const Json listed{{"enum", values}};
   EXPECT_EQ(schema_grammar(listed, {}).rules.back().body == nullptr, false);
-  const Json both{{"allOf", Json::array({listed, listed})}};
+  values.push_back(-1);
+  const Json both{{"allOf", Json::array({listed, Json{{"enum", values}}})}};
   EXPECT_NE(message_of([&] { schema_grammar(both, {}); }).find("too long"), std::string::npos);
 }
 
