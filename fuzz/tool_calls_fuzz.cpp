@@ -14,8 +14,16 @@ namespace {
 
 using namespace weft;
 
+// The values of calls that are written in tags have the types of the parameters.
+const Json& tools() {
+  static const Json kTools = parse_json(
+      R"([{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{)"
+      R"("a":{"type":"string"},"b":{"type":"integer"},"c":{"type":"object"},"d":{"type":["null","array"]}}}}}])");
+  return kTools;
+}
+
 AnswerParts parsed(const ToolDialect& dialect, std::string_view text, std::size_t at_once) {
-  AnswerSplitter splitter(ReasoningParser(*find_reasoning_format("think"), false), dialect.parser(), false);
+  AnswerSplitter splitter(ReasoningParser(*find_reasoning_format("think"), false), dialect.parser(tools()), false);
   AnswerParts parts;
   for (std::size_t at = 0; at < text.size(); at += at_once)
     for (const AnswerEvent& event : splitter.push(text.substr(at, at_once))) parts.add(event);

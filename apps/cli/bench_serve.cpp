@@ -54,6 +54,7 @@ LoadTarget given_target(const BenchServeArguments& arguments) {
   USER_CHECK(server.has_tls || url.starts_with("http://"),
              "[--base-url] must begin with http:// or https://, but is {}", quote(url));
   server.is_verified = !arguments.is_insecure;
+  server.flag = "--base-url";
   std::string rest = url.substr(url.find("//") + 2);
   if (const auto slash = rest.find('/'); slash != std::string::npos) {
     target.path = rest.substr(slash);

@@ -173,11 +173,11 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
 };
 
 StreamClient::StreamClient(const StreamServer& server) : state_(std::make_unique<State>()) {
-  const auto& [host, port, has_tls, is_verified] = server;
+  const auto& [host, port, has_tls, is_verified, flag] = server;
   tcp::resolver resolver(state_->io);
   error_code error;
   state_->addresses = resolver.resolve(host, std::to_string(port), error);
-  USER_CHECK(!error && !state_->addresses.empty(), "[--host] wanted the address of a server, but {} is unknown",
+  USER_CHECK(!error && !state_->addresses.empty(), "[{}] wanted the address of a server, but {} is unknown", flag,
              quote(host));
   state_->host = host;
   if (has_tls) state_->tls = TlsContext::of_client(is_verified);

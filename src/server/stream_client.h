@@ -28,7 +28,8 @@ struct StreamServer {
   std::string host;
   int port = 0;
   bool has_tls = false;
-  bool is_verified = true;  // in TLS: only if an authority of this system has signed its certificate
+  bool is_verified = true;      // in TLS: only if an authority of this system has signed its certificate
+  std::string flag = "--host";  // that names the host, for errors
 };
 
 class StreamClient {
