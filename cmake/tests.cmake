@@ -29,10 +29,10 @@ function(weft_run name program labels)
   if(WEFT_SANITIZE STREQUAL "thread")
     list(APPEND environment GTEST_FILTER=*Thread*:*Concurrent*)
   endif()
-  # For what hangs; a busy machine and a sanitizer together make the longest programs take half an hour.
+  # For what hangs; a busy machine and a sanitizer together make the longest programs take an hour.
   set(limit 1200)
   if(WEFT_SANITIZE)
-    set(limit 3600)
+    set(limit 7200)
   endif()
   add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${limit} ENVIRONMENT "${environment}")
