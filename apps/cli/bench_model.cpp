@@ -115,8 +115,6 @@ std::string count_text(std::int64_t parameters) {
   return millions < 1000 ? fmt::format("{:.2f} M", millions) : fmt::format("{:.2f} B", millions / 1000);
 }
 
-Json optional_json(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
-
 // Such as "83.1 bandwidth".
 std::string share_text(const BenchSamples& samples) {
   const std::optional<double> percent = samples.percent_of_peak();
@@ -270,8 +268,9 @@ void BenchReport::begin() {
 }
 
 void BenchReport::row(const BenchModel& model, const BenchSamples& samples) {
-  if (model.peaks.bytes.per_second)
-    peaks_ = fmt::format("\npeak with {} threads: reads {}\n", model.threads, peak_rates_text(model.peaks));
+  const std::string peaks =
+      fmt::format("\npeak with {} threads: reads {}\n", model.threads, peak_rates_text(model.peaks));
+  if (model.peaks.bytes.per_second && !peaks_.ends_with(peaks)) peaks_ += peaks;
   const Json row = row_json(model, samples);
   switch (format_) {
     case BenchFormat::markdown: {

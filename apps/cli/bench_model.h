@@ -94,7 +94,7 @@ class BenchReport {
   BenchFormat format_;
   std::ostream& out_;
   bool first_ = true;
-  std::string peaks_;  // a line below the markdown table
+  std::string peaks_;  // lines below the markdown table, one for each number of threads
   std::string below_;  // the text below that
 };
 

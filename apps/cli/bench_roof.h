@@ -12,7 +12,8 @@ namespace weft {
 struct MachineRoof {
   double read_bytes = 0;  // per second, in a plain read of 96 MiB
   // Operations per second on registers, by the bits of the operands; a multiply-add counts as two. Those of 16 bits are
-  // bf16, those of 8 bits integers, each with the fastest instruction of the level in use that linear layers use.
+  // bf16, multiplied as f32 if that is faster, those of 8 bits integers, each with the fastest instruction of the level
+  // in use that linear layers use.
   double operations = 0;  // of f32
   double operations_of_16_bits = 0;
   double operations_of_8_bits = 0;

@@ -32,7 +32,7 @@ std::string why_not_measured(const DeviceDescription& device) {
 }
 
 Json rate_json(const PeakRate& rate) {
-  return {{"per_second", rate.per_second ? Json(*rate.per_second) : Json(nullptr)}, {"source", rate.source}};
+  return {{"per_second", optional_json(rate.per_second)}, {"source", rate.source}};
 }
 
 std::string rate_text(const PeakRate& rate, const char* unit) {
@@ -80,6 +80,8 @@ PeakRates peak_rates(const Context& context, std::optional<double> bytes, std::o
   complete(rates.operations_of_8_bits, &MachineRoof::operations_of_8_bits);
   return rates;
 }
+
+Json optional_json(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
 
 Json peak_rates_json(const PeakRates& rates) {
   return {{"bytes", rate_json(rates.bytes)},

@@ -3,7 +3,6 @@
 // The peak rates of a machine, and what they allow a step of a model.
 
 #include <optional>
-#include <span>
 #include <string>
 
 #include "apps/cli/bench_roof.h"
@@ -37,6 +36,8 @@ struct PeakRates {
 PeakRates peak_rates(const Context& context, std::optional<double> bytes = std::nullopt,
                      std::optional<double> operations = std::nullopt);
 
+// null for nothing.
+Json optional_json(const std::optional<double>& number);
 Json peak_rates_json(const PeakRates& rates);
 std::string peak_rates_text(const PeakRates& rates);
 

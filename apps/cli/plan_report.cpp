@@ -37,8 +37,6 @@ Json graph_json(const CompileRecord& record) {
           {"fusions", fusions}};
 }
 
-Json optional_json(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
-
 Json per_token(const PlannedStep& step, std::int64_t amount) {
   return static_cast<double>(amount) / static_cast<double>(step.rows);
 }

@@ -104,9 +104,10 @@ TEST_F(BenchModel, HasTheShareOfWhatTheMachineAllows) {
          {"peak_bytes_s", "peak_operations_s", "peak_operations_s_16_bits", "peak_operations_s_8_bits"})
       EXPECT_GT(row[peak], 0) << peak;
   }
-  const ProgramRun table = bench({});
+  const ProgramRun table = bench({"-t", "2,1"});
   EXPECT_NE(table.out.find("% of peak"), std::string::npos) << table.out;
-  EXPECT_NE(table.out.find("\npeak with "), std::string::npos) << table.out;
+  for (const char* peaks : {"\npeak with 2 threads: ", "\npeak with 1 threads: "})
+    EXPECT_NE(table.out.find(peaks), std::string::npos) << table.out;
 }
 
 TEST_F(BenchModel, HasNoShareOnADeviceThatIsNotMeasured) {

@@ -1,6 +1,5 @@
 #include "engine/compile/model_plan.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -42,13 +41,12 @@ PlannedMemory planned_memory(const ModelCompilation& model) {
 
 PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached, std::int64_t sequences) {
   const std::int64_t context = model.facts().config.context_length;
-  CHECK(rows >= 1 && rows <= model.max_tokens() && cached >= 0 &&
-            cached <= context - rows / std::max<std::int64_t>(sequences, 1),
+  CHECK(sequences >= 1 && rows % sequences == 0, "{} rows are not the same number for each of {} sequences", rows,
+        sequences);
+  CHECK(rows >= 1 && rows <= model.max_tokens() && cached >= 0 && cached <= context - rows / sequences,
         "a step has 1 to {} rows in a context of {}, but {} after {} were planned", model.max_tokens(), context, rows,
         cached);
   PlannedStep step{.rows = rows, .cached = cached, .work = {}};
-  CHECK(sequences >= 1 && rows % sequences == 0, "{} rows are not the same number for each of {} sequences", rows,
-        sequences);
   StepSizes sizes{.rows = rows, .cached = cached, .sequences = sequences, .symbols = {}};
   sizes.symbols[tokens_symbol().symbol_name()] = rows;
   sizes.symbols[rows_symbol().symbol_name()] = sequences;
