@@ -1,6 +1,7 @@
 # make build      the release program, at build/weft
 # make run        builds, fetches the default model and answers a prompt: make run PROMPT="Once upon a time"
-# make test       the suite; slow tests only if what they check has changed since the last make check
+# make test       the suite; slow tests only if the folder that they test has changed since the last
+#                 make check
 # make check      format, layers, instruction sets, sources alone, dumps of the docs, sizes,
 #                 instruction counts, all slow tests
 # make sanitize   the suite under AddressSanitizer and UndefinedBehaviorSanitizer, threaded tests under ThreadSanitizer

@@ -6,14 +6,16 @@
     tools/changed_folders.py record sanitize COMMIT  records that all tests passed under sanitizers (make sanitize)
 
 tools/checked_at.txt holds the two commits; what differs from the commit in the working tree has changed. A test program
-that is slow or built with a sanitizer runs when a folder that it depends on has changed; with AddressSanitizer the
-programs of ALWAYS run every time. A slow test of FILES runs when one of its files has changed. All other tests run every
-time. Each test that does not run is printed with the reason. If the changes are not known, everything runs: without
-git, without a recorded commit, or if that commit is not in the history.
+that is slow or built with a sanitizer runs when the folder that it tests has changed; with AddressSanitizer the programs
+of ALWAYS run every time. A slow test of FILES runs when one of its files has changed. All other tests run every time:
+what a change does to the folders above shows there. Each test that does not run is printed with the reason. If the
+changes are not known, everything runs: without git, without a recorded commit, or if that commit is not in the history.
 
-A test program depends on the folders (those of tools/layers.txt) that its sources include, also through the headers and
-sources of tests/, on what the files of these folders include, and on the layers below each of them, which are linked or
-opened through its tables. A change to a file that no rule covers affects every program.
+A program of tests/NAME tests the layers (of tools/layers.txt) that have NAME in their path, and depends on the headers
+and sources of tests/ that it includes. A layer without tests of its own affects every program that depends on it: on a
+folder that its sources include, also through tests/, on what the files of these folders include, and on the layers below
+each of them, which are linked or opened through its tables. So does a layer of fast tests affect a program without a
+folder. A change to a file that no rule covers affects every program.
 """
 
 import fnmatch
@@ -136,13 +138,23 @@ def sources_of(target, root):
     return sources_below(folder_of_tests(target), root) if target.startswith("tests/test_") else []
 
 
+def is_tested_elsewhere(folder, root):
+    """Whether a layer has a folder of tests."""
+    return any((root / "tests" / name).is_dir() for name in folder.split("/"))
+
+
 def is_affected(target, changed, layers, included, root):
-    """Whether changes of these paths can make a difference to a test program."""
+    """Whether a test program is to run after changes of these paths."""
     folders = {folder_of(path, layers) for path in changed} - {None}
     sources = sources_of(target, root)
     if EVERYTHING in folders or not sources:
         return True
-    return bool(folders & (dependencies(sources, layers, included, root) | {folder_of_tests(target)}))
+    own = folder_of_tests(target)
+    if own in folders or any(own.removeprefix("tests/") in folder.split("/") for folder in folders):
+        return True
+    if (root / own).is_dir():
+        folders = {folder for folder in folders if folder.startswith("tests/") or not is_tested_elsewhere(folder, root)}
+    return bool(folders & dependencies(sources, layers, included, root))
 
 
 def git(*arguments):

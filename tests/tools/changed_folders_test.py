@@ -56,14 +56,18 @@ class SmallTree(unittest.TestCase):
         return {target for target in PROGRAMS
                 if changed_folders.is_affected(target, changed, LAYERS, included, self.root)}
 
-    def test_a_folder_affects_what_includes_it_through_others(self):
-        self.assertEqual(self.affected("src/base/text.h"), set(PROGRAMS))
-        self.assertEqual(self.affected("src/compiler/new.cpp"), OF_COMPILER)
-        self.assertEqual(self.affected("src/engine/engine.h"),
-                         {"tests/test_engine", "tests/test_engine_slow", "tests/test_errors"})
-        self.assertEqual(self.affected("apps/cli/main.cpp"), {"tests/test_errors"})
+    def test_a_folder_with_tests_affects_these(self):
+        self.assertEqual(self.affected("src/base/text.h"), {"tests/test_base", "check_vectors"})
+        self.assertEqual(self.affected("src/compiler/new.cpp"), {"tests/test_compiler", "check_vectors"})
+        self.assertEqual(self.affected("src/engine/engine.h"), {"tests/test_engine", "tests/test_engine_slow"})
 
-    def test_a_folder_below_affects_what_uses_the_one_above(self):
+    def test_a_folder_below_affects_the_tests_of_the_one_above(self):
+        self.assertEqual(self.affected("src/kernels/cpu/sum.cpp"), {"tests/test_kernels", "check_vectors"})
+
+    def test_a_folder_without_tests_affects_what_includes_it_through_others(self):
+        self.assertEqual(self.affected("apps/cli/main.cpp"), {"tests/test_errors"})
+        (self.root / "tests/kernels/sum_test.cpp").rename(self.root / "tests/sum_test.cpp")
+        (self.root / "tests/kernels").rmdir()
         self.assertEqual(self.affected("src/kernels/cpu/sum.cpp"), OF_COMPILER | {"tests/test_kernels"})
 
     def test_files_of_tests_affect_their_program_and_those_that_include_them(self):
@@ -146,11 +150,16 @@ class ThisTree(unittest.TestCase):
         return changed_folders.is_affected(target, [path], layers, included, ROOT)
 
     def test_folders_reach_what_they_should(self):
-        for target in ("tests/test_engine", "tests/test_kernels", "tests/test_options", "check_vectors", "fuzz/options"):
+        for target in ("tests/test_options", "check_vectors", "fuzz/options"):
             self.assertTrue(self.affected(target, "src/options/options.def"), target)
         for path in ("src/kernels/onednn/new.cpp", "src/codegen/llvm/prelude.cpp", "src/passes/fusion/new.cpp"):
-            self.assertTrue(self.affected("tests/test_ops", path), path)
-        self.assertFalse(self.affected("tests/test_tensor", "src/engine/new.cpp"))
+            self.assertTrue(self.affected("check_vectors", path), path)
+        for target in ("tests/test_engine", "tests/test_server", "tests/test_models", "tests/test_cli"):
+            self.assertTrue(self.affected(target, "src/nn/new.cpp"), target)
+        for target in ("tests/test_kernels", "tests/test_kernels_slow", "tests/test_cuda"):
+            self.assertTrue(self.affected(target, "src/kernels/cuda/new.cpp"), target)
+        for target in ("tests/test_cli", "tests/test_tensor", "tests/test_end_to_end"):
+            self.assertFalse(self.affected(target, "src/engine/new.cpp"), target)
 
     def test_every_file_with_a_planted_bug_is_checked_when_it_changes(self):
         patches = sorted((ROOT / "tests/planted").glob("*.patch"))
