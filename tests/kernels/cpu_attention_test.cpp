@@ -10,9 +10,13 @@
 #include "base/error.h"
 #include "kernels/cpu/lib/attention_kernels.h"
 #include "tensor/batch.h"
+#include "tensor/block_format.h"
+#include "tensor/convert.h"
 #include "tests/kernels/cpu_rows_support.h"
 
 namespace weft::cpu_attention_test {
+
+constexpr DType kCodeTypes[] = {DType::f8e4m3, DType::q8_0};
 
 struct Heads {
   std::int64_t query = 9;
@@ -196,6 +200,13 @@ std::vector<float> whole_output(RowKernels& kernels, const Sequence& sequence, D
 }
 
 std::vector<float> as_stored(std::vector<float> values, DType pages) {
+  if (is_block(pages)) {
+    std::vector<std::byte> blocks(static_cast<std::size_t>(bytes_of(pages, static_cast<std::int64_t>(values.size()))));
+    quantize_row(pages, values.data(), blocks.data(), static_cast<std::int64_t>(values.size()));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = load_float(pages, blocks.data(), static_cast<std::int64_t>(i));
+    return values;
+  }
   for (float& value : values) value = rounded(pages, value);
   return values;
 }
@@ -251,10 +262,32 @@ TEST(CpuAttention, AgreesWithDoublePrecisionForAllTypesAndHeadShapes) {
   }
 }
 
+// One to eight query heads of a KV head, heads of one and of several blocks of codes and of half a vector of bytes.
+TEST(CpuAttention, AgreesWithDoublePrecisionInPagesOfCodes) {
+  for (const Heads& heads :
+       {Heads{9, 3, 64}, {1, 1, 32}, {4, 2, 96}, {8, 1, 128}, {5, 1, 32}, {2, 1, 24}, {4, 1, 72}}) {
+    for (DType pages : kCodeTypes) {
+      if (heads.dim % 32 != 0 && pages == DType::q8_0) continue;
+      SCOPED_TRACE(
+          fmt::format("{} of {} heads of {} in {} pages", heads.query, heads.kv, heads.dim, dtype_text(pages)));
+      Sequence sequence(heads, 300, DType::f32, 1);
+      for (std::size_t i = 0; i < sequence.key.size(); i += 7) sequence.key[i] *= 1e-3F;  // subnormal f8e4m3
+      for (std::size_t i = 0; i < sequence.value.size(); i += 5) sequence.value[i] *= 1e-3F;
+      const std::vector<float> exact = exact_output(sequence, pages, 1 / std::sqrt(static_cast<double>(heads.dim)));
+      for_each_machine([&](RowKernels& kernels) {
+        const std::vector<float> output = whole_output(kernels, sequence, pages, 16);
+        ASSERT_EQ(output.size(), exact.size());
+        for (std::size_t i = 0; i < output.size(); ++i)
+          ASSERT_NEAR(output[i], exact[i], 2e-6 * (1 + std::fabs(exact[i]))) << "at " << i;
+      });
+    }
+  }
+}
+
 TEST(CpuAttention, GivesTheSameBitsForEveryBlockSizeAndTable) {
   for_each_machine([](RowKernels& kernels) {
-    for (DType pages : {DType::f32, DType::f16}) {
-      const Sequence sequence({6, 2, 40}, 270, DType::f32, 3);
+    for (DType pages : {DType::f32, DType::f16, DType::f8e4m3, DType::q8_0}) {
+      const Sequence sequence({6, 2, pages == DType::q8_0 ? 64 : 40}, 270, DType::f32, 3);
       const std::vector<float> wanted = whole_output(kernels, sequence, pages, 16);
       for (std::int64_t block : {1, 5, 32, 48})
         expect_same_bits(wanted, whole_output(kernels, sequence, pages, block), fmt::format("block {}", block));
@@ -264,11 +297,18 @@ TEST(CpuAttention, GivesTheSameBitsForEveryBlockSizeAndTable) {
 
 TEST(CpuAttention, GivesTheSameBitsWholeInChunksTokenByTokenAndBesideAnother) {
   for_each_machine([](RowKernels& kernels) {
-    for (std::int64_t block : {1, 16, 32}) {
-      const Sequence sequence({6, 2, 24}, 150, DType::f32, 3), other({6, 2, 24}, 190, DType::f32, 9);
-      const std::vector<float> wanted = whole_output(kernels, sequence, DType::f16, 16);
-      const std::vector<float> wanted_other = whole_output(kernels, other, DType::f16, 16);
-      Cache cache(sequence.heads, DType::f16, block, 4 * (190 / block + 1));
+    for (const auto& [pages, block] : {std::pair(DType::f16, 1),
+                                       {DType::f16, 16},
+                                       {DType::f16, 32},
+                                       {DType::f8e4m3, 5},
+                                       {DType::f8e4m3, 16},
+                                       {DType::q8_0, 5},
+                                       {DType::q8_0, 16}}) {
+      const Heads heads{6, 2, pages == DType::q8_0 ? 32 : 24};
+      const Sequence sequence(heads, 150, DType::f32, 3), other(heads, 190, DType::f32, 9);
+      const std::vector<float> wanted = whole_output(kernels, sequence, pages, 16);
+      const std::vector<float> wanted_other = whole_output(kernels, other, pages, 16);
+      Cache cache(sequence.heads, pages, block, 4 * (190 / block + 1));
       Session chunks(kernels, cache, {&sequence});
       for (std::int64_t count : {7, 64, 1, 50, 28}) chunks.step({count});
       expect_same_bits(wanted, chunks.output(0), "chunks");
@@ -288,22 +328,26 @@ TEST(CpuAttention, GivesTheSameBitsWholeInChunksTokenByTokenAndBesideAnother) {
 // Few KV heads and a long sequence: threads share its segments. In a larger batch, or in a chunk of rows, they may not.
 TEST(CpuAttention, GivesTheSameBitsWhicheverThreadAttendsASegment) {
   constexpr std::int64_t kLength = 2 * cpu::kAttentionSegment + 150;
-  const Sequence sequence({6, 2, 24}, kLength, DType::f32, 3), other({6, 2, 24}, 90, DType::f32, 9);
-  const std::vector<float> exact = exact_output(sequence, DType::f16, 1 / std::sqrt(24.0));
-  for_each_machine([&](RowKernels& kernels) {
-    const std::vector<float> wanted = whole_output(kernels, sequence, DType::f16, 16);
-    for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(wanted[i], exact[i], 2e-6 * (1 + std::fabs(exact[i])));
-    Cache cache(sequence.heads, DType::f16, 16, 3 * (kLength / 16 + 1));
-    Session alone(kernels, cache, {&sequence});
-    alone.step({kLength - 80});
-    for (const std::int64_t tokens : {15, 1, 1, 16, 14, 33}) alone.step({tokens});
-    expect_same_bits(wanted, alone.output(0), "alone");
-    Session both(kernels, cache, {&sequence, &other});
-    both.step({cpu::kAttentionSegment + 1, 40});
-    for (int i = 0; i < 50; ++i) both.step({1, 1});
-    both.step({kLength - cpu::kAttentionSegment - 51, 0});
-    expect_same_bits(wanted, both.output(0), "beside another");
-  });
+  for (DType pages : {DType::f16, DType::f8e4m3, DType::q8_0}) {
+    const Heads heads{6, 2, pages == DType::q8_0 ? 32 : 24};
+    const Sequence sequence(heads, kLength, DType::f32, 3), other(heads, 90, DType::f32, 9);
+    const std::vector<float> exact = exact_output(sequence, pages, 1 / std::sqrt(static_cast<double>(heads.dim)));
+    for_each_machine([&](RowKernels& kernels) {
+      const std::vector<float> wanted = whole_output(kernels, sequence, pages, 16);
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        ASSERT_NEAR(wanted[i], exact[i], 2e-6 * (1 + std::fabs(exact[i])));
+      Cache cache(sequence.heads, pages, 16, 3 * (kLength / 16 + 1));
+      Session alone(kernels, cache, {&sequence});
+      alone.step({kLength - 80});
+      for (const std::int64_t tokens : {15, 1, 1, 16, 14, 33}) alone.step({tokens});
+      expect_same_bits(wanted, alone.output(0), "alone");
+      Session both(kernels, cache, {&sequence, &other});
+      both.step({cpu::kAttentionSegment + 1, 40});
+      for (int i = 0; i < 50; ++i) both.step({1, 1});
+      both.step({kLength - cpu::kAttentionSegment - 51, 0});
+      expect_same_bits(wanted, both.output(0), "beside another");
+    });
+  }
 }
 
 TEST(CpuAttention, GivesTheCodesOfTheTwoOpsWhereItQuantizes) {
@@ -392,10 +436,11 @@ TEST(CpuAttention, KeepsANotANumberFromRowsWhoseWindowsLieBehindIt) {
 
 TEST(CpuAttention, IgnoresWhatPagesHoldBeyondTheTokensSeen) {
   for_each_machine([](RowKernels& kernels) {
-    for (std::int64_t block : {1, 16, 32}) {
+    for (const auto& [pages, block] :
+         {std::pair(DType::f16, 1), {DType::f16, 16}, {DType::f16, 32}, {DType::f8e4m3, 16}, {DType::f8e4m3, 5}}) {
       const Sequence sequence({6, 2, 24}, 141, DType::f32, 3);
-      const std::vector<float> wanted = whole_output(kernels, sequence, DType::f16, block);
-      Cache cache(sequence.heads, DType::f16, block, 2 * (sequence.length / block + 1));
+      const std::vector<float> wanted = whole_output(kernels, sequence, pages, block);
+      Cache cache(sequence.heads, pages, block, 2 * (sequence.length / block + 1));
       cache.spoil();
       Session session(kernels, cache, {&sequence});
       session.step({sequence.length});
@@ -406,19 +451,26 @@ TEST(CpuAttention, IgnoresWhatPagesHoldBeyondTheTokensSeen) {
 
 TEST(CpuAttention, KeepsANotANumberFromRowsThatDoNotSeeIt) {
   for_each_machine([](RowKernels& kernels) {
-    const Heads heads{6, 2, 16};
-    const Sequence clean(heads, 40, DType::f32, 3);
-    Sequence broken = clean;
-    constexpr std::int64_t kToken = 21;
-    broken.value[kToken * heads.kv * heads.dim] = NAN;
-    broken.key[(kToken * heads.kv + 1) * heads.dim] = std::numeric_limits<float>::infinity();
-    std::vector<float> wanted = whole_output(kernels, clean, DType::f32, 16);
-    const std::vector<float> came = whole_output(kernels, broken, DType::f32, 16);
-    const auto before = static_cast<std::ptrdiff_t>(kToken * heads.query * heads.dim);
-    wanted.resize(static_cast<std::size_t>(before));
-    expect_same_bits(wanted, {came.begin(), came.begin() + before}, "rows before the token");
-    for (std::int64_t token = kToken; token < clean.length; ++token)
-      EXPECT_TRUE(std::isnan(came[static_cast<std::size_t>(token * heads.query * heads.dim)])) << token;
+    for (DType pages : {DType::f32, DType::f8e4m3, DType::q8_0}) {
+      const Heads heads{6, 2, 32};
+      const Sequence clean(heads, 40, DType::f32, 3);
+      Sequence broken = clean;
+      constexpr std::int64_t kToken = 21;
+      broken.value[kToken * heads.kv * heads.dim] = NAN;
+      // f8e4m3 has no infinity.
+      broken.key[(kToken * heads.kv + 1) * heads.dim] =
+          pages == DType::f8e4m3 ? NAN : std::numeric_limits<float>::infinity();
+      std::vector<float> wanted = whole_output(kernels, clean, pages, 16);
+      const std::vector<float> came = whole_output(kernels, broken, pages, 16);
+      const auto before = static_cast<std::ptrdiff_t>(kToken * heads.query * heads.dim);
+      wanted.resize(static_cast<std::size_t>(before));
+      expect_same_bits(wanted, {came.begin(), came.begin() + before}, "rows before the token");
+      for (std::int64_t token = kToken; token < clean.length; ++token) {
+        const std::int64_t row = token * heads.query * heads.dim;
+        EXPECT_TRUE(std::isnan(came[static_cast<std::size_t>(row)])) << token;
+        EXPECT_TRUE(std::isnan(came[static_cast<std::size_t>(row + (heads.query - 1) * heads.dim)])) << token;
+      }
+    }
   });
 }
 

@@ -31,8 +31,8 @@ enum Operand : std::size_t { kQuery, kKv, kBatch, kSinks };
 // attention_<quantizing op> has no sinks, and its next operand belongs to the quantization.
 constexpr std::size_t kOfEpilogue = kSinks;
 
-// Rows (query head and token) of one block: several tiles, few enough to share a short prompt among the threads.
-constexpr std::int64_t kBlockRows = 8 * kAttentionRows;
+// Rows (query head and token) of one block.
+constexpr std::int64_t kBlockRows = kAttentionTaskRows;
 // The segments of a sequence are shared among threads if one of its blocks is more than 1 / kBlocksOfAShare of a
 // thread's share of all work.
 constexpr std::int64_t kBlocksOfAShare = 4;

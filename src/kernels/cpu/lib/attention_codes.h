@@ -1,7 +1,10 @@
 #pragma once
 
-// KV pages of codes, f8e4m3 and q8_0, for attention_skeleton.h. Both hold the keys and the values of a token as rows. A
-// step's rows are converted to floats, and its keys are transposed, once for all rows of a tile.
+// KV pages of codes, f8e4m3 and q8_0, for attention_skeleton.h. Both hold the keys and the values of a token as rows of
+// bytes. Rows of keys are transposed, so that a vector has one column of adjacent tokens, as in pages of floats.
+//
+// Codes of f8e4m3 become f16 values 2^8 too small, which is exact. Codes of q8_0 stay as they are, and their scales are
+// applied to sums of a block of columns: attention_step.h states where.
 
 #include <cstdint>
 #include <cstring>
@@ -27,85 +30,112 @@ constexpr bool kIsCodes<Float8> = true;
 template <>
 constexpr bool kIsCodes<BlockQ8> = true;
 
+// Bytes of the elements of a row, or of all pages, before one that begins a block.
+template <class Page>
+constexpr std::int64_t bytes_before(std::int64_t element) {
+  return static_cast<std::int64_t>(sizeof(Page)) * (__is_same(Page, BlockQ8) ? element / kBlockElements : element);
+}
+template <class Codes>
+constexpr std::int64_t code_offset(std::int64_t column) {
+  return sizeof(Codes) == 1 ? column : bytes_before<Codes>(column) + 2 + column % kBlockElements;
+}
+
+// The tokens whose keys are transposed together, and the columns: one per byte of 128 bits.
+constexpr int kTokensTogether = 4 * kLanes;
+constexpr int kColumnsTogether = 16;
+
+// Transposes the 16 x 16 bytes in each 128 bits of the rows. Each round interleaves the rows of the first half with
+// those of the second.
+inline __attribute__((always_inline)) void transpose(Bytes (&rows)[kColumnsTogether]) {
+#pragma GCC unroll 4
+  for (int round = 0; round < 4; ++round) {
+    Bytes next[kColumnsTogether];
+#pragma GCC unroll 8
+    for (int i = 0; i < kColumnsTogether / 2; ++i) {
+      next[2 * i] = interleave_low(rows[i], rows[i + kColumnsTogether / 2]);
+      next[2 * i + 1] = interleave_high(rows[i], rows[i + kColumnsTogether / 2]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kColumnsTogether; ++i) rows[i] = next[i];
+  }
+}
+
+// Transposes columns [d, d + columns) of the keys of kTokensTogether tokens. `chunks` has the address of the rows of 16
+// tokens each; rows are adjacent.
+template <class Codes, int columns>
+[[gnu::noinline]] void transpose_columns(const std::uint8_t* const* chunks, std::int64_t row_bytes, std::int64_t d,
+                                         std::uint8_t* to) {
+  constexpr int kPieces = kLanes / 4;
+  const std::uint8_t* pieces[kPieces];
+  for (int i = 0; i < kPieces; ++i) pieces[i] = chunks[i] + code_offset<Codes>(d);
+  Bytes rows[kColumnsTogether];
+  std::int64_t offset = 0;
+#pragma GCC unroll 16
+  for (int t = 0; t < kColumnsTogether; ++t, offset += row_bytes) {
+    asm("" : "+r"(offset));  // else an address of each row and piece is kept
+    if constexpr (columns == kColumnsTogether) {
+      rows[t] = load_pieces(pieces, offset);
+    } else {
+      std::uint8_t parts[kPieces][kColumnsTogether] = {};
+      const std::uint8_t* addresses[kPieces];
+      for (int i = 0; i < kPieces; ++i) {
+        std::memcpy(parts[i], pieces[i] + offset, columns);
+        addresses[i] = parts[i];
+      }
+      rows[t] = load_pieces(addresses, 0);
+    }
+  }
+  transpose(rows);
+#pragma GCC unroll 16
+  for (int i = 0; i < columns; ++i) std::memcpy(to + (d + i) * kTokensTogether, &rows[i], sizeof(Bytes));
+}
+
+// Stores the keys of kTokensTogether tokens as [head_dim][kTokensTogether]. head_dim is a multiple of 8.
+template <class Codes>
+inline void transpose_keys(const std::uint8_t* const* chunks, std::int64_t head_dim, std::uint8_t* to) {
+  const std::int64_t row_bytes = bytes_before<Codes>(head_dim);
+  std::int64_t d = 0;
+  for (; d + kColumnsTogether <= head_dim; d += kColumnsTogether)
+    transpose_columns<Codes, kColumnsTogether>(chunks, row_bytes, d, to);
+  if (d < head_dim) transpose_columns<Codes, kColumnsTogether / 2>(chunks, row_bytes, d, to);
+}
+
+// f8e4m3 codes as f16, whose exponent has one more bit: 2^8 times too small. `count` is a multiple of kTokensTogether.
+template <class Page>
+constexpr float kUnit = 1.0f;
+template <>
+constexpr float kUnit<Float8> = 256.0f;
+inline void widen_exactly(const std::uint8_t* codes, std::int64_t count, Half* to) {
+  for (std::int64_t i = 0; i < count; i += kLanes)
+    store(to + i, fp8_values(load_bytes(codes + i)) * (1 / kUnit<Float8>));
+}
+[[gnu::noinline]] inline void widen(const std::uint8_t* codes, std::int64_t count, Half* to) {
+  Bytes carries{};
+  for (std::int64_t i = 0; i < count; i += kTokensTogether) {
+    // Adding 1 carries into the sign only from the codes of a NaN, which f16 would read as a number.
+    Bytes bytes;
+    std::memcpy(&bytes, codes + i, sizeof(bytes));
+    carries |= bytes ^ (bytes + 1);
+    for (int part = 0; part < kTokensTogether; part += 2 * kLanes) {
+      const HalfWords words = (load_signed_words(codes + i + part) << 7) & static_cast<std::int16_t>(0xbf80);
+      std::memcpy(to + i + part, &words, sizeof(words));
+    }
+  }
+  std::uint64_t parts[kLanes / 2], all = 0;
+  std::memcpy(parts, &carries, sizeof(carries));
+  for (const std::uint64_t part : parts) all |= part;
+  const bool has_nan = (all & 0x8080808080808080) != 0;
+  if (has_nan) widen_exactly(codes, count, to);
+}
+
+// One code of q8_0 without its scale.
+struct Code8 {
+  std::uint8_t bits;
+};
+inline Floats load(const Code8* from) { return __builtin_convertvector(load_signed_bytes(&from->bits), Floats); }
+
 inline int count_of(AllLanes) { return kLanes; }
 inline int count_of(FirstLanes lanes) { return lanes.count; }
-inline Integers load_bytes(const std::uint8_t* from, AllLanes) { return load_bytes(from); }
-inline Integers load_bytes(const std::uint8_t* from, FirstLanes lanes) {
-  std::uint8_t buffer[kLanes] = {};
-  std::memcpy(buffer, from, static_cast<unsigned>(lanes.count));
-  return load_bytes(buffer);
-}
-
-// The row of codes from element `element` on, which begins a block.
-inline const Float8* row_at(const Float8* codes, std::int64_t element) { return codes + element; }
-inline const BlockQ8* row_at(const BlockQ8* blocks, std::int64_t element) { return blocks + element / kBlockElements; }
-
-inline void load_row(const Float8* row, std::int64_t head_dim, float* to) {
-  for_each_vector(
-      head_dim, [&](std::int64_t d, auto lanes) { store(to + d, fp8_values(load_bytes(&row[d].bits, lanes)), lanes); });
-}
-inline void load_row(const BlockQ8* row, std::int64_t head_dim, float* to) {
-  for (std::int64_t d = 0; d < head_dim; d += kBlockElements, ++row) {
-    const Floats scale = fill(load(&row->scale, FirstLanes{1})[0]);
-    for (int i = 0; i < kBlockElements; i += kLanes)
-      store(to + d + i, __builtin_convertvector(load_signed_bytes(row->codes + i), Floats) * scale);
-  }
-}
-
-// The tokens whose keys are transposed together, and the bytes of one of them.
-constexpr int kKeysTogether = 16;
-using KeyBytes = std::uint8_t __attribute__((vector_size(kKeysTogether)));
-
-// Transposes 16 rows of 16 bytes. Each round interleaves the rows of the first half with those of the second.
-inline void transpose(KeyBytes (&rows)[kKeysTogether]) {
-  constexpr KeyBytes kLow = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
-  constexpr KeyBytes kHigh = {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  for (int round = 0; round < 4; ++round) {
-    KeyBytes next[kKeysTogether];
-#pragma GCC unroll 8
-    for (int i = 0; i < kKeysTogether / 2; ++i) {
-      next[2 * i] = __builtin_shuffle(rows[i], rows[i + kKeysTogether / 2], kLow);
-      next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + kKeysTogether / 2], kHigh);
-    }
-    std::memcpy(rows, next, sizeof(next));
-  }
-}
-
-// The keys of 16 tokens as [head_dim][16] floats. `convert(bytes, lane)` gives kLanes values from token `lane` on.
-template <class Convert>
-inline void store_keys(KeyBytes (&rows)[kKeysTogether], int columns, float* to, Convert convert) {
-  transpose(rows);
-  for (int i = 0; i < columns; ++i) {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&rows[i]);
-    for (int lane = 0; lane < kKeysTogether; lane += kLanes)
-      store(to + i * kKeysTogether + lane, convert(bytes + lane, lane));
-  }
-}
-inline void load_keys(const Float8* const (&keys)[kKeysTogether], std::int64_t head_dim, float* to) {
-  for (std::int64_t d = 0; d < head_dim; d += kKeysTogether) {
-    const int columns = head_dim - d < kKeysTogether ? static_cast<int>(head_dim - d) : kKeysTogether;
-    KeyBytes rows[kKeysTogether] = {};
-    for (int t = 0; t < kKeysTogether; ++t) std::memcpy(&rows[t], keys[t] + d, static_cast<unsigned>(columns));
-    store_keys(rows, columns, to + d * kKeysTogether,
-               [](const std::uint8_t* bytes, int) { return fp8_values(load_bytes(bytes)); });
-  }
-}
-inline void load_keys(const BlockQ8* const (&keys)[kKeysTogether], std::int64_t head_dim, float* to) {
-  for (std::int64_t d = 0; d < head_dim; d += kBlockElements) {
-    Half halves[kKeysTogether];
-    for (int t = 0; t < kKeysTogether; ++t) halves[t] = keys[t][d / kBlockElements].scale;
-    float scales[kKeysTogether];
-    for (int lane = 0; lane < kKeysTogether; lane += kLanes) store(scales + lane, load(halves + lane));
-    for (int first = 0; first < kBlockElements; first += kKeysTogether) {
-      KeyBytes rows[kKeysTogether];
-      for (int t = 0; t < kKeysTogether; ++t)
-        std::memcpy(&rows[t], keys[t][d / kBlockElements].codes + first, sizeof(KeyBytes));
-      store_keys(rows, kKeysTogether, to + (d + first) * kKeysTogether, [&](const std::uint8_t* bytes, int lane) {
-        return __builtin_convertvector(load_signed_bytes(bytes), Floats) * load(scales + lane);
-      });
-    }
-  }
-}
 
 template <class From>
 void store_row(const From* from, std::int64_t head_dim, Float8* to) {

@@ -23,8 +23,10 @@ inline constexpr int kAttentionStep = 128;
 // Tokens of a segment: whole steps, also by position. Each segment is computed separately, and a row's segments are
 // folded in order. So threads can share the tokens of one row.
 inline constexpr int kAttentionSegment = 2 * kAttentionStep;
-// Query rows that share a load of K and V.
+// Query rows that share a load of K and V: a tile.
 inline constexpr int kAttentionRows = 6;
+// Rows of one task at most: several tiles, few enough to share a short prompt among the threads.
+inline constexpr int kAttentionTaskRows = 8 * kAttentionRows;
 
 // Rows of one KV head of one sequence. A row is one query head at one token; rows are token-major: row = token * group
 // + head, where `group` query heads share the KV head. Row r attends to the last `window` of the first `first_length +
@@ -35,7 +37,7 @@ struct AttentionTask {
   Element element = Element::f32;       // of query and output
   std::int64_t query_token_stride = 0;  // in elements; heads are head_dim apart
   std::int64_t output_token_stride = 0;
-  std::int64_t first_row = 0;  // rows [first_row, last_row)
+  std::int64_t first_row = 0;  // rows [first_row, last_row), at most kAttentionTaskRows
   std::int64_t last_row = 0;
   std::int64_t group = 1;
   std::int64_t first_length = 1;
@@ -87,12 +89,16 @@ constexpr std::int64_t attention_row_floats(std::int64_t head_dim) { return (hea
 // The sums, then the maximum and the total.
 constexpr std::int64_t attention_partial_floats(std::int64_t head_dim) { return attention_row_floats(head_dim) + 16; }
 
-// Scratch of one attend: for kAttentionRows rows the scaled queries, the sums of a segment and of all segments, and the
-// scores of a step; and K and V of a step, gathered from pages of codes or whose block is no multiple of 16 tokens.
-// finish needs less.
+// Probabilities times scales of values, in a tile of rows and of columns: 6 rows of 2 blocks, or 1 row of 4.
+inline constexpr std::int64_t kAttentionScaled = 2 * kAttentionRows * kAttentionStep;
+
+// Scratch of one attend: for each row the scaled query, the sums of a segment and of all segments, and a vector of
+// maxima and one of totals; the scores of a tile and a step; and K and V of a step, gathered from pages of codes or
+// whose block is no multiple of 16 tokens. finish needs less.
 constexpr std::int64_t attention_scratch_bytes(std::int64_t head_dim) {
   const std::int64_t width = attention_row_floats(head_dim);
-  return 4 * (3 * kAttentionRows * width + kAttentionRows * kAttentionStep + 2 * kAttentionStep * width);
+  return 4 * (kAttentionTaskRows * (3 * width + 2 * 16) + kAttentionRows * kAttentionStep + kAttentionScaled +
+              2 * kAttentionStep * width);
 }
 
 }  // namespace weft::cpu

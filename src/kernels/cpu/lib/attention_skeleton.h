@@ -5,8 +5,10 @@
 //
 // A row's result is one fixed sequence of operations on its own query and the tokens that it attends to. Scores are
 // summed over head_dim in order. Each step of kAttentionStep tokens (by absolute position) rescales by its maximum. P x
-// V is summed over tokens in order. Segments of kAttentionSegment tokens are summed separately and folded in order. The
-// result does not depend on the rows that share a tile, the chunks, the block size, or the threads that share segments.
+// V is summed over tokens in order. In pages of q8_0, the products with the codes of a block of keys are summed first
+// and then multiplied by its scale, and P is multiplied by the scale of a block of values. Segments of
+// kAttentionSegment tokens are summed separately and folded in order. The result does not depend on the rows that share
+// a tile, the chunks, the block size, or the threads that share segments.
 //
 // Tokens that a row does not attend to get probability 0. They are never multiplied with V, which may contain anything
 // there. A step without tokens of a row does not change the row's sums, so steps before the windows of all rows of a
@@ -97,58 +99,92 @@ inline std::int64_t first_segment_seen(const AttentionTask& task, std::int64_t l
   return first_in_window(length, task.window) / kAttentionSegment;
 }
 
-// Parts of a task's scratch: rows of `width` floats.
-template <class Page>
+// Parts of a task's scratch: rows of `width` floats for each row of the task, and what one tile and one step need.
 struct Scratch {
   explicit Scratch(const AttentionTask& task)
-      : width(attention_row_floats(task.head_dim)),
+      : rows(task.last_row - task.first_row),
+        width(attention_row_floats(task.head_dim)),
         query(static_cast<float*>(task.scratch)),
-        sums(query + kAttentionRows * width),
-        all_sums(sums + kAttentionRows * width),
-        scores(all_sums + kAttentionRows * width),
-        gathered(reinterpret_cast<StepElement<Page>*>(scores + kAttentionRows * kAttentionStep)) {}
+        sums(query + rows * width),
+        all_sums(sums + rows * width),
+        maximum(all_sums + rows * width),
+        total(maximum + rows * kLanes),
+        scores(total + rows * kLanes),
+        scaled(scores + kAttentionRows * kAttentionStep),
+        found(scaled + kAttentionScaled) {}
+  std::int64_t rows;
   std::int64_t width;
   float* query;
-  float* sums;
-  float* all_sums;
+  float* sums;      // of a segment
+  float* all_sums;  // of all segments
+  float* maximum;   // of a segment, kLanes for each row
+  float* total;
   float* scores;
-  StepElement<Page>* gathered;
+  float* scaled;
+  void* found;  // by find_any_step
 };
 
-// Computes rows [first_row, first_row + rows) over the tokens [begin, end). Row r attends to the last tokens before
+// Rows [first, first + rows) of the task, over the step that begins at `start`. Row r attends to the last tokens before
 // length[r]. The last row has the last token of all rows, and the first row the first one.
-template <int rows, class Page>
-inline void attend_segment(const AttentionTask& task, const Scratch<Page>& scratch, const std::int64_t (&length)[rows],
-                           std::int64_t begin, std::int64_t end, Partial (&partials)[rows]) {
+template <int rows, class Element>
+inline void attend_step(const AttentionTask& task, const Scratch& scratch, const Step<Element>& step,
+                        std::int64_t first_row, std::int64_t start, int step_tokens) {
   const std::int64_t head_dim = task.head_dim, width = scratch.width;
-  Floats maximum[rows], total[rows];
+  std::int64_t length[rows];
+  for (int r = 0; r < rows; ++r) length[r] = task.first_length + (first_row + r) / task.group;
+  const int count = before_in_step(length[rows - 1], start, step_tokens);
+  if (count == 0 || first_in_window(length[0], task.window) >= start + count) return;
+  const std::int64_t place = first_row - task.first_row;
+  float* sums = scratch.sums + place * width;
+  Floats maximum[rows], total[rows], factors[rows];
+  Seen<rows> seen;
   for (int r = 0; r < rows; ++r) {
-    maximum[r] = fill(kLowest);
-    total[r] = Floats{};
-    clear_sums(scratch.sums + r * width, width);
+    maximum[r] = load(scratch.maximum + (place + r) * kLanes);
+    total[r] = load(scratch.total + (place + r) * kLanes);
+    seen.from[r] = before_in_step(first_in_window(length[r], task.window), start, count);
+    seen.to[r] = before_in_step(length[r], start, count);
   }
-  const std::int64_t first = first_in_window(length[0], task.window) / kAttentionStep * kAttentionStep;
-  for (std::int64_t start = first > begin ? first : begin; start < end; start += kAttentionStep) {
-    const int count = end - start < kAttentionStep ? static_cast<int>(end - start) : kAttentionStep;
-    const int padded = (count + kChunk - 1) / kChunk * kChunk;
-    Step<StepElement<Page>> step;
-    if constexpr (kIsCodes<Page>) {
-      convert_step<Page>(task, start, count, scratch.gathered, step);
-    } else {
-      find_step(task, start, count, scratch.gathered, step);
-    }
-    score_step<rows>(step, scratch.query, head_dim, width, padded, scratch.scores);
-    if (task.softcap != 0) cap_scores<rows>(scratch.scores, padded, task.softcap);
-    Floats factors[rows];
-    Seen<rows> seen;
-    for (int r = 0; r < rows; ++r) {
-      seen.from[r] = before_in_step(first_in_window(length[r], task.window), start, count);
-      seen.to[r] = before_in_step(length[r], start, count);
-    }
-    softmax_step<rows>(scratch.scores, padded, seen, maximum, total, factors);
-    add_step<rows>(step, scratch.scores, head_dim, seen, factors, scratch.sums, width);
+  const int padded = (count + kChunk - 1) / kChunk * kChunk;
+  score_step<rows>(step, scratch.query + place * width, head_dim, width, padded, scratch.scores);
+  if (task.softcap != 0) cap_scores<rows>(scratch.scores, padded, task.softcap);
+  softmax_step<rows>(scratch.scores, padded, seen, maximum, total, factors);
+  add_step<rows>(step, scratch.scores, head_dim, seen, factors, sums, width, scratch.scaled);
+  for (int r = 0; r < rows; ++r) {
+    store(scratch.maximum + (place + r) * kLanes, maximum[r]);
+    store(scratch.total + (place + r) * kLanes, total[r]);
   }
-  for (int r = 0; r < rows; ++r) partials[r] = {maximum[r][0], sum_of_lanes(total[r])};
+}
+
+// All rows of the task over one step, in tiles.
+template <class Element>
+inline void attend_tiles(const AttentionTask& task, const Scratch& scratch, const Step<Element>& step,
+                         std::int64_t start, int count) {
+  for (std::int64_t row = task.first_row; row < task.last_row;) {
+    const std::int64_t left = task.last_row - row;
+    // Seven or eight rows, a common number of query heads per KV head, are split into two even tiles.
+    const std::int64_t rows = left > 8 ? kAttentionRows : left > kAttentionRows ? (left + 1) / 2 : left;
+    switch (rows) {
+      case 1:
+        attend_step<1>(task, scratch, step, row, start, count);
+        break;
+      case 2:
+        attend_step<2>(task, scratch, step, row, start, count);
+        break;
+      case 3:
+        attend_step<3>(task, scratch, step, row, start, count);
+        break;
+      case 4:
+        attend_step<4>(task, scratch, step, row, start, count);
+        break;
+      case 5:
+        attend_step<5>(task, scratch, step, row, start, count);
+        break;
+      default:
+        attend_step<kAttentionRows>(task, scratch, step, row, start, count);
+        break;
+    }
+    row += rows;
+  }
 }
 
 // Stores a row's partial result for a segment; finish_attention reads it.
@@ -160,45 +196,72 @@ inline void keep_partial(const AttentionTask& task, std::int64_t row, std::int64
   kept[width + 1] = partial.total;
 }
 
-template <int rows, class Page>
-void attend_tile(const AttentionTask& task, std::int64_t first_row) {
-  const Scratch<Page> scratch(task);
-  const std::int64_t head_dim = task.head_dim, width = scratch.width;
-  std::int64_t length[rows];
-  Partial all[rows];
-  for (int r = 0; r < rows; ++r) {
-    const std::int64_t row = first_row + r;
-    const std::int64_t from = query_offset(task, row, task.query_token_stride);
-    float* to = scratch.query + r * width;
-    if (task.element == Element::f32)
-      load_query(static_cast<const float*>(task.query) + from, head_dim, task.scale, to);
-    if (task.element == Element::f16) load_query(static_cast<const Half*>(task.query) + from, head_dim, task.scale, to);
-    if (task.element == Element::bf16)
-      load_query(static_cast<const Brain*>(task.query) + from, head_dim, task.scale, to);
-    length[r] = task.first_length + row / task.group;
-    clear_sums(scratch.all_sums + r * width, width);
+// Loads the rows' queries, scaled.
+template <class Page>
+inline void load_queries(const AttentionTask& task, const Scratch& scratch) {
+  const float scale = task.scale * kUnit<Page>;
+  for (std::int64_t row = task.first_row; row < task.last_row; ++row) {
+    const std::int64_t from = query_offset(task, row, task.query_token_stride), head_dim = task.head_dim;
+    float* to = scratch.query + (row - task.first_row) * scratch.width;
+    if (task.element == Element::f32) load_query(static_cast<const float*>(task.query) + from, head_dim, scale, to);
+    if (task.element == Element::f16) load_query(static_cast<const Half*>(task.query) + from, head_dim, scale, to);
+    if (task.element == Element::bf16) load_query(static_cast<const Brain*>(task.query) + from, head_dim, scale, to);
   }
+}
+
+// Computes the rows' sums over the tokens [begin, end) of a segment, after which those before `last` follow.
+template <class Page>
+inline void attend_segment(const AttentionTask& task, const Scratch& scratch, std::int64_t begin, std::int64_t end,
+                           std::int64_t last) {
+  const std::int64_t rows = scratch.rows, width = scratch.width;
+  clear_sums(scratch.sums, rows * width);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    store(scratch.maximum + row * kLanes, fill(kLowest));
+    store(scratch.total + row * kLanes, Floats{});
+  }
+  const std::int64_t shortest = task.first_length + task.first_row / task.group;
+  const std::int64_t first = first_in_window(shortest, task.window) / kAttentionStep * kAttentionStep;
+  for (std::int64_t start = first > begin ? first : begin; start < end; start += kAttentionStep) {
+    const int count = end - start < kAttentionStep ? static_cast<int>(end - start) : kAttentionStep;
+    Step<StepElement<Page>> step{};
+    find_any_step<Page>(task, start, count, last, rows <= kAttentionRows, scratch.found, step);
+    attend_tiles(task, scratch, step, start, count);
+  }
+  if constexpr (kUnit<Page> != 1)
+    for (std::int64_t d = 0; d < rows * width; d += kLanes)
+      store(scratch.sums + d, load(scratch.sums + d) * kUnit<Page>);
+}
+
+template <class Page>
+void attend(const AttentionTask& task) {
+  const Scratch scratch(task);
+  const std::int64_t rows = scratch.rows, width = scratch.width;
+  load_queries<Page>(task, scratch);
+  clear_sums(scratch.all_sums, rows * width);
+  Partial all[kAttentionTaskRows];
   // The first and the last token of a row increase with the row.
-  std::int64_t segment = first_segment_seen(task, length[0]), last = length[rows - 1];
+  std::int64_t segment = first_segment_seen(task, task.first_length + task.first_row / task.group);
+  std::int64_t last = task.first_length + (task.last_row - 1) / task.group;
   if (segment < task.first_segment) segment = task.first_segment;
   if (task.partials != nullptr && last > task.last_segment * kAttentionSegment)
     last = task.last_segment * kAttentionSegment;
   for (; segment * kAttentionSegment < last; ++segment) {
     const std::int64_t begin = segment * kAttentionSegment;
     const std::int64_t end = last - begin < kAttentionSegment ? last : begin + kAttentionSegment;
-    Partial partials[rows];
-    attend_segment<rows>(task, scratch, length, begin, end, partials);
-    for (int r = 0; r < rows; ++r) {
-      const float* sums = scratch.sums + r * width;
+    attend_segment<Page>(task, scratch, begin, end, last);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const float* sums = scratch.sums + row * width;
+      const Partial partial{scratch.maximum[row * kLanes], sum_of_lanes(load(scratch.total + row * kLanes))};
       if (task.partials == nullptr) {
-        fold(all[r], scratch.all_sums + r * width, partials[r], sums, width);
+        fold(all[row], scratch.all_sums + row * width, partial, sums, width);
       } else {
-        keep_partial(task, first_row + r, segment, partials[r], sums, width);
+        keep_partial(task, task.first_row + row, segment, partial, sums, width);
       }
     }
   }
   if (task.partials != nullptr) return;
-  for (int r = 0; r < rows; ++r) write_output(task, first_row + r, all[r], scratch.all_sums + r * width);
+  for (std::int64_t row = 0; row < rows; ++row)
+    write_output(task, task.first_row + row, all[row], scratch.all_sums + row * width);
 }
 
 inline void finish_attention(const AttentionTask& task) {
@@ -213,36 +276,6 @@ inline void finish_attention(const AttentionTask& task) {
       fold(all, sums, {kept[width], kept[width + 1]}, kept, width);
     }
     write_output(task, row, all, sums);
-  }
-}
-
-template <class Page>
-void attend(const AttentionTask& task) {
-  for (std::int64_t row = task.first_row; row < task.last_row;) {
-    const std::int64_t left = task.last_row - row;
-    // Seven or eight rows, a common number of query heads per KV head, are split into two even tiles.
-    const std::int64_t rows = left > 8 ? kAttentionRows : left > kAttentionRows ? (left + 1) / 2 : left;
-    switch (rows) {
-      case 1:
-        attend_tile<1, Page>(task, row);
-        break;
-      case 2:
-        attend_tile<2, Page>(task, row);
-        break;
-      case 3:
-        attend_tile<3, Page>(task, row);
-        break;
-      case 4:
-        attend_tile<4, Page>(task, row);
-        break;
-      case 5:
-        attend_tile<5, Page>(task, row);
-        break;
-      default:
-        attend_tile<kAttentionRows, Page>(task, row);
-        break;
-    }
-    row += rows;
   }
 }
 

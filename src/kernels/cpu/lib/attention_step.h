@@ -1,21 +1,18 @@
 #pragma once
 
-// One step of attention over paged K and V, for a tile of rows: finds the addresses of its tokens, computes scores,
-// softmax relative to the maximum until now, and P x V. For one instruction set, as attention_skeleton.h is, which
+// One step of attention over paged K and V, for a tile of rows: scores, softmax relative to the maximum until now, and
+// P x V. For one instruction set, as attention_skeleton.h is, which
 // states the order of operations.
 
 #include <cstdint>
 
-#include "kernels/cpu/lib/attention_codes.h"
 #include "kernels/cpu/lib/attention_kernels.h"
+#include "kernels/cpu/lib/attention_pages.h"
 #include "kernels/cpu/lib/float_vector_operations.h"
 
 namespace weft::cpu {
 namespace {
 
-// Tokens whose K and V have one fixed stride: the unit in which pages are addressed.
-constexpr int kChunk = kKeysTogether;
-constexpr int kChunks = kAttentionStep / kChunk;
 constexpr float kMinusInfinity = -__builtin_inff();
 // The maximum of no scores. It is finite, so that masked scores of -infinity have probability 0 relative to it, too.
 constexpr float kLowest = -__FLT_MAX__;
@@ -45,104 +42,6 @@ inline Floats tanh_of(Floats x) {
   return x < 0.0f ? -y : y;
 }
 
-// A step has the pages' own elements, or the floats that codes were converted to.
-template <class Page>
-struct StepElementOf {
-  using Type = Page;
-};
-template <>
-struct StepElementOf<Float8> {
-  using Type = float;
-};
-template <>
-struct StepElementOf<BlockQ8> {
-  using Type = float;
-};
-template <class Page>
-using StepElement = typename StepElementOf<Page>::Type;
-
-// A step's K and V: `keys[c]` is K [head_dim] at `key_stride` of chunk c's 16 tokens, `values[c]` is V [16][head_dim].
-template <class Page>
-struct Step {
-  const Page* keys[kChunks];
-  const Page* values[kChunks];
-  std::int64_t key_stride;
-};
-
-// The addresses of a token's K column and V row.
-template <class Page>
-struct TokenAddress {
-  const Page* key;
-  const Page* value;
-};
-template <class Page>
-inline TokenAddress<Page> find_token(const AttentionTask& task, std::int64_t token) {
-  const std::uint32_t block = static_cast<std::uint32_t>(task.block);  // 64-bit division is slow
-  const std::uint32_t position = static_cast<std::uint32_t>(token);
-  const std::int64_t page = task.block_table[position / block];
-  const std::int64_t offset = position % block;
-  const Page* keys = static_cast<const Page*>(task.pages) + page * task.page_elements + task.key_offset;
-  return {keys + offset, keys + (task.block + offset) * task.head_dim};
-}
-
-// Converts the step that begins at `start` and has `count` tokens.
-template <class Codes>
-void convert_step(const AttentionTask& task, std::int64_t start, int count, float* gathered, Step<float>& step) {
-  step.key_stride = kChunk;
-  const auto* pages = static_cast<const Codes*>(task.pages);
-  const auto block = static_cast<std::uint32_t>(task.block);
-  const std::int64_t width = task.head_dim;
-  for (int c = 0; c * kChunk < count; ++c) {
-    float* keys = gathered + 2 * c * kChunk * width;
-    float* values = keys + kChunk * width;
-    const Codes* key_rows[kChunk];
-    const Codes* value_rows[kChunk];
-    for (int t = 0; t < kChunk; ++t) {
-      // After the last token, its K and V are used again, so that nothing uninitialised is read.
-      const auto token = static_cast<std::uint32_t>(start + (c * kChunk + t < count ? c * kChunk + t : count - 1));
-      const std::int64_t key = task.block_table[token / block] * task.page_elements + task.key_offset +
-                               static_cast<std::int64_t>(token % block) * width;
-      key_rows[t] = row_at(pages, key);
-      value_rows[t] = row_at(pages, key + task.block * width);
-    }
-    load_keys(key_rows, width, keys);
-    for (int t = 0; t < kChunk; ++t) load_row(value_rows[t], width, values + t * width);
-    step.keys[c] = keys;
-    step.values[c] = values;
-  }
-}
-
-// Finds the addresses of the step that begins at `start` and has `count` tokens.
-template <class Page>
-void find_step(const AttentionTask& task, std::int64_t start, int count, Page* gathered, Step<Page>& step) {
-  const int chunks = (count + kChunk - 1) / kChunk;
-  if (task.block % kChunk == 0) {
-    step.key_stride = task.block;
-    for (int c = 0; c < chunks; ++c) {
-      const TokenAddress<Page> address = find_token<Page>(task, start + c * kChunk);
-      step.keys[c] = address.key;
-      step.values[c] = address.value;
-    }
-    return;
-  }
-  step.key_stride = kChunk;
-  const std::int64_t width = task.head_dim;
-  for (int c = 0; c < chunks; ++c) {
-    Page* keys = gathered + 2 * c * kChunk * width;
-    Page* values = keys + kChunk * width;
-    for (int t = 0; t < kChunk; ++t) {
-      const bool seen = c * kChunk + t < count;
-      // After the last token, its K is used again, so that nothing uninitialised is read.
-      const std::int64_t token = start + (seen ? c * kChunk + t : count - 1);
-      const TokenAddress<Page> address = find_token<Page>(task, token);
-      for (std::int64_t d = 0; d < width; ++d) keys[d * kChunk + t] = address.key[d * task.block];
-      if (seen) __builtin_memcpy(values + t * width, address.value, sizeof(Page) * width);
-    }
-    step.keys[c] = keys;
-    step.values[c] = values;
-  }
-}
-
 // The vectors of a tile with this many rows: enough dependency chains to hide the latency of an addition, few enough
 // for the registers.
 template <int rows>
@@ -150,52 +49,84 @@ constexpr int kTileVectors = rows == 1   ? 8
                              : rows <= 3 ? 4
                                          : kWideTileVectors;
 
-// sums[row][vector] += shared(vector) * own(row), with the fewer of the two kinds held in registers.
-template <int rows, int vectors, class Shared, class Own>
-inline void multiply_tile(Floats (&sums)[rows][vectors], Shared shared, Own own) {
-  if constexpr (rows < vectors) {
+// sums[row][vector] += shared(vector) * own(row) for `count` vectors from `first` on, with the fewer of the two kinds
+// held in registers.
+template <int count, int rows, int vectors, class Shared, class Own>
+inline void multiply_tile(Floats (&sums)[rows][vectors], int first, Shared shared, Own own) {
+  if constexpr (rows < count) {
     Floats held[rows];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) held[r] = own(r);
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; ++v) {
+    for (int v = first; v < first + count; ++v) {
       const Floats once = shared(v);
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) sums[r][v] = multiply_add(once, held[r], sums[r][v]);
     }
   } else {
-    Floats held[vectors];
+    Floats held[count];
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; ++v) held[v] = shared(v);
+    for (int v = 0; v < count; ++v) held[v] = shared(first + v);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
       const Floats once = own(r);
 #pragma GCC unroll 8
-      for (int v = 0; v < vectors; ++v) sums[r][v] = multiply_add(held[v], once, sums[r][v]);
+      for (int v = 0; v < count; ++v) sums[r][first + v] = multiply_add(held[v], once, sums[r][first + v]);
     }
   }
 }
 
-// scores[row][first ...] of `vectors` vectors of tokens.
-template <int rows, int vectors, class Page>
-inline void score_tile(const Step<Page>& step, const float* query, std::int64_t head_dim, std::int64_t query_stride,
-                       int first, float* scores) {
-  const Page* keys[vectors];
+// Prefetches the cache lines of some bytes.
+template <std::size_t bytes>
+inline void prefetch(const char* address) {
+  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(address + i);
+}
+
+// scores[row][first ...] of `vectors` vectors of tokens. Each block of columns with a scale is summed separately.
+template <int rows, int vectors, class Element>
+[[gnu::noinline]] void score_tile(const Step<Element>& step, const float* query, std::int64_t head_dim,
+                                  std::int64_t query_stride, int first, float* scores) {
+  const Element* keys[vectors];
   for (int v = 0; v < vectors; ++v) {
     const int token = first + v * kLanes;
     keys[v] = step.keys[token / kChunk] + token % kChunk;
   }
-  Floats sums[rows][vectors];
-  for (int r = 0; r < rows; ++r) {
-    for (int v = 0; v < vectors; ++v) sums[r][v] = Floats{};
-  }
-  for (std::int64_t d = 0; d < head_dim; ++d) {
-    multiply_tile(
-        sums, [&](int v) { return load(keys[v] + d * step.key_stride); },
-        [&](int r) { return fill(query[r * query_stride + d]); });
-  }
-  for (int r = 0; r < rows; ++r) {
-    for (int v = 0; v < vectors; ++v) store(scores + r * kAttentionStep + first + v * kLanes, sums[r][v]);
+  const std::int64_t columns = kHasScales<Element> ? kBlockElements : head_dim;
+  // Each quarter of the columns prefetches a chunk.
+  const std::int64_t quarter = head_dim / kAheadChunks, ahead_bytes = kAheadTokens * step.row_bytes / head_dim;
+  const char* const* ahead_chunk = step.after_keys[first / kAheadTokens].chunks;
+  std::int64_t d = 0, quarter_end = 0;
+  const char* ahead = nullptr;
+  for (std::int64_t block = 0; block < head_dim; block += columns) {
+    Floats sums[rows][vectors];
+    for (int r = 0; r < rows; ++r) {
+      for (int v = 0; v < vectors; ++v) sums[r][v] = Floats{};
+    }
+    while (d < block + columns) {
+      if (d == quarter_end) {
+        ahead = *ahead_chunk++;
+        quarter_end += quarter;
+      }
+      const std::int64_t end = quarter_end < block + columns ? quarter_end : block + columns;
+      for (; d < end; ++d, ahead += ahead_bytes) {
+        prefetch<64 * sizeof(Element)>(ahead);
+        multiply_tile<vectors>(
+            sums, 0, [&](int v) { return load(keys[v] + d * step.key_stride); },
+            [&](int r) { return fill(query[r * query_stride + d]); });
+      }
+    }
+    for (int v = 0; v < vectors; ++v) {
+      float* to = scores + first + v * kLanes;
+      Floats scale;
+      if constexpr (kHasScales<Element>)
+        scale = load(step.key_scales + block / kBlockElements * kAttentionStep + first + v * kLanes);
+      for (int r = 0; r < rows; ++r) {
+        float* sum = to + r * kAttentionStep;
+        if constexpr (kHasScales<Element>)
+          sums[r][v] = multiply_add(sums[r][v], scale, block == 0 ? Floats{} : load(sum));
+        store(sum, sums[r][v]);
+      }
+    }
   }
 }
 
@@ -260,10 +191,18 @@ inline void softmax_step(float* scores, int padded, const Seen<rows>& seen, Floa
   }
 }
 
-// sums[row][column ...] += P x V over the step's tokens [first, last).
-template <int rows, int vectors, class Page, class Lanes>
-inline void value_tile(const Step<Page>& step, const float* scores, std::int64_t head_dim, int first, int last,
-                       std::int64_t column, Lanes lanes, const Floats* factors, float* sums, std::int64_t stride) {
+// Blocks of columns with one scale in a tile of values, and vectors in each of them.
+template <int vectors, class Element>
+constexpr int kTileBlocks =
+    kHasScales<Element>&& vectors* kLanes > kBlockElements ? vectors* kLanes / kBlockElements : 1;
+
+// sums[row][column ...] += P x V over the step's tokens [first, last). `weights` is P [blocks][rows][kAttentionStep],
+// or P times the scales of V.
+template <int rows, int vectors, class Element, class Lanes>
+[[gnu::noinline]] void value_tile(const Step<Element>& step, const float* weights, int first, int last,
+                                  std::int64_t column, Lanes lanes, const Floats* factors, float* sums,
+                                  std::int64_t stride) {
+  constexpr int kBlocks = kTileBlocks<vectors, Element>, kOfBlock = vectors / kBlocks;
   Floats accumulated[rows][vectors];
   for (int r = 0; r < rows; ++r) {
     for (int v = 0; v < vectors; ++v) {
@@ -272,12 +211,18 @@ inline void value_tile(const Step<Page>& step, const float* scores, std::int64_t
     }
   }
   for (int t = first; t < last;) {
-    const Page* values = step.values[t / kChunk] + (t % kChunk) * head_dim + column;
+    const Element* values = step.values[t / kChunk] + (t % kChunk) * step.value_stride + value_offset<Element>(column);
     const int end = (t / kChunk + 1) * kChunk < last ? (t / kChunk + 1) * kChunk : last;
-    for (; t < end; ++t, values += head_dim) {
-      multiply_tile(
-          accumulated, [&](int v) { return load(values + v * kLanes, lanes); },
-          [&](int r) { return fill(scores[r * kAttentionStep + t]); });
+    const char* ahead = step.after_values[t / kAheadTokens].chunks[t / kChunk % kAheadChunks] +
+                        t % kChunk * step.row_bytes + value_offset<Element>(column) * std::int64_t{sizeof(Element)};
+    for (; t < end; ++t, values += step.value_stride, ahead += step.row_bytes) {
+      prefetch<vectors * kLanes * sizeof(Element)>(ahead);
+#pragma GCC unroll 8
+      for (int block = 0; block < kBlocks; ++block)
+        multiply_tile<kOfBlock>(
+            accumulated, block * kOfBlock,
+            [&](int v) { return load(values + value_offset<Element>(v * kLanes) - value_offset<Element>(0), lanes); },
+            [&](int r) { return fill(weights[(block * rows + r) * kAttentionStep + t]); });
     }
   }
   for (int r = 0; r < rows; ++r) {
@@ -285,50 +230,96 @@ inline void value_tile(const Step<Page>& step, const float* scores, std::int64_t
   }
 }
 
-template <int rows, class Page>
-inline void add_values(const Step<Page>& step, const float* scores, std::int64_t head_dim, int first, int last,
-                       const Floats* factors, float* sums, std::int64_t stride) {
+// The weights of a tile of values: P itself, or P times the scales of V for the tile's blocks of columns, in `scaled`.
+template <int rows, int vectors, class Element>
+inline const float* tile_weights(const Step<Element>& step, const float* scores, int first, int last,
+                                 std::int64_t column, float* scaled) {
+  if constexpr (!kHasScales<Element>) return scores;
+  for (int block = 0; block < kTileBlocks<vectors, Element>; ++block) {
+    const float* scales = step.value_scales + (column / kBlockElements + block) * kAttentionStep;
+    float* to = scaled + block * rows * kAttentionStep;
+    for (int t = first / kLanes * kLanes; t < last; t += kLanes) {
+      const Floats scale = load(scales + t);
+      for (int r = 0; r < rows; ++r) store(to + r * kAttentionStep + t, load(scores + r * kAttentionStep + t) * scale);
+    }
+  }
+  return scaled;
+}
+
+template <int rows, class Element>
+inline void add_columns(const Step<Element>& step, const float* scores, std::int64_t head_dim, int first, int last,
+                        const Floats* factors, float* sums, std::int64_t stride, float* scaled) {
   constexpr int kWide = kTileVectors<rows>;
   std::int64_t column = 0;
   for (; column + kWide * kLanes <= head_dim; column += kWide * kLanes) {
-    value_tile<rows, kWide>(step, scores, head_dim, first, last, column, AllLanes{}, factors, sums, stride);
+    const float* weights = tile_weights<rows, kWide>(step, scores, first, last, column, scaled);
+    value_tile<rows, kWide>(step, weights, first, last, column, AllLanes{}, factors, sums, stride);
   }
   for (; column + kLanes <= head_dim; column += kLanes) {
-    value_tile<rows, 1>(step, scores, head_dim, first, last, column, AllLanes{}, factors, sums, stride);
+    const float* weights = tile_weights<rows, 1>(step, scores, first, last, column, scaled);
+    value_tile<rows, 1>(step, weights, first, last, column, AllLanes{}, factors, sums, stride);
   }
-  if (column < head_dim) {
+  if constexpr (!kHasScales<Element>) {
+    if (column == head_dim) return;
     const FirstLanes rest{static_cast<int>(head_dim - column)};
-    value_tile<rows, 1>(step, scores, head_dim, first, last, column, rest, factors, sums, stride);
+    value_tile<rows, 1>(step, scores, first, last, column, rest, factors, sums, stride);
   }
 }
 
+// The same for all columns. Values that are converted here are used for all columns while they are in L1.
+template <int rows, class Element>
+inline void add_values(const Step<Element>& step, const float* scores, std::int64_t head_dim, int first, int last,
+                       const Floats* factors, float* sums, std::int64_t stride, float* scaled) {
+  constexpr int kTogether = kAheadChunks * kChunk;
+  if (kConvertsValues<Element> && step.converts) {
+    for (int token = first / kTogether * kTogether; token < last; token += kTogether) {
+      const int end = token + kTogether < last ? token + kTogether : last;
+      for (int chunk = token / kChunk; chunk * kChunk < end; ++chunk) convert_values(step, chunk, head_dim);
+      if (end == last) break;
+      add_columns<rows>(step, scores, head_dim, first, end, factors, sums, stride, scaled);
+      first = end;
+      factors = nullptr;
+    }
+  }
+  add_columns<rows>(step, scores, head_dim, first, last, factors, sums, stride, scaled);
+}
+
 // Adds P x V of a step: the tokens that all rows attend to for all rows at once, the others row by row.
-template <int rows, class Page>
-inline void add_step(const Step<Page>& step, const float* scores, std::int64_t head_dim, const Seen<rows>& seen,
-                     const Floats* factors, float* sums, std::int64_t stride) {
+template <int rows, class Element>
+inline void add_step(const Step<Element>& step, const float* scores, std::int64_t head_dim, const Seen<rows>& seen,
+                     const Floats* factors, float* sums, std::int64_t stride, float* scaled) {
   const int first = seen.from[rows - 1], last = seen.to[0] > first ? seen.to[0] : first;
   const bool begin_together = seen.from[0] == first;
   for (int r = 0; r < rows && !begin_together; ++r) {
     const int end = seen.to[r] < first ? seen.to[r] : first;
     add_values<1>(step, scores + r * kAttentionStep, head_dim, seen.from[r], end, factors + r, sums + r * stride,
-                  stride);
+                  stride, scaled);
   }
-  add_values<rows>(step, scores, head_dim, first, last, begin_together ? factors : nullptr, sums, stride);
+  add_values<rows>(step, scores, head_dim, first, last, begin_together ? factors : nullptr, sums, stride, scaled);
   for (int r = 0; r < rows; ++r) {
     if (seen.to[r] <= last) continue;
-    add_values<1>(step, scores + r * kAttentionStep, head_dim, last, seen.to[r], nullptr, sums + r * stride, stride);
+    add_values<1>(step, scores + r * kAttentionStep, head_dim, last, seen.to[r], nullptr, sums + r * stride, stride,
+                  scaled);
   }
 }
 
-template <int rows, class Page>
-inline void score_step(const Step<Page>& step, const float* query, std::int64_t head_dim, std::int64_t stride,
+template <int rows, class Element>
+inline void score_step(const Step<Element>& step, const float* query, std::int64_t head_dim, std::int64_t stride,
                        int padded, float* scores) {
   constexpr int kWide = kTileVectors<rows>;
+  const auto convert = [&](int first, int count) {
+    for (int t = first; step.converts && t < first + count; t += kLanes)
+      if (t % kTokensTogether == 0) convert_keys(step, t, head_dim);
+  };
   int token = 0;
   for (; token + kWide * kLanes <= padded; token += kWide * kLanes) {
+    convert(token, kWide * kLanes);
     score_tile<rows, kWide>(step, query, head_dim, stride, token, scores);
   }
-  for (; token < padded; token += kLanes) score_tile<rows, 1>(step, query, head_dim, stride, token, scores);
+  for (; token < padded; token += kLanes) {
+    convert(token, kLanes);
+    score_tile<rows, 1>(step, query, head_dim, stride, token, scores);
+  }
 }
 
 // Bounds the scores of a step.

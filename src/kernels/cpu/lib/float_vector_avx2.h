@@ -63,6 +63,24 @@ inline Integers load_bytes(const std::uint8_t* from) {
 inline Integers load_signed_bytes(const std::uint8_t* from) {
   return reinterpret_cast<Integers>(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 }
+// kLanes / 4 pieces of 16 bytes, each at `offset` from its address. The interleaving is of the low or the high halves
+// of each 128 bits.
+using Bytes = std::uint8_t __attribute__((vector_size(32)));
+inline Bytes load_pieces(const std::uint8_t* const* from, std::int64_t offset) {
+  const auto piece = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i] + offset)); };
+  return reinterpret_cast<Bytes>(_mm256_inserti128_si256(_mm256_castsi128_si256(piece(0)), piece(1), 1));
+}
+inline Bytes interleave_low(Bytes a, Bytes b) {
+  return reinterpret_cast<Bytes>(_mm256_unpacklo_epi8(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
+inline Bytes interleave_high(Bytes a, Bytes b) {
+  return reinterpret_cast<Bytes>(_mm256_unpackhi_epi8(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
+// 2 * kLanes signed bytes as words.
+using HalfWords = std::int16_t __attribute__((vector_size(32)));
+inline HalfWords load_signed_words(const std::uint8_t* from) {
+  return reinterpret_cast<HalfWords>(_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+}
 inline void store(float* to, Floats x) { _mm256_storeu_ps(to, x); }
 inline void store(Half* to, Floats x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));

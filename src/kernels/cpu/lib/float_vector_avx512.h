@@ -63,6 +63,28 @@ inline Integers load_signed_bytes(const std::uint8_t* from) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
   return reinterpret_cast<Integers>(_mm512_maskz_cvtepi8_epi32(kEvery, bytes));
 }
+// kLanes / 4 pieces of 16 bytes, each at `offset` from its address. The interleaving is of the low or the high halves
+// of each 128 bits.
+using Bytes = std::uint8_t __attribute__((vector_size(64)));
+inline Bytes load_pieces(const std::uint8_t* const* from, std::int64_t offset) {
+  const auto piece = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i] + offset)); };
+  __m512i x = _mm512_castsi128_si512(piece(0));
+  x = _mm512_maskz_inserti32x4(kEvery, x, piece(1), 1);
+  x = _mm512_maskz_inserti32x4(kEvery, x, piece(2), 2);
+  return reinterpret_cast<Bytes>(_mm512_maskz_inserti32x4(kEvery, x, piece(3), 3));
+}
+inline Bytes interleave_low(Bytes a, Bytes b) {
+  return reinterpret_cast<Bytes>(_mm512_unpacklo_epi8(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+}
+inline Bytes interleave_high(Bytes a, Bytes b) {
+  return reinterpret_cast<Bytes>(_mm512_unpackhi_epi8(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+}
+// 2 * kLanes signed bytes as words.
+using HalfWords = std::int16_t __attribute__((vector_size(64)));
+inline HalfWords load_signed_words(const std::uint8_t* from) {
+  const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  return reinterpret_cast<HalfWords>(_mm512_maskz_cvtepi8_epi16(kEveryWord, bytes));
+}
 inline void store(float* to, Floats x) { _mm512_storeu_ps(to, x); }
 inline void store(Half* to, Floats x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_maskz_cvtps_ph(kEvery, x, _MM_FROUND_TO_NEAREST_INT));

@@ -125,6 +125,30 @@ inline Integers load_signed_bytes(const std::uint8_t* from) {
   for (int i = 0; i < kParts; ++i) set_part(x, i, _mm_cvtepi8_epi32(load_four_bytes(from + 4 * i)));
   return x;
 }
+// kLanes / 4 pieces of 16 bytes, each at `offset` from its address. The interleaving is of the low or the high halves
+// of each 128 bits.
+using Bytes = std::uint8_t __attribute__((vector_size(4 * kLanes)));
+inline Bytes load_pieces(const std::uint8_t* const* from, std::int64_t offset) {
+  Bytes x;
+  for (int i = 0; i < kParts; ++i) set_part(x, i, _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i] + offset)));
+  return x;
+}
+inline Bytes interleave_low(Bytes a, Bytes b) {
+  for (int i = 0; i < kParts; ++i) set_part(a, i, _mm_unpacklo_epi8(part(a, i), part(b, i)));
+  return a;
+}
+inline Bytes interleave_high(Bytes a, Bytes b) {
+  for (int i = 0; i < kParts; ++i) set_part(a, i, _mm_unpackhi_epi8(part(a, i), part(b, i)));
+  return a;
+}
+// 2 * kLanes signed bytes as words.
+using HalfWords = std::int16_t __attribute__((vector_size(4 * kLanes)));
+inline HalfWords load_signed_words(const std::uint8_t* from) {
+  HalfWords x;
+  for (int i = 0; i < kParts; ++i)
+    set_part(x, i, _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + 8 * i))));
+  return x;
+}
 inline void store(float* to, Floats x) {
   for (int i = 0; i < kParts; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, part(x, i));
 }
