@@ -35,8 +35,9 @@ EVERYTHING = "everything"
 ALWAYS = re.compile(r"base|options|io|fuzz_replay_.*")
 # Nothing that a test program is built of or reads.
 UNREAD = ("*.md", "docs/*", "bench/*", "LICENSE*", "Makefile", ".gitignore", ".clang-format", ".githooks/*", ".ci/*", RECORD,
-          "tests/planted/*", "tests/tools/*", "tools/check_*", "tools/fetch_*", "tools/gpu_check/*", "tools/*device_check.sh",
-          "tools/cubin.py", "tools/cuda_code.py", "tools/make_ptx.py", "tools/relink.py", "tools/run_fuzzers.sh",
+          "tests/planted/*", "tests/tools/*", "tools/changed_folders.py", "tools/check_*", "tools/fetch_*",
+          "tools/gpu_check/*", "tools/*device_check.sh", "tools/cubin.py", "tools/cuda_code.py",
+          "tools/instruction_counts.*", "tools/make_ptx.py", "tools/relink.py", "tools/run_fuzzers.sh",
           "tools/size_report.py")
 # What a test starts, compiles or reads by a path, by the words in its source.
 REACHED = {"WEFT_PROGRAM": "apps/cli", "WEFT_EXAMPLE": "examples", "/examples": "examples", "/fuzz/": "fuzz",
@@ -44,9 +45,9 @@ REACHED = {"WEFT_PROGRAM": "apps/cli", "WEFT_EXAMPLE": "examples", "/examples": 
 LIBRARIES = ("src", "apps", "include", "examples")
 
 COMPILED_ANEW = ("cmake/*", "CMake*", "src/emulator/*", "src/kernels/*", "src/runtime/*", "src/codegen/*", "src/tensor/*",
-                 "tests/cuda/*", "tools/relink.py", "tools/run_tests.py", "tools/changed_folders.py", "tools/setup.sh")
+                 "tests/cuda/*", "tools/relink.py", "tools/run_tests.py", "tools/setup.sh")
 CONTRACT = ("cmake/cuda.cmake", "src/kernels/cuda*", "src/tensor/*", "tools/check_cuda.py", "tools/cuda_code.py",
-            "tools/cubin.py", "tools/fetch_nvcc.py", "tools/changed_folders.py")
+            "tools/cubin.py", "tools/fetch_nvcc.py")
 SERVER = ("cmake/*", "CMake*", "src/*", "apps/cli/*", "tests/load/*", "tests/data/models/qwen2/*", "tools/setup.sh")
 # Slow tests that are no test programs, and what they check.
 FILES = {
