@@ -1,7 +1,6 @@
 # make build      the release program, at build/weft
 # make run        builds, fetches the default model and answers a prompt: make run PROMPT="Once upon a time"
-# make test       the suite; slow tests only if the folder that they test has changed since the last
-#                 make check
+# make test       the suite without its slow tests
 # make check      format, layers, instruction sets, sources alone, dumps of the docs, sizes,
 #                 instruction counts, all slow tests
 # make sanitize   the suite under AddressSanitizer and UndefinedBehaviorSanitizer, threaded tests under ThreadSanitizer
@@ -18,8 +17,6 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 export PROMPT
-# What is checked, for tools/checked_at.txt: recorded only if it is still the working tree at the end.
-COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo none)
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 # Once there is a program, a build that finds nothing to do says nothing.
@@ -39,7 +36,7 @@ model: build/.ready-build
 
 test: build/.ready-test model
 	ninja -C build
-	$(PYTHON) tools/changed_folders.py run build
+	$(PYTHON) tools/run_tests.py build -L '^fast$$'
 
 check: build/.ready-check model
 	tools/check_format.sh
@@ -50,7 +47,7 @@ check: build/.ready-check model
 	$(PYTHON) tools/check_design.py build
 	$(PYTHON) tools/size_report.py
 	$(PYTHON) tools/instruction_counts.py
-	$(PYTHON) tools/changed_folders.py slow build $(COMMIT)
+	$(PYTHON) tools/run_tests.py build -L '^slow$$'
 
 sanitize: build/.ready-check model
 	cmake --preset asan
@@ -59,7 +56,6 @@ sanitize: build/.ready-check model
 	cmake --preset tsan
 	ninja -C build/tsan threaded_tests
 	$(PYTHON) tools/run_tests.py build/tsan -L threaded
-	$(PYTHON) tools/changed_folders.py record sanitize $(COMMIT)
 
 fuzz: build/.ready-check
 	cmake --preset fuzz

@@ -204,10 +204,7 @@ function(weft_tests)
   endforeach()
   add_test(NAME parity COMMAND check_parity ${CMAKE_SOURCE_DIR}/tests/data/parity smollm2-135m)
   set_tests_properties(parity PROPERTIES LABELS slow TIMEOUT 1200)
-  # The tools of the build.
   if(Python3_FOUND AND NOT WEFT_SANITIZE)
-    add_test(NAME changed_folders COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/tools/changed_folders_test.py)
-    set_tests_properties(changed_folders PROPERTIES LABELS fast TIMEOUT 600)
     # The server under load, and the clients of others.
     add_test(NAME load COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/load/load_check.py $<TARGET_FILE:weft>
                                ${CMAKE_SOURCE_DIR}/tests/data/models/qwen2)

@@ -332,7 +332,8 @@ void BenchServeArguments::declare(Flags& flags) {
   flags.option("--top-k", top_k, "Of the requests.");
   flags.option("--min-p", min_p, "Of the requests.");
   flags.option("--extra-body", extra_body, "A JSON object of more fields for each request.");
-  flags.option("--header", headers, "NAME=VALUE for the head of each request; may be given several times.");
+  flags.option("--header", headers, "NAME=VALUE for the head of each request; several, or given several times.",
+               {.takes_several = true});
   declare_results(flags);
   flags.option("-t,--threads", threads, "Threads that compute in this process.");
 }
@@ -341,14 +342,16 @@ void BenchServeArguments::declare_results(Flags& flags) {
   flags.option("--percentile-metrics", metrics, "Metrics to report: ttft, tpot, itl and e2el.",
                {.shows_default = true});
   flags.option("--metric-percentiles", percents, "Their percentiles.", {.shows_default = true});
-  flags.option("--goodput", goodput, "METRIC:MILLISECONDS that a good request keeps; may be given several times.");
+  flags.option("--goodput", goodput, "METRIC:MILLISECONDS that a good request keeps: several, or given several times.",
+               {.takes_several = true});
   flags.flag("--save-result", saves, "Write the results to a JSON file.");
   flags.flag("--save-detailed", is_detailed, "With the values of each request.");
   flags.flag("--append-result", appends, "Append the results to the file.");
   flags.option("--result-dir", folder, "Where the file is.");
   flags.option("--result-filename", file, "Its name, else one of label, rate, model and date.");
   flags.option("--label", label, "The prefix of that name, and a key of the results.");
-  flags.option("--metadata", metadata, "KEY=VALUE for the results; may be given several times.");
+  flags.option("--metadata", metadata, "KEY=VALUE for the results: several, or given several times.",
+               {.takes_several = true});
 }
 
 }  // namespace weft

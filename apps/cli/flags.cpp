@@ -73,6 +73,7 @@ void Flags::option(const std::string& names, std::vector<std::string>& target, c
   CLI::Option* option = app_->add_option(names, target, sentence);
   obey(option, rules);
   option->take_all()->expected(1)->allow_extra_args(false);
+  if (rules.takes_several) lists_.push_back(names);
 }
 
 void Flags::option(const std::string& names, std::function<void(const std::string&)> take, const std::string& sentence,
@@ -128,10 +129,34 @@ void Flags::obey_environment() {
     if (below->app_->parsed()) below->obey_environment();
 }
 
+// `MODEL --name a b` as `MODEL --name a --name b`. A word after a flag in front of MODEL may be MODEL itself.
+std::vector<std::string> Flags::with_a_flag_for_each_value(const std::vector<std::string>& words) const {
+  const Flags* below = verb_of(words);
+  const std::vector<std::string>& lists = below == nullptr ? lists_ : below->lists_;
+  std::vector<std::string> spread;
+  bool has_model = false;
+  std::string list;  // the flag whose values may go on
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool is_flag = word.size() > 1 && word[0] == '-';
+    const bool is_verb = i == 0 && below != nullptr;
+    has_model = has_model || (spread.size() <= (below == nullptr ? 0 : 1) && !is_flag && !is_verb) || word == "-m" ||
+                word == "--model" || word.starts_with("--model=");
+    if (is_flag) {
+      list = std::find(lists.begin(), lists.end(), word) != lists.end() && has_model ? word : "";
+    } else if (!list.empty() && words[i - 1] != list) {
+      spread.push_back(list);
+    }
+    spread.push_back(word);
+  }
+  return spread;
+}
+
 std::string Flags::parse(const std::vector<std::string>& words, const std::vector<std::string>& other_names) {
   check_verb(words);
   try {
-    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    const std::vector<std::string> spread = with_a_flag_for_each_value(words);
+    std::vector<std::string> reversed(spread.rbegin(), spread.rend());
     app_->parse(reversed);
     obey_environment();
   } catch (const CLI::CallForHelp&) {

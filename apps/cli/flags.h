@@ -24,6 +24,7 @@ struct FlagRules {
   bool required = false;
   bool shows_default = false;  // in the help
   std::string excludes = {};   // a flag declared earlier that may not be given together with this one
+  bool takes_several = false;  // of a list: after MODEL the flag may be followed by several values
 };
 
 class Flags {
@@ -39,7 +40,7 @@ class Flags {
   void option(const std::string& names, std::int64_t& target, const std::string& sentence, const FlagRules& rules = {});
   void option(const std::string& names, std::uint64_t& target, const std::string& sentence,
               const FlagRules& rules = {});
-  // The flag may be given several times, with one value each.
+  // The flag may be given several times.
   void option(const std::string& names, std::vector<std::string>& target, const std::string& sentence,
               const FlagRules& rules = {});
   // parse() calls `take` with the value; `take` may reject it with a UserError.
@@ -75,6 +76,7 @@ class Flags {
   void obey(CLI::Option* option, const FlagRules& rules);
   void obey_environment();
   const Flags* verb_of(const std::vector<std::string>& words) const;
+  std::vector<std::string> with_a_flag_for_each_value(const std::vector<std::string>& words) const;
   void check_verb(const std::vector<std::string>& words) const;
   [[noreturn]] void refuse(const std::vector<std::string>& words, const std::vector<std::string>& other_names,
                            const std::string& problem) const;
@@ -88,6 +90,7 @@ class Flags {
     std::string value;
   };
   std::vector<Mirrored> mirrored_;  // flags that the environment sets
+  std::vector<std::string> lists_;  // flags that take several values
 };
 
 }  // namespace weft

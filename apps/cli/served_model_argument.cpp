@@ -1,25 +1,72 @@
 #include "apps/cli/served_model_argument.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace weft {
 
 void ServedModelArgument::declare(Flags& flags) {
   model.declare_to_run(flags);
   flags.option("--served-model-name", names,
-               "The model's name for clients, instead of MODEL; may be given several times.");
+               "The model's names for clients, instead of MODEL: several, or given several times. Answers have the "
+               "first.",
+               {.takes_several = true});
   chat_template.declare(flags);
+  flags.flag("--trust-request-chat-template", given.trusts_templates,
+             "Take the chat template of a request that has one, which is a program; else such a request is refused.");
   declare_generation_config(generation_config, flags);
+  declare_answers(flags);
+  vllm.declare(flags);
+}
+
+void ServedModelArgument::declare_answers(Flags& flags) {
+  flags.option("--max-logprobs", given.answers.max_logprobs,
+               "Most tokens that logprobs, top_logprobs and prompt_logprobs may ask for; -1: the whole vocabulary.",
+               {.shows_default = true});
+  flags.flag("--return-tokens-as-token-ids", given.answers.tokens_as_ids,
+             "Write the tokens of log probabilities as token_id:42, unless a request says otherwise.");
+  flags.flag("--enable-prompt-tokens-details", given.answers.has_prompt_details,
+             "Say in usage how many tokens of the prompt were found in the prefix cache.");
+  flags.flag("--enable-per-request-metrics", given.answers.has_metrics,
+             "Answers of one choice have an object `metrics`: the times of the request in milliseconds.");
+  flags.option("--tool-call-parser", given.tool_call_parser,
+               "How the model writes tool calls: " + dialect_names() +
+                   ", none (calls are not looked for), or auto: as its chat template shows.",
+               {.shows_default = true});
+  flags.flag("--enable-auto-tool-choice", chooses_tools,
+             "Accepted for vLLM's scripts; has no effect: tool calls are always found.");
+  flags.option("--reasoning-parser", given.reasoning_parser,
+               "How the model marks its reasoning: " + reasoning_format_names() +
+                   ", none (reasoning is part of the content), or auto: as its chat template shows.",
+               {.shows_default = true});
+  flags.option("--fingerprint-mode", given.fingerprint_mode,
+               "system_fingerprint: full is weft-VERSION-HASH, hash its last part, custom --fingerprint-value, none null.",
+               {.shows_default = true});
+  flags.option("--fingerprint-value", given.fingerprint_value, "The fingerprint of --fingerprint-mode custom.");
 }
 
 ServedModelSettings ServedModelArgument::settings() const {
   generation_config.check();
   for (const std::string& name : names) USER_CHECK(!name.empty(), "[--served-model-name] a name must not be empty");
-  return {.names = names.empty() ? std::vector<std::string>{model.name} : names,
-          .root = model.name,
-          .chat_template = chat_template.given,
-          .template_arguments = chat_template.arguments(),
-          .generation_config = generation_config};
+  in_range(given.answers.max_logprobs, -1, std::int64_t{1} << 31, "--max-logprobs");
+  const std::string& calls = given.tool_call_parser;
+  USER_CHECK(calls == "auto" || calls == "none" || find_dialect(calls) != nullptr,
+             "[--tool-call-parser] must be auto, none, {}, but is {}", dialect_names(), quote(calls));
+  const std::string& reasoning = given.reasoning_parser;
+  USER_CHECK(reasoning == "auto" || reasoning == "none" || find_reasoning_format(reasoning) != nullptr,
+             "[--reasoning-parser] must be auto, none, {}, but is {}", reasoning_format_names(), quote(reasoning));
+  const std::string& mode = given.fingerprint_mode;
+  USER_CHECK(mode == "full" || mode == "hash" || mode == "custom" || mode == "none",
+             "[--fingerprint-mode] must be full, hash, custom or none, but is {}", quote(mode));
+  USER_CHECK((mode == "custom") == !given.fingerprint_value.empty(),
+             "[--fingerprint-value] must be given with --fingerprint-mode custom, and with it alone");
+  ServedModelSettings settings = given;
+  settings.names = names.empty() ? std::vector<std::string>{model.name} : names;
+  settings.root = model.name;
+  settings.chat_template = chat_template.given;
+  settings.template_arguments = chat_template.arguments();
+  settings.generation_config = generation_config;
+  return settings;
 }
 
 }  // namespace weft

@@ -1,12 +1,14 @@
 #pragma once
 
-// The flags of verbs that answer requests: the model, its names for clients, its chat template and its defaults of
-// sampling.
+// The flags of verbs that answer requests: the model, its names for clients, its chat template, its defaults of sampling
+// and what is in all answers.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "apps/cli/session.h"
+#include "apps/cli/vllm_flags.h"
 #include "server/served_model.h"
 
 namespace weft {
@@ -16,10 +18,16 @@ struct ServedModelArgument {
   std::vector<std::string> names;
   TemplateArgument chat_template;
   GenerationConfigSource generation_config;
+  ServedModelSettings given;  // what flags set directly
+  bool chooses_tools = false;
+  VllmFlags vllm;
 
   void declare(Flags& flags);
   // UserError for values that are wrong.
   ServedModelSettings settings() const;
+
+ private:
+  void declare_answers(Flags& flags);
 };
 
 }  // namespace weft

@@ -118,7 +118,7 @@ SamplingRequest SamplingArguments::request() const {
 void TemplateArgument::declare(Flags& flags) {
   flags.option("--chat-template,--template", given,
                "The name of one of the model's templates, or a Jinja file, instead of the one that fits.");
-  flags.option("--chat-template-kwargs", keywords,
+  flags.option("--chat-template-kwargs,--default-chat-template-kwargs", keywords,
                "JSON: an object of variables for the template, such as {\"enable_thinking\": false}.");
 }
 

@@ -25,6 +25,7 @@ void set_reasoning(Json& message) {
   if (named == std::end(kReasoning)) return;
   const Json reasoning = message[*named];
   if (!message.contains("thinking")) message["thinking"] = reasoning;
+  if (!message.contains("reasoning")) message["reasoning"] = reasoning;
   message["reasoning_content"] = reasoning;
 }
 

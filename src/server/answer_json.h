@@ -20,7 +20,7 @@ struct AnswerHead {
   std::string id;  // with cmpl- or chatcmpl-
   std::int64_t created = 0;
   std::string model;
-  std::string fingerprint;
+  Json fingerprint;  // a text or null
 };
 
 // What an answer says at its end.

@@ -3,8 +3,8 @@
 namespace weft {
 
 AnswerSplitter::AnswerSplitter(std::optional<ReasoningParser> reasoning, std::unique_ptr<ToolParser> tools,
-                               bool has_one_call)
-    : reasoning_(std::move(reasoning)), tools_(std::move(tools)), has_one_call_(has_one_call) {}
+                               Calls calls)
+    : reasoning_(std::move(reasoning)), tools_(std::move(tools)), calls_(calls) {}
 
 AnswerEvents AnswerSplitter::push(std::string_view text) {
   AnswerEvents events;
@@ -15,7 +15,7 @@ AnswerEvents AnswerSplitter::push(std::string_view text) {
   } else {
     take_answer(text, events);
   }
-  drop_further_calls(events);
+  drop_other_events(events);
   return events;
 }
 
@@ -25,7 +25,7 @@ AnswerEvents AnswerSplitter::finish() {
   if (reasoning_) reasoning_->finish(events, answer);
   take_answer(answer, events);
   if (tools_) tools_->finish(events);
-  drop_further_calls(events);
+  drop_other_events(events);
   return events;
 }
 
@@ -34,12 +34,14 @@ void AnswerSplitter::take_answer(std::string_view text, AnswerEvents& events) {
   add_text(events, AnswerEvent::Kind::content, text);
 }
 
-void AnswerSplitter::drop_further_calls(AnswerEvents& events) {
-  if (!has_one_call_) return;
+void AnswerSplitter::drop_other_events(AnswerEvents& events) {
   AnswerEvents kept;
   for (AnswerEvent& event : events) {
+    // Its text is that of a call which is cut.
+    const bool is_rest = event.kind == AnswerEvent::Kind::call_broken || event.kind == AnswerEvent::Kind::content;
+    if (calls_.must && is_rest) continue;
     const bool is_text = event.kind == AnswerEvent::Kind::content || event.kind == AnswerEvent::Kind::reasoning;
-    if (has_call_ && !is_text) continue;
+    if (calls_.one && has_call_ && !is_text) continue;
     has_call_ |= event.kind == AnswerEvent::Kind::call_end;
     kept.push_back(std::move(event));
   }

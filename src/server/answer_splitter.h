@@ -14,8 +14,14 @@ namespace weft {
 
 class AnswerSplitter {
  public:
-  // Either may be missing: there is no such part then. With `has_one_call` calls after the first are dropped.
-  AnswerSplitter(std::optional<ReasoningParser> reasoning, std::unique_ptr<ToolParser> tools, bool has_one_call);
+  // How many calls an answer has: one drops those after the first; `must` says that a call is all there is, so that one
+  // that is cut stays a call, as far as it came.
+  struct Calls {
+    bool one = false, must = false;
+  };
+
+  // Either may be missing: there is no such part then.
+  AnswerSplitter(std::optional<ReasoningParser> reasoning, std::unique_ptr<ToolParser> tools, Calls calls);
 
   AnswerEvents push(std::string_view text);
   // The answer is over: the events of what was held back.
@@ -23,11 +29,11 @@ class AnswerSplitter {
 
  private:
   void take_answer(std::string_view text, AnswerEvents& events);
-  void drop_further_calls(AnswerEvents& events);
+  void drop_other_events(AnswerEvents& events);
 
   std::optional<ReasoningParser> reasoning_;
   std::unique_ptr<ToolParser> tools_;
-  bool has_one_call_;
+  Calls calls_;
   bool has_call_ = false;
 };
 

@@ -23,6 +23,14 @@ constexpr std::uint64_t kMostChunk = std::uint64_t{1} << 31;
 struct BodyReader::State {
   http::request_parser<http::string_body> parser;
   std::uint64_t most = 0, bytes = 0;
+  std::size_t field_bytes = 0;  // of the head
+
+  // The parser adds trailers to the fields of the head.
+  std::size_t all_field_bytes() const {
+    std::size_t sum = 0;
+    for (const auto& field : parser.get()) sum += field.name_string().size() + field.value().size() + 4;
+    return sum;
+  }
   std::optional<HttpFault> fault;
   std::function<void(std::uint64_t, boost::beast::string_view, error_code&)> on_chunk;
 };
@@ -53,7 +61,15 @@ std::size_t BodyReader::put(std::string_view data) {
   if (error && !needs_more && !fault) fault = HttpFault{400, "the request is not valid HTTP: " + error.message()};
   if (needs_more && data.size() - used > kMostChunkLine && !fault)
     fault = HttpFault{400, fmt::format("a chunk's line or trailers must have at most {} bytes", kMostChunkLine)};
+  if (!fault) check_trailers();
   return used;
+}
+
+void BodyReader::check_trailers() {
+  if (!state_->parser.is_header_done() || !state_->parser.chunked()) return;
+  if (state_->field_bytes == 0) state_->field_bytes = state_->all_field_bytes();
+  if (state_->parser.is_done() && state_->all_field_bytes() > state_->field_bytes + kMostChunkLine)
+    state_->fault = HttpFault{400, fmt::format("trailers must have at most {} bytes", kMostChunkLine)};
 }
 
 bool BodyReader::is_done() const { return state_->parser.is_done(); }

@@ -28,6 +28,8 @@ class BodyReader {
   std::string take_body();
 
  private:
+  void check_trailers();
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -26,7 +26,7 @@ Generation::Generation(PreparedRequest prepared, const ServedModel& model, const
            .id = (request.endpoint == chat ? "chatcmpl-" : "cmpl-") + id,
            .created = std::time(nullptr),
            .model = model.names[0],
-           .fingerprint = model.fingerprint};
+           .fingerprint = model.fingerprint.empty() ? Json(nullptr) : Json(model.fingerprint)};
   choices_.resize(prepared_.prompts.size() * static_cast<std::size_t>(prepared_.choices));
   open_ = choices_.size();
   has_ids_ = request.return_token_ids.value_or(false);

@@ -202,17 +202,29 @@ void HttpConnection::begin_body(const BodyFraming& framing, std::size_t head_byt
   body_->put(std::string_view(in_).substr(0, head_bytes));
   in_.erase(0, head_bytes);
   if (body_->fault()) return refuse(*body_->fault());
-  const std::uint64_t mebibytes = (framing.is_chunked ? most : framing.length) >> 20;
-  limit_reading(host_.limits.body + std::chrono::seconds(mebibytes), [this] {
-    refuse({408, "the body of the request did not arrive in time"});
-  });
+  body_mebibytes_ = framing.is_chunked ? 0 : framing.length >> 20;
+  body_bytes_ = 0;
+  limit_body();
   if (framing.expects_continue && !body_->is_done() && in_.empty()) write("HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+// A second for each MiB: of a body in chunks, for each that came.
+void HttpConnection::limit_body() {
+  const auto end = begun_ + host_.limits.body + std::chrono::seconds(body_mebibytes_);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+  limit_reading(left, [this] { refuse({408, "the body of the request did not arrive in time"}); });
 }
 
 bool HttpConnection::process_body() {
   if (!body_->is_done()) {
     if (in_.empty()) return false;
-    in_.erase(0, body_->put(in_));
+    const std::size_t used = body_->put(in_);
+    in_.erase(0, used);
+    body_bytes_ += used;
+    if (body_bytes_ >> 20 > body_mebibytes_) {
+      body_mebibytes_ = body_bytes_ >> 20;
+      limit_body();
+    }
     if (body_->fault()) {
       refuse(*body_->fault());
       return false;
@@ -256,6 +268,7 @@ void HttpConnection::send(HttpResponse response) {
   HttpFields fields = std::exchange(fields_, {});
   for (auto& field : response.fields) fields.push_back(std::move(field));
   fields.emplace_back("content-type", response.content_type);
+  says_close_ = closes_;
   if (closes_) fields.emplace_back("connection", "close");
   if (!closes_ && is_http_10_) fields.emplace_back("connection", "keep-alive");
   status_ = response.status;
@@ -274,6 +287,7 @@ void HttpConnection::send_event(const std::string& event) {
     fields.emplace_back("content-type", "text/event-stream; charset=utf-8");
     fields.emplace_back("cache-control", "no-cache");
     if (host_.is_draining || is_http_10_) closes_ = true;
+    says_close_ = closes_;
     if (closes_ && !is_http_10_) fields.emplace_back("connection", "close");
     // HTTP/1.0 has no chunks: the end of the connection ends the response.
     bytes = response_head(200, fields, is_http_10_ ? "connection: close" : "transfer-encoding: chunked");
@@ -326,7 +340,9 @@ void HttpConnection::on_written() {
   if (phase_ != Phase::answering) return;
   gone_ = nullptr;
   log(status_);
-  if (closes_ || host_.is_draining) return linger();
+  // A request that came before the server was ended, and behind an answer that did not say so, is refused.
+  const bool ends = closes_ || host_.is_draining;
+  if (says_close_ || (ends && in_.empty())) return linger();
   phase_ = Phase::head;
   scanner_ = HeadScanner(host_.limits.head_bytes, host_.limits.head_lines);
   request_ = {.peer = std::move(request_.peer)};

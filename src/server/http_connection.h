@@ -62,6 +62,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void begin_body(const BodyFraming& framing, std::size_t head_bytes);
   void dispatch();
   void refuse(const HttpFault& fault);
+  void limit_body();
   void limit_reading(std::chrono::milliseconds time, std::function<void()> late);
   void write(std::string bytes);
   void write_some();
@@ -82,11 +83,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::string in_;           // bytes that are not processed
   HeadScanner scanner_;
   std::unique_ptr<BodyReader> body_;
+  std::uint64_t body_bytes_ = 0, body_mebibytes_ = 0;  // those that came, and those that its time limit is for
   HttpRequest request_;
   bool is_head_ = false, is_http_10_ = false;  // of the current request
   HttpFields fields_;                          // of its response, besides the response's own
   std::optional<HttpResponse> refusal_;        // to send after a body that is read and dropped
   std::chrono::steady_clock::time_point begun_;
+  bool says_close_ = false;     // the head of the response does
   std::uint64_t exchange_ = 0;  // the number of the current request, which a reply must have
 
   std::string out_;      // bytes for the next write

@@ -1,5 +1,7 @@
 #include "server/json_body.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -12,21 +14,58 @@ constexpr std::size_t kMostLevels = 128;
 constexpr std::size_t kMostKeys = 1000;
 constexpr std::size_t kLongestShown = 100;
 
+// The parser knows integers of 64 bits alone. All larger ones are read as the nearest double: 1e0 is no integer to it.
+std::string with_large_integers_as_reals(std::string_view text) {
+  constexpr std::size_t kDigits = 18;  // of an integer that fits
+  std::string result;
+  bool is_in_text = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (is_in_text && c == '\\') {
+      result += text.substr(i, 2);
+      i += 2;
+      continue;
+    }
+    is_in_text ^= c == '"';
+    const std::size_t end = is_in_text ? i : std::min(text.find_first_not_of("0123456789", i), text.size());
+    if (end == i) {
+      result += c;
+      ++i;
+      continue;
+    }
+    result += text.substr(i, end - i);
+    const std::string_view before = text.substr(0, i - (i > 0 && (text[i - 1] == '-' || text[i - 1] == '+') ? 1 : 0));
+    const bool is_rest = before.ends_with('.') || before.ends_with('e') || before.ends_with('E');
+    const bool goes_on = end < text.size() && (text[end] == '.' || text[end] == 'e' || text[end] == 'E');
+    if (end - i > kDigits && !is_rest && !goes_on) result += "e0";
+    i = end;
+  }
+  return result;
+}
+
 }  // namespace
 
 JsonBody::JsonBody(std::string text) : text_(std::move(text)) {
   if (text_.starts_with("\xEF\xBB\xBF")) throw wrong_type("the body must not begin with a byte order mark", "");
-  text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
   simdjson::dom::element root;
-  // The reader refuses the level of this number. It does not count an empty list or object.
-  simdjson::error_code error = parser_.allocate(text_.size(), kMostLevels + 1);
-  if (error == simdjson::SUCCESS) error = parser_.parse(text_).get(root);
+  simdjson::error_code error = parse(root);
+  if (error == simdjson::NUMBER_ERROR) {
+    text_ = with_large_integers_as_reals(text_);
+    error = parse(root);
+  }
   if (error == simdjson::DEPTH_ERROR)
     throw wrong_type(fmt::format("the body must be nested at most {} deep", kMostLevels), "");
   if (error != simdjson::SUCCESS)
     throw wrong_type(fmt::format("the body is not JSON: {}", simdjson::error_message(error)), "");
   if (root.get(object_) != simdjson::SUCCESS)
     throw wrong_type(fmt::format("the body must be a JSON object, but is {}", shown(root)), "");
+}
+
+simdjson::error_code JsonBody::parse(simdjson::dom::element& root) {
+  text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
+  // The reader refuses the level of this number. It does not count an empty list or object.
+  const simdjson::error_code error = parser_.allocate(text_.size(), kMostLevels + 1);
+  return error == simdjson::SUCCESS ? parser_.parse(text_).get(root) : error;
 }
 
 // The depth is that of JsonBody at most.

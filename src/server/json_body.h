@@ -1,6 +1,7 @@
 #pragma once
 
-// Reads the JSON of a request by RFC 8259: no NaN, no trailing commas, no byte order mark, at most 128 levels.
+// Reads the JSON of a request by RFC 8259: no NaN, no trailing commas, no byte order mark, at most 128 levels. An integer
+// beyond 64 bits becomes the nearest real number.
 
 #include <string>
 
@@ -19,6 +20,8 @@ class JsonBody {
   simdjson::dom::object object() const { return object_; }
 
  private:
+  simdjson::error_code parse(simdjson::dom::element& root);
+
   std::string text_;
   simdjson::dom::parser parser_;
   simdjson::dom::object object_;

@@ -281,7 +281,8 @@ std::unique_ptr<AnswerSplitter> AnswerForm::splitter(const Json& tools) const {
   std::optional<ReasoningParser> reasons;
   if (reasoning != nullptr) reasons.emplace(*reasoning, begins_reasoning, is_constrained);
   if (!calls && !reasons) return nullptr;
-  return std::make_unique<AnswerSplitter>(std::move(reasons), std::move(calls), has_one_call);
+  return std::make_unique<AnswerSplitter>(std::move(reasons), std::move(calls),
+                                          AnswerSplitter::Calls{.one = has_one_call, .must = must_call()});
 }
 
 void check_model(const ApiRequest& request, const ServedModel& model) {

@@ -1,5 +1,8 @@
 #include "server/reasoning.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "base/text.h"
 #include "server/names.h"
 
@@ -8,9 +11,14 @@ namespace {
 
 // Mistral's models write the second, and all others the first.
 constexpr ReasoningFormat kFormats[] = {
-    {"think", "<think>", "</think>"},
+    {"think", "<think>", "</think>", "deepseek_r1 deepseek_v3 glm45 qwen3"},
     {"mistral", "[THINK]", "[/THINK]"},
 };
+
+bool is_one_of(std::string_view words, std::string_view wanted) {
+  const std::vector<std::string> all = split_text(words, ' ');
+  return std::find(all.begin(), all.end(), wanted) != all.end();
+}
 
 }  // namespace
 
@@ -20,7 +28,7 @@ std::string reasoning_format_names() {
 
 const ReasoningFormat* find_reasoning_format(std::string_view name) {
   for (const ReasoningFormat& format : kFormats)
-    if (format.name == name) return &format;
+    if (format.name == name || is_one_of(format.also, name)) return &format;
   return nullptr;
 }
 

@@ -14,6 +14,7 @@ namespace weft {
 struct ReasoningFormat {
   std::string_view name;  // of --reasoning-parser
   std::string_view begin, end;
+  std::string_view also = {};  // vLLM's names of it, with spaces between them
 };
 
 std::string reasoning_format_names();  // with commas between them

@@ -18,13 +18,16 @@ namespace {
 
 // The same for everything that gives the same answers: program, options that change code, and the model's size and
 // types. Weights are not read for it.
-std::string fingerprint_of(Engine& engine) {
+std::string fingerprint_of(Engine& engine, const ServedModelSettings& settings) {
+  if (settings.fingerprint_mode == "none") return "";
+  if (settings.fingerprint_mode == "custom") return settings.fingerprint_value;
   ContentHasher hasher;
   hasher.add(kVersion);
   for (const auto& [name, value] : code_options(engine.context().options)) hasher.add(name).add(value);
   const Checkpoint& checkpoint = engine.runner().checkpoint();
   hasher.add(checkpoint.architecture()).add(checkpoint.file_bytes());
-  return fmt::format("weft-{}-{}", kVersion, hasher.finish().hex().substr(0, 8));
+  const std::string hash = hasher.finish().hex().substr(0, 8);
+  return settings.fingerprint_mode == "hash" ? hash : fmt::format("weft-{}-{}", kVersion, hash);
 }
 
 // Whether a word is in the source of a template, not as a part of another word.
@@ -90,11 +93,12 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
   ServedModel model{.names = settings.names,
                     .root = settings.root,
                     .created = std::time(nullptr),
-                    .fingerprint = fingerprint_of(engine),
+                    .fingerprint = fingerprint_of(engine, settings),
                     .max_model_len = engine.max_model_len(),
                     .vocabulary_size = engine.runner().vocabulary_size(),
                     .most_sequences = engine.context().options.max_num_seqs,
                     .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
+                    .trusts_templates = settings.trusts_templates,
                     .template_arguments = settings.template_arguments,
                     .answers = settings.answers};
   if (engine.has_tokenizer())

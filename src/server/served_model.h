@@ -26,13 +26,14 @@ struct AnswerSettings {
   std::int64_t stream_interval = 1;  // least tokens of an event, but for the first and the last
   bool tokens_as_ids = false;        // tokens of log probabilities are written as token_id:42
   bool has_prompt_details = false;   // usage says how many tokens of the prompt were cached
+  bool has_metrics = false;          // answers of one choice have the times of their request
 };
 
 struct ServedModel {
   std::vector<std::string> names;  // aliases; answers have the first
   std::string root;                // as given on the command line
   std::int64_t created = 0;        // seconds since 1970
-  std::string fingerprint;
+  std::string fingerprint;  // "" is null
   std::int64_t max_model_len = 0;
   std::int64_t vocabulary_size = 0;
   std::int64_t most_sequences = 0;                // in a step
@@ -40,6 +41,7 @@ struct ServedModel {
   std::optional<ChatTemplate> chat_template;      // nullopt if the model has none
   std::string missing_template;                   // why there is none
   std::string template_source;                    // of chat_template
+  bool trusts_templates = false;                  // a request may have one of its own
   std::optional<ChatTemplate> tool_template;      // of requests with tools, if the model has another one for them
   bool reads_tools = false, reads_calls = false;  // whether that template reads tools, and calls in messages
   const ToolDialect* dialect = nullptr;           // null: calls are not looked for
@@ -61,8 +63,11 @@ struct ServedModelSettings {
   std::string root;
   std::string chat_template;  // as --chat-template
   Json template_arguments = Json::object();
+  bool trusts_templates = false;  // of requests
   GenerationConfigSource generation_config;
   AnswerSettings answers;
+  std::string fingerprint_mode = "full";  // or hash, custom or none
+  std::string fingerprint_value;          // of custom
   // Names of the tables, which must be known; "auto": by the chat template. "none": nothing is parsed.
   std::string tool_call_parser = "auto", reasoning_parser = "auto";
 };

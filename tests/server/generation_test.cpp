@@ -189,6 +189,23 @@ TEST(Generation, AnswersThatMustBeCalls) {
   EXPECT_EQ(required["message"]["tool_calls"].size(), 1U);
 }
 
+// Cut anywhere, also within a marker.
+TEST(Generation, ACutCallStaysACallWhereTheAnswerMustBeOne) {
+  const std::string hermes = kTwoCalls.substr(kTwoCalls.find('<'));
+  const std::pair<std::string, const char*> answers[] = {
+      {hermes, "hermes"}, {"[{\"name\": \"f\", \"arguments\": {\"a\":1}}, {\"name\": \"g\"", "mistral"}};
+  for (const auto& [text, dialect] : answers)
+    for (std::size_t length = 1; length < text.size(); ++length) {
+      const Asked asked{.choice = ToolChoice::Kind::required, .finished = FinishReason::length, .dialect = dialect};
+      const std::string cut = text.substr(0, length);
+      const Json one = whole(cut, asked), other = joined(cut, asked);
+      EXPECT_EQ(one["finish_reason"], "length") << cut;
+      EXPECT_EQ(one["message"]["content"], "") << cut;
+      EXPECT_EQ(other["message"]["content"], "") << cut;
+      EXPECT_EQ(other["message"]["tool_calls"], one["message"].value("tool_calls", Json::array())) << cut;
+    }
+}
+
 TEST(Generation, WritesReasoningBesideTheContent) {
   const std::string text = "<think>\nHm.\n</think>\n\nYes";
   const Asked asked{.has_reasoning = true};

@@ -17,6 +17,7 @@ struct BatchArguments {
 int run_batch(const BatchArguments& arguments, VerbCall& call) {
   const ServedModelSettings settings = arguments.model.settings();
   const NoteFunction log = log_to(call);
+  arguments.model.vllm.report(log);
   std::ifstream in_file;
   std::ofstream out_file;
   if (arguments.in != "-") {

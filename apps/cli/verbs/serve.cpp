@@ -15,7 +15,6 @@ constexpr std::int64_t kNone = -1;
 
 struct ServeArguments {
   ServedModelArgument model;
-  AnswerSettings answers;
   std::string host = "127.0.0.1";
   std::int64_t port = 8000;
   std::vector<std::string> keys;
@@ -30,8 +29,6 @@ struct ServeArguments {
   bool is_quiet = false, logs_requests = false, logs_no_statistics = false;
   bool has_id_fields = false, forces_usage = false;
   bool has_developer_paths = false;
-  std::string tool_call_parser = "auto", reasoning_parser = "auto";
-  bool chooses_tools = false;
   bool has_no_page = false;
   bool has_slots = false;
   std::string allowed_origins, allowed_methods, allowed_headers;
@@ -49,25 +46,11 @@ void declare_model(ServeArguments& arguments, Flags& flags) {
   flags.option("--port", arguments.port, "The port to listen at; 0 is any free one.", {.shows_default = true});
   flags.option("--uds", arguments.socket_path, "Listen on this Unix socket (mode 0600) instead of --host and --port.");
   flags.option("--api-key", arguments.keys,
-               "Answer only requests with this key; may be given several times. Else WEFT_API_KEY, if it is set.");
-  flags.option("--max-logprobs", arguments.answers.max_logprobs,
-               "Most tokens that logprobs, top_logprobs and prompt_logprobs may ask for; -1: the whole vocabulary.",
-               {.shows_default = true});
-  flags.flag("--return-tokens-as-token-ids", arguments.answers.tokens_as_ids,
-             "Write the tokens of log probabilities as token_id:42, unless a request says otherwise.");
-  flags.option("--stream-interval", arguments.answers.stream_interval,
+               "Answer only requests with this key, or one of several. Else WEFT_API_KEY, if it is set.",
+               {.takes_several = true});
+  flags.option("--stream-interval", arguments.model.given.answers.stream_interval,
                "Tokens of an event of a stream, but for its first and last; a request may ask for more.",
                {.shows_default = true});
-  flags.option("--tool-call-parser", arguments.tool_call_parser,
-               "How the model writes tool calls: " + dialect_names() +
-                   ", none (calls are not looked for), or auto: as its chat template shows.",
-               {.shows_default = true});
-  flags.option("--reasoning-parser", arguments.reasoning_parser,
-               "How the model marks its reasoning: " + reasoning_format_names() +
-                   ", none (reasoning is part of the content), or auto: as its chat template shows.",
-               {.shows_default = true});
-  flags.flag("--enable-auto-tool-choice", arguments.chooses_tools,
-             "Accepted for vLLM's scripts; has no effect: tool calls are always found.");
 }
 
 void declare_tls(ServeArguments& arguments, Flags& flags) {
@@ -112,8 +95,6 @@ void declare_responses(ServeArguments& arguments, Flags& flags) {
   flags.flag("--slots", arguments.has_slots, "Answer GET /slots.");
   flags.flag("--no-webui", arguments.has_no_page, "Serve no page at /.");
   flags.flag("--disable-uvicorn-access-log", arguments.is_quiet, "Print no line for each request.");
-  flags.flag("--enable-prompt-tokens-details", arguments.answers.has_prompt_details,
-             "Say in usage how many tokens of the prompt were found in the prefix cache.");
   flags.flag("--enable-dev-endpoints", arguments.has_developer_paths,
              "Serve POST /reset_prefix_cache, for benchmarks.");
   flags.option("--disable-access-log-for-endpoints", arguments.quiet_paths,
@@ -239,22 +220,6 @@ ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& 
   return settings;
 }
 
-ServedModelSettings model_settings(const ServeArguments& arguments) {
-  in_range(arguments.answers.max_logprobs, -1, std::int64_t{1} << 31, "--max-logprobs");
-  in_range(arguments.answers.stream_interval, 1, std::int64_t{1} << 31, "--stream-interval");
-  const std::string& calls = arguments.tool_call_parser;
-  USER_CHECK(calls == "auto" || calls == "none" || find_dialect(calls) != nullptr,
-             "[--tool-call-parser] must be auto, none, {}, but is {}", dialect_names(), quote(calls));
-  const std::string& reasoning = arguments.reasoning_parser;
-  USER_CHECK(reasoning == "auto" || reasoning == "none" || find_reasoning_format(reasoning) != nullptr,
-             "[--reasoning-parser] must be auto, none, {}, but is {}", reasoning_format_names(), quote(reasoning));
-  ServedModelSettings settings = arguments.model.settings();
-  settings.answers = arguments.answers;
-  settings.tool_call_parser = calls;
-  settings.reasoning_parser = reasoning;
-  return settings;
-}
-
 std::string start_line(const ServedModel& model, const Engine& engine, const Server& server) {
   const auto tokens = static_cast<double>(engine.page_count() * engine.page_tokens());
   const Options& options = engine.context().options;
@@ -269,7 +234,9 @@ std::string start_line(const ServedModel& model, const Engine& engine, const Ser
 
 int serve(const ServeArguments& arguments, VerbCall& call) {
   const NoteFunction log = log_to(call);
-  const ServedModelSettings model_of = model_settings(arguments);
+  in_range(arguments.model.given.answers.stream_interval, 1, std::int64_t{1} << 31, "--stream-interval");
+  const ServedModelSettings model_of = arguments.model.settings();
+  arguments.model.vllm.report(log);
   // The port is bound first: a second server on it ends at once, and not after it has loaded its model.
   Server server(server_settings(arguments, call), log);
   ModelRequest request = arguments.model.model.request(call);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 
@@ -49,7 +50,8 @@ void SamplingParameters::check() const {
   in("temperature", temperature, 0, 1e6);
   in("top_p", top_p, 1e-9, 1);
   in("min_p", min_p, 0, 1);
-  in("repetition_penalty", repetition_penalty, 1e-6, 1e6);
+  USER_CHECK(repetition_penalty > 0 && std::isfinite(repetition_penalty),
+             "[repetition_penalty] must be above 0, but is {}", repetition_penalty);
   in("frequency_penalty", frequency_penalty, -2, 2);
   in("presence_penalty", presence_penalty, -2, 2);
   USER_CHECK(top_k >= -1 && top_k <= INT32_MAX, "[top_k] must be -1, 0 (off) or more, but is {}", top_k);
@@ -96,14 +98,18 @@ std::span<const float> Sampler::penalised(std::span<const float> logits, const S
   if (!active) return logits;
   std::vector<float>& values = penalised_;
   values.assign(logits.begin(), logits.end());
-  const auto repetition = static_cast<float>(parameters.repetition_penalty);
+  // An extreme penalty has a largest effect: the difference of two infinite logits would be no number.
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const auto repetition = static_cast<float>(
+      std::clamp<double>(parameters.repetition_penalty, std::numeric_limits<float>::min(), kMost));
   const auto frequency = static_cast<float>(parameters.frequency_penalty);
   const auto presence = static_cast<float>(parameters.presence_penalty);
   seen_.assign(prompt.begin(), prompt.end());
   seen_.insert(seen_.end(), output.begin(), output.end());
   std::sort(seen_.begin(), seen_.end());
   for_each_token(seen_, values.size(), [&](std::size_t id, std::size_t) {
-    values[id] = values[id] > 0 ? values[id] / repetition : values[id] * repetition;
+    const float value = values[id], penalised = value > 0 ? value / repetition : value * repetition;
+    if (std::isfinite(value)) values[id] = std::clamp(penalised, -kMost, kMost);
   });
   seen_.assign(output.begin(), output.end());
   std::sort(seen_.begin(), seen_.end());
