@@ -121,12 +121,14 @@ void ResponsesAnswer::send_response(const char* type, const char* status, const 
 }
 
 void ResponsesAnswer::cut_stream() {
+  if (!has_begun_) begin_stream();
   finish(true);
   end(kFailed, error_of("the server is shutting down"));
 }
 
 // The caller ends the stream.
 void ResponsesAnswer::send_failure(const ApiError& failure) {
+  if (!has_begun_) begin_stream();
   finish(true);
   send_response("response.failed", kFailed, error_of(failure.what()));
 }

@@ -50,7 +50,7 @@ class ResponsesAnswer final : public RunningRequest {
   std::int64_t created_, completed_ = 0;
   std::int64_t token_count_ = 0, unsent_count_ = 0, cached_tokens_ = 0;
   std::int64_t stream_interval_ = 1, sequence_number_ = 0;
-  bool has_begun_ = false;  // a stream has sent its first event
+  bool has_begun_ = false;  // a stream has sent its first event, and not just a comment
 };
 
 }  // namespace weft

@@ -13,6 +13,7 @@ class RecordedReply final : public HttpReply {
   void add_field(std::string, std::string) override {}
   void send(HttpResponse response) override { body = std::move(response.body); }
   void send_event(const std::string& event) override {
+    if (event.starts_with(":")) return;
     const std::size_t data = event.find("\ndata: ");
     ASSERT_TRUE(event.starts_with("event: ") && data != std::string::npos) << event;
     events.push_back(parse_json(event.substr(data + 7)));
@@ -55,6 +56,7 @@ std::shared_ptr<RecordedReply> answered(const std::string& text, bool streams, c
   for (std::size_t at = 0; at < text.size(); at += asked.at_once) {
     const bool is_last = at + asked.at_once >= text.size();
     if (is_last && asked.is_aborted) {
+      for (int i = 0; i < 4; ++i) answer.keep_alive();
       answer.abort();
       break;
     }
@@ -252,6 +254,7 @@ TEST(ResponsesAnswer, AStreamThatFailsHasAResponse) {
   const Json aborted = streamed("abcdef", {.is_aborted = true});
   EXPECT_EQ(aborted["status"], "failed");
   EXPECT_EQ(aborted["error"]["message"], "the server is shutting down");
+  EXPECT_EQ(streamed("a", {.is_aborted = true})["output"], Json::array()) << "a comment was sent before";
   EXPECT_EQ(whole("abc", {.finished = FinishReason::failed})["error"]["code"], 500);
 }
 
