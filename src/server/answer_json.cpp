@@ -122,7 +122,11 @@ Json usage_event(const AnswerHead& head, const AnswerUsage& usage) {
   return json;
 }
 
-std::string event_text(const Json& json) { return "data: " + json_text(json) + "\n\n"; }
+std::string event_text(const Json& json, std::string_view name) {
+  std::string text;
+  if (!name.empty()) text.append("event: ").append(name).append("\n");
+  return text + "data: " + json_text(json) + "\n\n";
+}
 
 Json model_card(const ServedModel& model, const std::string& name) {
   const Json permission{{"id", "modelperm-" + hash_bytes(name).hex().substr(0, 16)},

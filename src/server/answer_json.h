@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -70,8 +71,8 @@ Json usage_event(const AnswerHead& head, const AnswerUsage& usage);
 // Without the fields that are null in an answer in one piece.
 Json usage_json(const AnswerUsage& usage);
 
-// An event of a stream: "data: {..}" and an empty line.
-std::string event_text(const Json& json);
+// An event of a stream: "event: NAME" if it has a name, "data: {..}" and an empty line.
+std::string event_text(const Json& json, std::string_view name = "");
 inline constexpr const char* kLastEvent = "data: [DONE]\n\n";
 
 Json model_card(const ServedModel& model, const std::string& name);

@@ -56,6 +56,9 @@ std::string read_value(const FieldRow& row, Element value, ApiRequest& request) 
         } else if constexpr (std::is_same_v<Target, Json ApiRequest::*>) {
           if (!value.is_object()) return "an object";
           request.*target = to_json(value, std::string(row.name));
+        } else if constexpr (std::is_same_v<Target, RepeatedField>) {
+          if (!target.fits(value)) return target.wanted;
+          request.repeated[std::string(row.name)] = to_json(value, std::string(row.name));
         }
         return "";
       },
@@ -93,6 +96,8 @@ std::string_view required_field(Endpoint endpoint) {
       return "messages";
     case detokenize:
       return "tokens";
+    case responses:
+      return "input";
     default:
       return "";
   }
@@ -119,10 +124,13 @@ void check_tools(const ApiRequest& request) {
       require(names.insert(name).second, "tools", fmt::format("the name {} must be there once", quote(name)));
     }
   }
-  if (!request.tool_choice || request.tool_choice->kind == ToolChoice::Kind::none) return;
+  using Kind = ToolChoice::Kind;
+  if (!request.tool_choice || request.tool_choice->kind == Kind::none) return;
+  // Answers of responses always have a tool_choice, which clients send again.
+  if (request.endpoint == responses && request.tool_choice->kind == Kind::automatic) return;
   require(!names.empty(), "tool_choice", "is only for a request with tools");
-  require(request.tool_choice->kind != ToolChoice::Kind::named || names.contains(request.tool_choice->function),
-          "tool_choice.function.name",
+  require(request.tool_choice->kind != Kind::named || names.contains(request.tool_choice->function),
+          request.endpoint == responses ? "tool_choice.name" : "tool_choice.function.name",
           fmt::format("must be the name of one of the tools, but is {}", quote(request.tool_choice->function)));
 }
 
@@ -137,7 +145,8 @@ void check_combinations(const ApiRequest& request) {
   require(!request.allowed_token_ids || !request.allowed_token_ids->empty(), "allowed_token_ids",
           "must have at least one token");
   require(request.top_logprobs.value_or(0) == 0 || request.wants_logprobs.value_or(false), "top_logprobs",
-          "is only for logprobs: true");
+          request.endpoint == responses ? "is only for include with message.output_text.logprobs"
+                                        : "is only for logprobs: true");
   require(request.prompt_logprobs.value_or(0) == 0 || !request.stream.value_or(false), "prompt_logprobs",
           "is not for stream: true");
   require(!request.truncation_side || *request.truncation_side == "left" || *request.truncation_side == "right",

@@ -24,7 +24,11 @@ enum Endpoint : unsigned {
   detokenize = 8,
   llama_completion = 16,  // of llama.cpp
   apply_template = 32,
+  responses = 64,
 };
+
+// Whether it answers a conversation, which the model's template writes.
+constexpr bool answers_messages(Endpoint endpoint) { return (endpoint & (chat | responses)) != 0; }
 
 using PromptText = std::string;
 using PromptIds = std::vector<int>;
@@ -51,6 +55,8 @@ struct ApiRequest {
   Json tools;                          // null if there are none
   std::optional<ToolChoice> tool_choice;
   std::optional<bool> parallel_tool_calls;
+  std::optional<std::string> instructions;  // of responses: the system message before all others
+  Json repeated = Json::object();           // of responses: fields that the answer has as they were sent
 
   std::optional<double> temperature, top_p, min_p, presence_penalty, frequency_penalty, repetition_penalty;
   std::optional<std::int64_t> top_k, seed, max_tokens, max_completion_tokens, n, best_of, priority;
@@ -64,7 +70,7 @@ struct ApiRequest {
   std::vector<std::string> bad_words;
 
   std::optional<std::int64_t> logprobs;  // of completions
-  std::optional<bool> wants_logprobs;    // of chat, where `logprobs` is a flag
+  std::optional<bool> wants_logprobs;    // of chat, where `logprobs` is a flag, and of responses
   std::optional<std::int64_t> top_logprobs, prompt_logprobs, stream_interval;
   std::optional<bool> return_tokens_as_token_ids;
   std::optional<std::int64_t> n_predict, n_probs, repeat_last_n;  // llama.cpp's

@@ -47,23 +47,6 @@ std::string method_label(const std::string& method) {
   return std::find(std::begin(kKnown), std::end(kKnown), method) == std::end(kKnown) ? "other" : method;
 }
 
-Endpoint endpoint_of(RouteKind kind) {
-  switch (kind) {
-    case RouteKind::chat:
-      return chat;
-    case RouteKind::tokenize:
-      return tokenize;
-    case RouteKind::detokenize:
-      return detokenize;
-    case RouteKind::llama_completion:
-      return llama_completion;
-    case RouteKind::apply_template:
-      return apply_template;
-    default:
-      return completions;
-  }
-}
-
 // Nothing but the server itself is reached from the page, whatever an answer of the model has in it.
 HttpResponse page() {
   const std::string policy = fmt::format(
@@ -158,13 +141,8 @@ void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
   request.path = own_path(request.path);
   const Route& route = *find_route(request.path);
   switch (route.kind) {
-    case RouteKind::completions:
-    case RouteKind::chat:
-    case RouteKind::tokenize:
-    case RouteKind::detokenize:
-    case RouteKind::llama_completion:
-    case RouteKind::apply_template:
-      return prepare_later(route, std::move(request), std::move(reply));
+    case RouteKind::request:
+      return prepare_later(route.endpoint, std::move(request), std::move(reply));
     case RouteKind::reset_prefix_cache:
       return reset_prefix_cache(std::move(reply));
     default:
@@ -240,18 +218,18 @@ void ApiServer::reset_prefix_cache(std::shared_ptr<HttpReply> reply) {
   });
 }
 
-void ApiServer::prepare_later(const Route& route, HttpRequest request, std::shared_ptr<HttpReply> reply) {
+void ApiServer::prepare_later(Endpoint endpoint, HttpRequest request, std::shared_ptr<HttpReply> reply) {
   const auto is_gone = std::make_shared<std::atomic<bool>>(false);
   reply->on_gone([is_gone] { *is_gone = true; });
   const auto body = std::make_shared<std::string>(std::move(request.body));
   const std::string given = given_id(request);
   const MonotonicClock::time_point arrival = request.arrival;
-  pool_.add([this, kind = route.kind, given, arrival, body, is_gone, reply = std::move(reply)] {
+  pool_.add([this, endpoint, given, arrival, body, is_gone, reply = std::move(reply)] {
     if (*is_gone || is_aborted_) {
       // Also lets go of the reply on its own thread.
       return post_([reply] { reply->send(unavailable("the server is shutting down").response()); });
     }
-    const std::shared_ptr<Prepared> result = prepared(kind, std::move(*body));
+    const std::shared_ptr<Prepared> result = prepared(endpoint, std::move(*body));
     post_([this, result, given, arrival, is_gone, reply] {
       if (*is_gone) return;
       std::string id = given;
@@ -273,17 +251,17 @@ void ApiServer::write_later(std::shared_ptr<RunningRequest> answer) {
   });
 }
 
-std::shared_ptr<ApiServer::Prepared> ApiServer::prepared(RouteKind kind, std::string body) {
+std::shared_ptr<ApiServer::Prepared> ApiServer::prepared(Endpoint endpoint, std::string body) {
   const auto result = std::make_shared<Prepared>();
   try {
     const JsonBody json(std::move(body));
-    ApiRequest request = read_fields(json.object(), endpoint_of(kind));
+    ApiRequest request = read_fields(json.object(), endpoint);
     unknown_.note(request);
-    if (kind == RouteKind::tokenize) {
+    if (endpoint == tokenize) {
       result->response = {.body = json_text(tokenized(request, *model_))};
-    } else if (kind == RouteKind::detokenize) {
+    } else if (endpoint == detokenize) {
       result->response = {.body = json_text(detokenized(request, *model_))};
-    } else if (kind == RouteKind::apply_template) {
+    } else if (endpoint == apply_template) {
       result->response = {.body = json_text(applied_template(request, *model_))};
     } else {
       result->request = weft::prepare(std::move(request), *model_);

@@ -84,8 +84,8 @@ class ApiServer final : public HttpHandler {
   HttpResponse models(const HttpRequest& request) const;
   HttpResponse metrics();
   void reset_prefix_cache(std::shared_ptr<HttpReply> reply);
-  void prepare_later(const Route& route, HttpRequest request, std::shared_ptr<HttpReply> reply);
-  std::shared_ptr<Prepared> prepared(RouteKind kind, std::string body);  // on a thread of the pool
+  void prepare_later(Endpoint endpoint, HttpRequest request, std::shared_ptr<HttpReply> reply);
+  std::shared_ptr<Prepared> prepared(Endpoint endpoint, std::string body);  // on a thread of the pool
   void write_later(std::shared_ptr<RunningRequest> answer);
   void begin(PreparedRequest prepared, const std::string& id, const std::shared_ptr<HttpReply>& reply,
              MonotonicClock::time_point arrival);

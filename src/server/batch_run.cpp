@@ -10,6 +10,7 @@
 #include "server/api_error.h"
 #include "server/json_body.h"
 #include "server/metric_families.h"
+#include "server/names.h"
 
 namespace weft {
 namespace {
@@ -21,7 +22,8 @@ struct BatchUrl {
   std::string_view url;
   Endpoint endpoint;
 };
-constexpr BatchUrl kUrls[] = {{"/v1/chat/completions", chat}, {"/v1/completions", completions}};
+constexpr BatchUrl kUrls[] = {
+    {"/v1/chat/completions", chat}, {"/v1/completions", completions}, {"/v1/responses", responses}};
 
 const BatchUrl* find_url(std::string_view url) {
   for (const BatchUrl& known : kUrls)
@@ -122,7 +124,8 @@ bool BatchRun::is_answered(std::size_t index) const {
 void BatchRun::begin_request(std::size_t index, std::string_view url, simdjson::dom::object body) {
   const BatchUrl* known = find_url(url);
   if (known == nullptr)
-    return refuse(index, fmt::format("[url] must be {} or {}, but is {}", kUrls[0].url, kUrls[1].url, quote(url)));
+    return refuse(index, fmt::format("[url] must be one of {}, but is {}",
+                                     names_of(kUrls, [](const BatchUrl& one) { return one.url; }), quote(url)));
   std::optional<PreparedRequest> prepared;
   try {
     ApiRequest request = read_fields(body, known->endpoint);

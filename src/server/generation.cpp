@@ -8,13 +8,6 @@
 #include "server/sampling_fields.h"
 
 namespace weft {
-namespace {
-
-// Tokens and log probabilities of an answer that is written on the I/O thread. More of them would hold up other
-// connections.
-constexpr std::size_t kMostWrittenAtOnce = 1000;
-
-}  // namespace
 
 Generation::Generation(PreparedRequest prepared, const ServedModel& model, const std::string& id, Ticket first,
                        std::shared_ptr<HttpReply> reply)

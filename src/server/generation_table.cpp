@@ -4,6 +4,7 @@
 
 #include "server/generation.h"
 #include "server/llama_completion.h"
+#include "server/responses_answer.h"
 
 namespace weft {
 
@@ -19,6 +20,8 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
   std::unique_ptr<RunningRequest> generation;
   if (prepared.request.endpoint == llama_completion) {
     generation = std::make_unique<LlamaCompletion>(std::move(prepared), model_, first, reply);
+  } else if (prepared.request.endpoint == responses) {
+    generation = std::make_unique<ResponsesAnswer>(std::move(prepared), model_, id, first, reply);
   } else {
     generation = std::make_unique<Generation>(std::move(prepared), model_, id, first, reply);
   }

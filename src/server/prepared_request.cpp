@@ -9,6 +9,7 @@
 #include "engine/conversation.h"
 #include "io/chat_messages.h"
 #include "server/api_error.h"
+#include "server/responses_input.h"
 #include "server/sampling_fields.h"
 #include "server/structured_outputs.h"
 #include "server/tool_calls/call_constraint.h"
@@ -19,6 +20,16 @@ namespace {
 
 constexpr std::int64_t kDefaultMaxTokens = 16;         // OpenAI's, of completions
 constexpr std::int64_t kLlamaRandomSeed = 4294967295;  // LLAMA_DEFAULT_SEED
+
+// The names that the request has for these.
+const char* messages_field(const ApiRequest& request) { return request.endpoint == responses ? "input" : "messages"; }
+const char* format_field(const ApiRequest& request) {
+  return request.endpoint == responses ? "text.format" : "response_format";
+}
+const char* limit_field(const ApiRequest& request) {
+  if (request.endpoint == responses) return "max_output_tokens";
+  return request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+}
 
 // The parts of a message's content, which must be texts, as one text.
 std::string text_of_parts(const Json& parts) {
@@ -62,7 +73,7 @@ Json template_variables(const ApiRequest& request, const ServedModel& model) {
     arguments[name] = value;
   }
   const bool begins_answer = request.add_generation_prompt.value_or(!request.continue_final_message.value_or(false));
-  Json messages = with_parsed_arguments(with_texts(request.messages));
+  Json messages = with_parsed_arguments(with_texts(request.messages), messages_field(request));
   if (!model.reads_calls) messages = with_calls_as_content(std::move(messages));
   if (!request.tools.is_null()) {
     if (model.reads_tools) {
@@ -162,7 +173,8 @@ void add_completion_prompts(PreparedRequest& prepared, const ServedModel& model)
 void add_chat_prompt(PreparedRequest& prepared, const ServedModel& model) {
   const ApiRequest& request = prepared.request;
   prepared.prompt_text = render_messages(request, model);
-  std::vector<int> ids = encoded(prepared.prompt_text, request.add_special_tokens.value_or(false), model, "messages");
+  std::vector<int> ids =
+      encoded(prepared.prompt_text, request.add_special_tokens.value_or(false), model, messages_field(request));
   const Json& last = request.messages.back();
   std::string echoed;
   if (request.echo.value_or(false) && last["role"] == "assistant" && last.contains("content") &&
@@ -192,10 +204,9 @@ void add_prompt_of_parts(PreparedRequest& prepared, const ServedModel& model) {
 }
 
 void check_given_limit(const ApiRequest& request, const ServedModel& model) {
-  const bool is_new = request.max_completion_tokens.has_value();
-  const std::int64_t given = is_new ? *request.max_completion_tokens : request.max_tokens.value_or(0);
+  const std::int64_t given = request.max_completion_tokens.value_or(request.max_tokens.value_or(0));
   if (given <= model.max_model_len) return;
-  const std::string name = is_new ? "max_completion_tokens" : "max_tokens";
+  const std::string name = limit_field(request);
   throw wrong_value(fmt::format("[{}] must be at most the maximum context length, {} tokens, but is {}", name,
                                 model.max_model_len, given),
                     name);
@@ -225,10 +236,12 @@ std::shared_ptr<const TokenConstraint> requested_constraint(const PreparedReques
   const ConstraintCompiler* compiler = model.constraints.get();
   if (request.endpoint == llama_completion)
     return llama_constraint_of(request.json_schema, request.grammar.value_or(""), compiler);
-  auto asked = constraint_of(request.response_format, request.structured_outputs, compiler);
+  auto asked = constraint_of(request.response_format, request.structured_outputs, compiler, format_field(request));
   if (!form.must_call()) return asked;
   if (asked)
-    throw wrong_value("[tool_choice] must be none or auto with response_format or structured_outputs", "tool_choice");
+    throw wrong_value(
+        fmt::format("[tool_choice] must be none or auto with {} or structured_outputs", format_field(request)),
+        "tool_choice");
   return call_constraint(request.tools, form.tool_choice, *form.dialect, form.has_one_call, compiler);
 }
 
@@ -293,17 +306,18 @@ void check_model(const ApiRequest& request, const ServedModel& model) {
 }
 
 std::string render_messages(const ApiRequest& request, const ServedModel& model) {
+  const char* field = messages_field(request);
   if (!request.messages.is_array() || request.messages.empty())
-    throw wrong_value("[messages] must have at least one message", "messages");
+    throw wrong_value(fmt::format("[{}] must have at least one message", field), field);
   check_tokenizer(model);
-  if (!model.chat_template) throw wrong_value(fmt::format("[messages] {}", model.missing_template), "messages");
+  if (!model.chat_template) throw wrong_value(fmt::format("[{}] {}", field, model.missing_template), field);
   try {
     const Json variables = template_variables(request, model);
     const ChatTemplate& chat_template = template_of(request, model);
     return request.continue_final_message.value_or(false) ? render_unfinished(chat_template, variables)
                                                           : chat_template.render(variables);
   } catch (const UserError& error) {
-    throw wrong_value(error.what(), "messages");
+    throw wrong_value(error.what(), field);
   }
 }
 
@@ -311,9 +325,11 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   check_model(request, model);
   check_fields(request);
   PreparedRequest prepared{.request = std::move(request)};
+  if (prepared.request.instructions)
+    prepared.request.messages = with_instructions(std::move(prepared.request.messages), *prepared.request.instructions);
   prepared.parameters = requested_sampling(prepared.request, model);
   check_given_limit(prepared.request, model);
-  if (prepared.request.endpoint == chat) {
+  if (answers_messages(prepared.request.endpoint)) {
     add_chat_prompt(prepared, model);
   } else if (prepared.request.endpoint == llama_completion) {
     add_prompt_of_parts(prepared, model);

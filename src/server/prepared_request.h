@@ -38,14 +38,14 @@ struct AnswerForm {
 struct PreparedRequest {
   ApiRequest request;
   std::vector<PreparedPrompt> prompts;
-  std::string prompt_text;  // chat: what the template gives; llama.cpp: the prompt
+  std::string prompt_text;  // of messages: what the template gives; llama.cpp: the prompt
   AnswerForm form;
   SamplingParameters parameters;  // max_tokens is at most what the shortest prompt leaves
   std::int64_t choices = 1;       // of each prompt
   bool has_seed = false;
 };
 
-// Of completions, chat and llama_completion. ApiError for a request that the model cannot answer.
+// Of completions, chat, responses and llama_completion. ApiError for a request that the model cannot answer.
 PreparedRequest prepare(ApiRequest request, const ServedModel& model);
 
 // The conversation as the model's template writes it.

@@ -7,6 +7,8 @@
 
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
+#include "server/responses_input.h"
+#include "server/value_checks.h"
 
 namespace weft {
 namespace {
@@ -16,8 +18,9 @@ namespace dom = simdjson::dom;
 constexpr std::size_t kMostPrompts = 1024, kMostStops = 4, kMostStopIds = 1024;
 constexpr unsigned kBoth = completions | chat, kText = completions | chat | tokenize;
 constexpr unsigned kTemplate = chat | tokenize | apply_template;
+constexpr unsigned kOpenAi = kBoth | responses;
 // What /completion of llama.cpp calls as OpenAI does.
-constexpr unsigned kAnswer = kBoth | llama_completion;
+constexpr unsigned kAnswer = kOpenAi | llama_completion;
 
 bool read_ids(Element value, std::vector<int>& ids) {
   dom::array list;
@@ -179,57 +182,28 @@ std::string read_tool_choice(Element value, ApiRequest& request) {
   return "";
 }
 
-bool is_false(Element value) {
-  bool flag = true;
-  return value.get(flag) == simdjson::SUCCESS && !flag;
-}
-
-bool is_zero(Element value) {
-  double number = 1;
-  return value.get(number) == simdjson::SUCCESS && number == 0;
-}
-
-bool is_one(Element value) {
-  double number = 0;
-  return value.get(number) == simdjson::SUCCESS && number == 1;
-}
-
-bool is_at_most_zero(Element value) {
-  double number = 1;
-  return value.get(number) == simdjson::SUCCESS && number <= 0;
-}
-
-bool is_empty(Element value) {
-  dom::array list;
-  dom::object object;
-  std::string_view text;
-  if (value.get(list) == simdjson::SUCCESS) return list.size() == 0;
-  if (value.get(object) == simdjson::SUCCESS) return object.size() == 0;
-  return value.get(text) == simdjson::SUCCESS && text.empty();
-}
-
-bool is_nothing(Element) { return false; }
-
 constexpr const char* kNoSampler =
     "belongs to a sampler that is not implemented; only the value that disables it is accepted";
-constexpr const char* kStructured = "use structured_outputs or response_format";
+constexpr const char* kStateless = "nothing is stored here: send all items of the conversation as input";
+constexpr const char* kStructured = "use structured_outputs";
 
 const FieldRow kRows[] = {
-    {"model", kText | detokenize | llama_completion | apply_template, &ApiRequest::model},
+    {"model", kOpenAi | tokenize | detokenize | llama_completion | apply_template, &ApiRequest::model},
     {"prompt", completions | tokenize, ReadField(read_prompt)},
     {"content", tokenize, &ApiRequest::content},
     {"tokens", detokenize, ReadField(read_tokens)},
     {"messages", kTemplate, ReadField(read_messages)},
-    {"documents", kTemplate, ReadField(read_documents)},
+    {"documents", kTemplate | responses, ReadField(read_documents)},
     {"tools", kTemplate, ReadField(read_tools)},
     {"tool_choice", chat | apply_template, ReadField(read_tool_choice)},
-    {"parallel_tool_calls", chat, &ApiRequest::parallel_tool_calls},
-    {"chat_template_kwargs", kTemplate, &ApiRequest::template_arguments},
-    {"chat_template", kTemplate, RefusedField{400, is_nothing, "a request must not bring its own template"}},
+    {"parallel_tool_calls", chat | responses, &ApiRequest::parallel_tool_calls},
+    {"chat_template_kwargs", kTemplate | responses, &ApiRequest::template_arguments},
+    {"chat_template", kTemplate | responses,
+     RefusedField{400, is_nothing, "a request must not bring its own template"}},
     {"add_generation_prompt", kTemplate, &ApiRequest::add_generation_prompt},
     {"continue_final_message", kTemplate, &ApiRequest::continue_final_message},
     {"reasoning_effort", chat | apply_template, &ApiRequest::reasoning_effort},
-    {"include_reasoning", chat | apply_template, &ApiRequest::include_reasoning},
+    {"include_reasoning", chat | apply_template | responses, &ApiRequest::include_reasoning},
     {"add_special_tokens", kText, &ApiRequest::add_special_tokens},
     {"add_special", tokenize, &ApiRequest::add_special},
     {"parse_special", tokenize, &ApiRequest::parse_special},
@@ -244,38 +218,38 @@ const FieldRow kRows[] = {
     {"min_p", kAnswer, &ApiRequest::min_p, 0, 1},
     {"presence_penalty", kAnswer, &ApiRequest::presence_penalty, -2, 2},
     {"frequency_penalty", kAnswer, &ApiRequest::frequency_penalty, -2, 2},
-    {"repetition_penalty", kBoth, &ApiRequest::repetition_penalty, 0, 1.7e308, true},
+    {"repetition_penalty", kOpenAi, &ApiRequest::repetition_penalty, 0, 1.7e308, true},
     {"n", kBoth, &ApiRequest::n, 1, 16384},
     {"best_of", completions, &ApiRequest::best_of, 1, 16384},
     {"seed", kAnswer, &ApiRequest::seed},
     {"stop", kAnswer, ReadField(read_stop)},
-    {"stop_token_ids", kBoth, ReadField(read_stop_ids)},
+    {"stop_token_ids", kOpenAi, ReadField(read_stop_ids)},
     {"ignore_eos", kAnswer, &ApiRequest::ignore_eos},
-    {"include_stop_str_in_output", kBoth, &ApiRequest::include_stop_str_in_output},
-    {"min_tokens", kBoth, &ApiRequest::min_tokens, 0},
-    {"logit_bias", kBoth, ReadField(read_logit_bias)},
-    {"allowed_token_ids", kBoth, ReadField(read_allowed_ids)},
-    {"bad_words", kBoth, ReadField(read_bad_words)},
+    {"include_stop_str_in_output", kOpenAi, &ApiRequest::include_stop_str_in_output},
+    {"min_tokens", kOpenAi, &ApiRequest::min_tokens, 0},
+    {"logit_bias", kOpenAi, ReadField(read_logit_bias)},
+    {"allowed_token_ids", kOpenAi, ReadField(read_allowed_ids)},
+    {"bad_words", kOpenAi, ReadField(read_bad_words)},
     {"logprobs", completions, &ApiRequest::logprobs, -1},
     {"logprobs", chat, &ApiRequest::wants_logprobs},
-    {"top_logprobs", chat, &ApiRequest::top_logprobs, -1},
+    {"top_logprobs", chat | responses, &ApiRequest::top_logprobs, -1},
     {"prompt_logprobs", kBoth, &ApiRequest::prompt_logprobs, -1},
-    {"return_tokens_as_token_ids", kBoth, &ApiRequest::return_tokens_as_token_ids},
-    {"skip_special_tokens", kBoth, &ApiRequest::skip_special_tokens},
-    {"spaces_between_special_tokens", kBoth, &ApiRequest::spaces_between_special_tokens},
+    {"return_tokens_as_token_ids", kOpenAi, &ApiRequest::return_tokens_as_token_ids},
+    {"skip_special_tokens", kOpenAi, &ApiRequest::skip_special_tokens},
+    {"spaces_between_special_tokens", kOpenAi, &ApiRequest::spaces_between_special_tokens},
     {"echo", kBoth, &ApiRequest::echo},
     {"stream", kAnswer, &ApiRequest::stream},
-    {"stream_options", kBoth, ReadField(read_stream_options)},
-    {"stream_interval", kBoth, &ApiRequest::stream_interval, 1},
+    {"stream_options", kOpenAi, ReadField(read_stream_options)},
+    {"stream_interval", kOpenAi, &ApiRequest::stream_interval, 1},
     {"response_format", kBoth, &ApiRequest::response_format},
-    {"structured_outputs", kBoth, &ApiRequest::structured_outputs},
-    {"truncate_prompt_tokens", kBoth, &ApiRequest::truncate_prompt_tokens, -1},
-    {"truncation_side", kBoth, &ApiRequest::truncation_side},
+    {"structured_outputs", kOpenAi, &ApiRequest::structured_outputs},
+    {"truncate_prompt_tokens", kOpenAi, &ApiRequest::truncate_prompt_tokens, -1},
+    {"truncation_side", kOpenAi, &ApiRequest::truncation_side},
     {"return_token_ids", kBoth, &ApiRequest::return_token_ids},
     {"return_prompt_text", chat, &ApiRequest::return_prompt_text},
-    {"request_id", kBoth, &ApiRequest::request_id},
-    {"cache_salt", kBoth, &ApiRequest::cache_salt},
-    {"priority", kBoth, &ApiRequest::priority},
+    {"request_id", kOpenAi, &ApiRequest::request_id},
+    {"cache_salt", kOpenAi, &ApiRequest::cache_salt},
+    {"priority", kOpenAi, &ApiRequest::priority},
 
     {"prompt", llama_completion, ReadField(read_prompt_parts)},
     {"n_predict", llama_completion, &ApiRequest::n_predict, -1},
@@ -314,20 +288,52 @@ const FieldRow kRows[] = {
     {"n_indent", llama_completion, RefusedField{501, is_zero}},
     {"t_max_predict_ms", llama_completion, RefusedField{501, is_at_most_zero}},
 
-    {"user", kBoth, IgnoredField{}},
-    {"session_id", kBoth, IgnoredField{}},
-    {"vllm_xargs", kBoth, IgnoredField{}},
-    {"kv_transfer_params", kBoth, IgnoredField{}},
+    {"input", responses, ReadField(read_input)},
+    {"instructions", responses, &ApiRequest::instructions},
+    {"max_output_tokens", responses, &ApiRequest::max_completion_tokens, 1},
+    {"tools", responses, ReadField(read_flat_tools)},
+    {"tool_choice", responses, ReadField(read_flat_choice)},
+    {"text", responses, ReadField(read_text_options)},
+    {"reasoning", responses, ReadField(read_reasoning)},
+    {"include", responses, ReadField(read_include)},
+    {"truncation", responses, RepeatedField{is_truncation, "auto or disabled"}},
+    {"metadata", responses, RepeatedField{is_metadata, "an object of texts"}},
+    {"user", responses, RepeatedField{is_text, "a text"}},
+    {"safety_identifier", responses, RepeatedField{is_text, "a text"}},
+    {"prompt_cache_key", responses, RepeatedField{is_text, "a text"}},
+    {"service_tier", responses, IgnoredField{}},
+    {"max_tool_calls", responses, IgnoredField{}},  // of tools that a server calls
+    {"prompt_cache_retention", responses, IgnoredField{}},
+    {"prompt_cache_options", responses, IgnoredField{}},
+    {"store", responses, IgnoredField{}},
+    {"background", responses, RefusedField{400, is_false, kStateless}},
+    {"previous_response_id", responses, RefusedField{400, is_nothing, kStateless}},
+    {"conversation", responses, RefusedField{400, is_nothing, kStateless}},
+    {"prompt", responses, RefusedField{400, is_nothing, "no prompts are stored here: send the input"}},
+    {"context_management", responses, RefusedField{400, is_empty}},
+    {"moderation", responses, RefusedField{400, is_nothing}},
+    {"n", responses, RefusedField{400, is_one, "a response is one answer"}},
+    {"messages", responses, RefusedField{400, is_nothing, "use input"}},
+    {"max_tokens", responses, RefusedField{400, is_nothing, "use max_output_tokens"}},
+    {"max_completion_tokens", responses, RefusedField{400, is_nothing, "use max_output_tokens"}},
+    {"response_format", responses, RefusedField{400, is_nothing, "use text.format"}},
+    {"reasoning_effort", responses, RefusedField{400, is_nothing, "use reasoning.effort"}},
+    {"logprobs", responses, RefusedField{400, is_false, "use include with message.output_text.logprobs"}},
 
-    {"use_beam_search", kBoth, RefusedField{501, is_false}},
+    {"user", kBoth, IgnoredField{}},
+    {"session_id", kOpenAi, IgnoredField{}},
+    {"vllm_xargs", kOpenAi, IgnoredField{}},
+    {"kv_transfer_params", kOpenAi, IgnoredField{}},
+
+    {"use_beam_search", kOpenAi, RefusedField{501, is_false}},
     {"suffix", completions, RefusedField{400, is_empty, "the model has no tokens to fill in the middle of a text"}},
-    {"repetition_detection", kBoth, RefusedField{400, is_nothing}},
-    {"guided_json", kBoth, RefusedField{400, is_nothing, kStructured}},
-    {"guided_regex", kBoth, RefusedField{400, is_nothing, kStructured}},
-    {"guided_choice", kBoth, RefusedField{400, is_nothing, kStructured}},
-    {"guided_grammar", kBoth, RefusedField{400, is_nothing, kStructured}},
-    {"guided_whitespace_pattern", kBoth, RefusedField{400, is_nothing, kStructured}},
-    {"guided_decoding_backend", kBoth, RefusedField{400, is_nothing, kStructured}},
+    {"repetition_detection", kOpenAi, RefusedField{400, is_nothing}},
+    {"guided_json", kOpenAi, RefusedField{400, is_nothing, kStructured}},
+    {"guided_regex", kOpenAi, RefusedField{400, is_nothing, kStructured}},
+    {"guided_choice", kOpenAi, RefusedField{400, is_nothing, kStructured}},
+    {"guided_grammar", kOpenAi, RefusedField{400, is_nothing, kStructured}},
+    {"guided_whitespace_pattern", kOpenAi, RefusedField{400, is_nothing, kStructured}},
+    {"guided_decoding_backend", kOpenAi, RefusedField{400, is_nothing, kStructured}},
 };
 
 }  // namespace

@@ -23,6 +23,12 @@ using ReadField = std::string (*)(Element value, ApiRequest& request);
 // A field that is known but has no effect here.
 struct IgnoredField {};
 
+// A field without effect, except that the answer repeats it.
+struct RepeatedField {
+  bool (*fits)(Element value);
+  const char* wanted;  // what it must be
+};
+
 // A field whose effect is not made here. A value that asks for nothing is accepted.
 struct RefusedField {
   int status;
@@ -33,7 +39,7 @@ struct RefusedField {
 using FieldTarget = std::variant<std::optional<bool> ApiRequest::*, std::optional<std::int64_t> ApiRequest::*,
                                  std::optional<double> ApiRequest::*, std::optional<std::string> ApiRequest::*,
                                  Json ApiRequest::*,  // an object
-                                 ReadField, IgnoredField, RefusedField>;
+                                 ReadField, IgnoredField, RepeatedField, RefusedField>;
 
 struct FieldRow {
   std::string_view name;

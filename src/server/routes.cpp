@@ -7,6 +7,10 @@ constexpr const char* kGet = "GET, HEAD";
 constexpr const char* kPost = "POST";
 constexpr const char* kAny = "GET, HEAD, POST";
 
+constexpr Route request(std::string_view path, Endpoint endpoint) {
+  return {.path = path, .methods = kPost, .kind = RouteKind::request, .endpoint = endpoint};
+}
+
 constexpr Route kRoutes[] = {
     {"/", kGet, RouteKind::page, true},
     {"/health", kGet, RouteKind::health, true},
@@ -16,18 +20,18 @@ constexpr Route kRoutes[] = {
     {"/metrics", kGet, RouteKind::metrics, true},
     {"/v1/models", kGet, RouteKind::models},
     {"/v1/models/", kGet, RouteKind::models},
-    {"/v1/completions", kPost, RouteKind::completions},
-    {"/v1/chat/completions", kPost, RouteKind::chat},
-    {"/tokenize", kPost, RouteKind::tokenize},
-    {"/detokenize", kPost, RouteKind::detokenize},
+    request("/v1/completions", completions),
+    request("/v1/chat/completions", chat),
+    request("/v1/responses", responses),
+    request("/tokenize", tokenize),
+    request("/detokenize", detokenize),
     {"/reset_prefix_cache", kPost, RouteKind::reset_prefix_cache, false, true},
-    {"/completion", kPost, RouteKind::llama_completion},
-    {"/completions", kPost, RouteKind::llama_completion},
-    {"/apply-template", kPost, RouteKind::apply_template},
+    request("/completion", llama_completion),
+    request("/completions", llama_completion),
+    request("/apply-template", apply_template),
     {"/props", kGet, RouteKind::props},
     {"/slots", kGet, RouteKind::slots},
 
-    {"/v1/responses", kPost, RouteKind::not_made},
     {"/v1/embeddings", kPost, RouteKind::not_made},
     {"/v1/messages", kPost, RouteKind::not_made},
     {"/v1/images/generations", kPost, RouteKind::not_made},

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "server/api_request.h"
+
 namespace weft {
 
 enum class RouteKind {
@@ -15,13 +17,8 @@ enum class RouteKind {
   load,
   metrics,
   models,
-  completions,
-  chat,
-  tokenize,
-  detokenize,
+  request,  // with the fields of an endpoint
   reset_prefix_cache,
-  llama_completion,
-  apply_template,
   props,
   slots,
   not_made,  // of others' servers, but not of this one
@@ -31,8 +28,9 @@ struct Route {
   std::string_view path;     // or its begin, if it ends in / and has more
   std::string_view methods;  // as in the field Allow; GET includes HEAD
   RouteKind kind;
-  bool is_open = false;            // without a key
-  bool is_for_developers = false;  // only with --enable-dev-endpoints; takes no body
+  bool is_open = false;             // without a key
+  bool is_for_developers = false;   // only with --enable-dev-endpoints; takes no body
+  Endpoint endpoint = completions;  // of a request
 };
 
 // nullptr for a path that is not of the API.

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "server/answer_json.h"
-#include "server/api_error.h"
 
 namespace weft {
 
@@ -36,7 +35,7 @@ void RunningRequest::send_written() {
   reply_->send({.body = std::move(written_)});
 }
 
-void RunningRequest::send_event(const Json& event) { write(event_text(event)); }
+void RunningRequest::send_event(const Json& event, std::string_view name) { write(event_text(event, name)); }
 
 void RunningRequest::end_stream() {
   is_over_ = true;
@@ -50,7 +49,7 @@ void RunningRequest::fail(const std::string& error) {
   // The sentence of the engine may have paths of this machine: it is for the log.
   const ApiError failure = internal_error("the model failed to compute this answer");
   if (!has_head_) return reply_->send(failure.response());
-  send_event(failure.body());
+  send_failure(failure);
   end_stream();
 }
 

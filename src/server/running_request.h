@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
+#include "server/api_error.h"
 #include "server/engine_loop.h"
 #include "server/http_message.h"
 
@@ -40,6 +42,10 @@ class RunningRequest {
   const std::string& error() const { return error_; }
 
  protected:
+  // Tokens and log probabilities of an answer that is written on the I/O thread. More of them would hold up other
+  // connections.
+  static constexpr std::size_t kMostWrittenAtOnce = 1000;
+
   // `last_event` ends a stream; "" if there is none.
   RunningRequest(std::shared_ptr<HttpReply> reply, bool is_stream, std::string last_event = "");
 
@@ -48,14 +54,16 @@ class RunningRequest {
   void send_answer(const Json& answer);
   // The same later, by whole_answer(). The request is over.
   void leave_unwritten() { is_over_ = is_unwritten_ = true; }
-  // An event of a stream.
-  void send_event(const Json& event);
+  // An event of a stream, which may have a name.
+  void send_event(const Json& event, std::string_view name = "");
   void end_stream();
   void fail(const std::string& error);
 
  private:
   // Ends a stream that has sent something.
   virtual void cut_stream() = 0;
+  // The last event of such a stream, if the request failed.
+  virtual void send_failure(const ApiError& failure) { send_event(failure.body()); }
   // Of a request that is unwritten.
   virtual Json whole_answer() { return nullptr; }
   void write(const std::string& part);

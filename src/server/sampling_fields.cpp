@@ -84,7 +84,7 @@ std::optional<std::int64_t> larger(const std::optional<std::int64_t>& a, const s
 
 std::optional<std::int64_t> requested_logprobs(const ApiRequest& request) {
   if (request.endpoint == llama_completion) return request.n_probs.value_or(0) > 0 ? request.n_probs : std::nullopt;
-  if (request.endpoint != chat) return request.logprobs;
+  if (!answers_messages(request.endpoint)) return request.logprobs;
   if (!request.wants_logprobs.value_or(false)) return std::nullopt;
   return request.top_logprobs.value_or(0);
 }

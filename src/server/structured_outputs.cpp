@@ -17,7 +17,7 @@ namespace {
 
 using Kind = StructuredOutput::Kind;
 
-constexpr const char *kFormatField = "response_format", *kOutputsField = "structured_outputs";
+constexpr const char* kOutputsField = "structured_outputs";
 constexpr JsonLimits kSchemaLimits{.most_bytes = 4 << 20, .deepest = 128};
 
 ApiError wrong_output(const char* field, const std::string& sentence) {
@@ -47,23 +47,24 @@ Json schema_of(const Json& value, const char* field, const char* name) {
   return schema;
 }
 
-std::optional<StructuredOutput> read_format(const Json& format) {
+// `field` is the name that the request has for it.
+std::optional<StructuredOutput> read_format(const Json& format, const char* field) {
   if (format.is_null()) return std::nullopt;
   const Json type = format.contains("type") ? format["type"] : Json();
   if (type == "text") return std::nullopt;
   if (type == "json_object") return StructuredOutput{};
   if (type == "structural_tag")
-    throw not_made_here("[response_format] structural_tag is not supported yet", kFormatField);
+    throw not_made_here(fmt::format("[{}] structural_tag is not supported yet", field), field);
   if (type != "json_schema")
-    throw wrong_output(kFormatField,
+    throw wrong_output(field,
                        fmt::format("type must be text, json_object or json_schema, but is {}", quote(json_text(type))));
   if (!is_set(format, "json_schema") || !format["json_schema"].is_object())
-    throw wrong_output(kFormatField, "json_schema must be an object with a schema");
+    throw wrong_output(field, "json_schema must be an object with a schema");
   const Json& given = format["json_schema"];
   if (!is_set(given, "schema")) return StructuredOutput{};
   return StructuredOutput{.kind = Kind::json_schema,
-                          .value = schema_of(given["schema"], kFormatField, "json_schema.schema"),
-                          .closes_objects = flag_of(given, "strict", kFormatField)};
+                          .value = schema_of(given["schema"], field, "json_schema.schema"),
+                          .closes_objects = flag_of(given, "strict", field)};
 }
 
 Json text_at(const Json& outputs, const char* name) {
@@ -159,10 +160,10 @@ std::shared_ptr<const TokenConstraint> compile_output(const StructuredOutput& ou
 }
 
 std::shared_ptr<const TokenConstraint> constraint_of(const Json& response_format, const Json& structured_outputs,
-                                                     const ConstraintCompiler* compiler) {
-  const std::optional<StructuredOutput> format = read_format(response_format),
+                                                     const ConstraintCompiler* compiler, const char* format_field) {
+  const std::optional<StructuredOutput> format = read_format(response_format, format_field),
                                         outputs = read_outputs(structured_outputs);
-  return format ? compile_for(format, kFormatField, compiler) : compile_for(outputs, kOutputsField, compiler);
+  return format ? compile_for(format, format_field, compiler) : compile_for(outputs, kOutputsField, compiler);
 }
 
 std::shared_ptr<const TokenConstraint> llama_constraint_of(const Json& json_schema, const std::string& grammar,

@@ -23,10 +23,11 @@ struct StructuredOutput {
 
 // The constraint of a request: null where both fields are null or ask for nothing. `response_format` counts more,
 // unless it asks for text. ApiError 400 that names the field for what is not known, cannot be enforced or takes too
-// long to compile; 501 for structural tags. `compiler` is null without a tokenizer, which is an error if there is
-// something to enforce.
+// long to compile; 501 for structural tags. `format_field` is the name that the request has for `response_format`.
+// `compiler` is null without a tokenizer, which is an error if there is something to enforce.
 std::shared_ptr<const TokenConstraint> constraint_of(const Json& response_format, const Json& structured_outputs,
-                                                     const ConstraintCompiler* compiler);
+                                                     const ConstraintCompiler* compiler,
+                                                     const char* format_field = "response_format");
 
 // That of llama.cpp's `json_schema` and `grammar`, with the same rules. At most one of them is given: not null, not "".
 std::shared_ptr<const TokenConstraint> llama_constraint_of(const Json& json_schema, const std::string& grammar,

@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 from load_check import with_long_context
+from responses_client import check_responses
 from weft_server import Fault, WeftServer
 
 PACKAGES = ["openai", "prometheus_client", "jsonschema"]
@@ -122,6 +123,7 @@ def run(program, model):
     # pylint: disable=import-outside-toplevel
     import jsonschema
     import openai
+    import pydantic
     from prometheus_client import parser
     with tempfile.TemporaryDirectory() as folder:
         server = WeftServer(program, with_long_context(model, folder), ["--num-gpu-blocks-override", "300"])
@@ -134,6 +136,7 @@ def run(program, model):
             check_tools(client, name)
             check_structured(client, name, jsonschema)
             check_errors(client, openai, name)
+            check_responses(client, openai, pydantic, name)
             check_metrics(server, parser)
             server.end()
         finally:

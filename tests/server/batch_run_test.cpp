@@ -122,6 +122,13 @@ TEST_F(BatchRunTest, FailsARequestAloneWhateverIsThrown) {
   EXPECT_NE(log_.back().find("no parser"), std::string::npos);
 }
 
+TEST_F(BatchRunTest, AnswersResponses) {
+  RunningServer server;
+  const Batch batch = run(line("a", R"({"input":"a","max_output_tokens":2,"seed":1})", "/v1/responses"), server);
+  ASSERT_EQ(batch.results.size(), 1U);
+  EXPECT_EQ(batch.results[0]["response"]["body"]["object"], "response");
+}
+
 TEST_F(BatchRunTest, TakesFilesWithNothingToRun) {
   RunningServer server;
   EXPECT_TRUE(run("", server).results.empty());

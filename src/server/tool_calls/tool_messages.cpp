@@ -1,11 +1,13 @@
 #include "server/tool_calls/tool_messages.h"
 
+#include <fmt/format.h>
+
 #include "server/api_error.h"
 
 namespace weft {
 namespace {
 
-void parse_arguments(Json& call) {
+void parse_arguments(Json& call, const char* field) {
   const auto function = call.find("function");
   if (function == call.end() || !function->is_object()) return;
   const auto arguments = function->find("arguments");
@@ -13,7 +15,7 @@ void parse_arguments(Json& call) {
   const auto& text = arguments->get_ref<const std::string&>();
   Json parsed = text.empty() ? Json::object() : parse_json(text);
   if (parsed.is_discarded())
-    throw wrong_value("[messages] the arguments of a tool call must be JSON, as text", "messages");
+    throw wrong_value(fmt::format("[{}] the arguments of a tool call must be JSON, as text", field), field);
   *arguments = std::move(parsed);
 }
 
@@ -29,12 +31,12 @@ std::string content_of(const Json& message) {
 
 }  // namespace
 
-Json with_parsed_arguments(Json messages) {
+Json with_parsed_arguments(Json messages, const char* field) {
   for (Json& message : messages) {
     if (!has_calls(message)) continue;
     for (Json& call : message["tool_calls"]) {
-      if (!call.is_object()) throw wrong_value("[messages] a tool call must be an object", "messages");
-      parse_arguments(call);
+      if (!call.is_object()) throw wrong_value(fmt::format("[{}] a tool call must be an object", field), field);
+      parse_arguments(call, field);
     }
   }
   return messages;
