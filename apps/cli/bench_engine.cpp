@@ -52,8 +52,11 @@ void run_all(Engine& engine) {
       if (event.finished == FinishReason::failed) fail_by(event);
 }
 
-void write_json(const std::string& path, const Json& json) {
-  if (!path.empty()) write_then_rename(path, json_text(json, 4) + "\n");
+// The report is printed as JSON, or as text.
+template <class Arguments>
+void report(const Arguments& arguments, const std::string& text, const Json& json, VerbCall& call) {
+  call.out << (arguments.is_json ? json_text(json, 4) + "\n" : text);
+  if (!arguments.output.empty()) write_then_rename(arguments.output, json_text(json, 4) + "\n");
 }
 
 }  // namespace
@@ -73,15 +76,18 @@ int bench_throughput(const ThroughputArguments& arguments, VerbCall& call) {
   });
   const auto count = static_cast<double>(requests.size());
   const auto total = static_cast<double>(prompt_tokens + output_tokens);
-  call.out << fmt::format("Throughput: {:.2f} requests/s, {:.2f} total tokens/s, {:.2f} output tokens/s\n",
-                          count / seconds, total / seconds, static_cast<double>(output_tokens) / seconds)
-           << "Total num prompt tokens:  " << prompt_tokens << "\nTotal num output tokens:  " << output_tokens << "\n";
-  write_json(arguments.output, {{"model_id", arguments.model.name},
-                                {"elapsed_time", seconds},
-                                {"num_requests", requests.size()},
-                                {"total_num_tokens", prompt_tokens + output_tokens},
-                                {"requests_per_second", count / seconds},
-                                {"tokens_per_second", total / seconds}});
+  const std::string text = fmt::format(
+      "Throughput: {:.2f} requests/s, {:.2f} total tokens/s, {:.2f} output tokens/s\nTotal num prompt tokens:  {}\n"
+      "Total num output tokens:  {}\n",
+      count / seconds, total / seconds, static_cast<double>(output_tokens) / seconds, prompt_tokens, output_tokens);
+  report(arguments, text,
+         {{"model_id", arguments.model.name},
+          {"elapsed_time", seconds},
+          {"num_requests", requests.size()},
+          {"total_num_tokens", prompt_tokens + output_tokens},
+          {"requests_per_second", count / seconds},
+          {"tokens_per_second", total / seconds}},
+         call);
   return 0;
 }
 
@@ -113,16 +119,18 @@ int bench_latency(const LatencyArguments& arguments, VerbCall& call) {
     if (i >= 0) latencies.push_back(seconds);
   }
   Json percentiles = Json::object();
-  call.out << fmt::format("Avg latency: {} seconds\n", mean(latencies));
+  std::string text = fmt::format("Avg latency: {} seconds\n", mean(latencies));
   for (const int percent : kLatencyPercents) {
     const double value = percentile(latencies, percent);
     percentiles[std::to_string(percent)] = value;
-    call.out << fmt::format("{}% percentile latency: {} seconds\n", percent, value);
+    text += fmt::format("{}% percentile latency: {} seconds\n", percent, value);
   }
-  write_json(arguments.output, {{"model_id", arguments.model.name},
-                                {"avg_latency", mean(latencies)},
-                                {"latencies", latencies},
-                                {"percentiles", percentiles}});
+  report(arguments, text,
+         {{"model_id", arguments.model.name},
+          {"avg_latency", mean(latencies)},
+          {"latencies", latencies},
+          {"percentiles", percentiles}},
+         call);
   return 0;
 }
 
@@ -131,6 +139,7 @@ void ThroughputArguments::declare(Flags& flags) {
   dataset.prefix = "--";
   dataset.declare(flags);
   flags.option("--output-json", output, "Write the results to this file.");
+  flags.flag("--json", is_json, "Print the results as JSON.");
   flags.option("-t,--threads", threads, "Threads that compute.");
 }
 
@@ -144,6 +153,7 @@ void LatencyArguments::declare(Flags& flags) {
   flags.option("--num-iters", iterations, "Iterations that count.", {.shows_default = true});
   flags.option("--seed", seed, "Seed of the prompts.", {.shows_default = true});
   flags.option("--output-json", output, "Write the results to this file.");
+  flags.flag("--json", is_json, "Print the results as JSON.");
   flags.option("-t,--threads", threads, "Threads that compute.");
 }
 

@@ -10,9 +10,11 @@
 
 namespace weft {
 
+// --json prints what --output-json writes.
 struct ThroughputArguments {
   ModelArgument model;
   DatasetArguments dataset;
+  bool is_json = false;
   std::string output;   // file for the JSON; "": none is written
   std::string threads;  // "": the value of the option
 
@@ -26,6 +28,7 @@ struct LatencyArguments {
   std::int64_t input_len = 32, output_len = 128, batch_size = 8, choices = 1;
   std::int64_t warm_ups = 10, iterations = 30;
   std::uint64_t seed = 0;
+  bool is_json = false;
   std::string output;   // file for the JSON; "": none is written
   std::string threads;  // "": the value of the option
 

@@ -199,7 +199,11 @@ class ServeBench {
         break;
       }
     const ServeResults results(settings_, std::move(result.outcomes), result.duration);
-    results.print(call_.out);
+    if (arguments_.is_json) {
+      call_.out << json_text(results.json(now_text()), 4) << "\n";
+    } else {
+      results.print(call_.out);
+    }
     if (arguments_.saves || arguments_.appends) save(results);
     return results.failed() == 0 ? 0 : 1;
   }
@@ -220,12 +224,17 @@ class ServeBench {
     }
   }
 
-  void save(const ServeResults& results) const {
+  static std::string now_text() {
     const std::time_t now = std::time(nullptr);
     std::tm parts{};
     ::localtime_r(&now, &parts);
     char date[32];
     std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", &parts);
+    return date;
+  }
+
+  void save(const ServeResults& results) const {
+    const std::string date = now_text();
     std::string name = arguments_.file;
     if (name.empty()) {
       const std::string label = arguments_.label.empty() ? arguments_.backend : arguments_.label;
@@ -344,6 +353,7 @@ void BenchServeArguments::declare_results(Flags& flags) {
   flags.option("--metric-percentiles", percents, "Their percentiles.", {.shows_default = true});
   flags.option("--goodput", goodput, "METRIC:MILLISECONDS that a good request keeps: several, or given several times.",
                {.takes_several = true});
+  flags.flag("--json", is_json, "Print the results as JSON, with the keys of --save-result.");
   flags.flag("--save-result", saves, "Write the results to a JSON file.");
   flags.flag("--save-detailed", is_detailed, "With the values of each request.");
   flags.flag("--append-result", appends, "Append the results to the file.");

@@ -28,7 +28,7 @@ struct BenchServeArguments {
   std::string extra_body;
   std::vector<std::string> headers, metadata, goodput;
   std::string metrics = "ttft,tpot,itl", percents = "99";
-  bool saves = false, is_detailed = false, appends = false;
+  bool saves = false, is_detailed = false, appends = false, is_json = false;
   std::string folder, file, label;
   std::string threads;  // "": the value of the option
 

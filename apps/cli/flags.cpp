@@ -21,10 +21,11 @@ Flags::Flags(CLI::App* app) : app_(app) {}
 
 Flags::~Flags() = default;
 
-void Flags::obey(CLI::Option* option, const FlagRules& rules) {
+CLI::Option* Flags::obey(CLI::Option* option, const FlagRules& rules) {
   option->required(rules.required);
   if (rules.shows_default) option->capture_default_str();
   if (!rules.excludes.empty()) option->excludes(app_->get_option(rules.excludes));
+  return option;
 }
 
 // Numbers are read as base/text.h reads them: CLI11 takes hexadecimal ones and no text at all, and wraps what does not
@@ -32,7 +33,7 @@ void Flags::obey(CLI::Option* option, const FlagRules& rules) {
 template <typename T>
 void Flags::declare(const std::string& names, T& target, const std::string& sentence, const FlagRules& rules) {
   if constexpr (std::is_same_v<T, std::string>) {
-    obey(app_->add_option(names, target, sentence), rules);
+    obey(app_->add_option(names, target, sentence), rules)->take_last();
   } else {
     const std::string first = names.substr(0, names.find(','));
     const auto take = [&target, first](const std::string& text) {
@@ -45,7 +46,7 @@ void Flags::declare(const std::string& names, T& target, const std::string& sent
       }
     };
     CLI::Option* option = app_->add_option_function<std::string>(names, take, sentence);
-    obey(option, rules);
+    obey(option, rules)->take_last();
     if (rules.shows_default) option->default_str(fmt::format("{}", target));
   }
 }
@@ -78,7 +79,7 @@ void Flags::option(const std::string& names, std::vector<std::string>& target, c
 
 void Flags::option(const std::string& names, std::function<void(const std::string&)> take, const std::string& sentence,
                    const FlagRules& rules) {
-  obey(app_->add_option_function<std::string>(names, std::move(take), sentence), rules);
+  obey(app_->add_option_function<std::string>(names, std::move(take), sentence), rules)->take_last();
 }
 
 void Flags::flag(const std::string& names, bool& target, const std::string& sentence, const FlagRules& rules) {

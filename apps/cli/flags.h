@@ -34,7 +34,8 @@ class Flags {
   Flags(const Flags&) = delete;
   Flags& operator=(const Flags&) = delete;
 
-  // `target` must outlive parse(). Before parse() it holds the default.
+  // The last of several values counts, unless a comment says otherwise. `target` must outlive parse(). Before parse()
+  // it holds the default.
   void option(const std::string& names, std::string& target, const std::string& sentence, const FlagRules& rules = {});
   void option(const std::string& names, double& target, const std::string& sentence, const FlagRules& rules = {});
   void option(const std::string& names, std::int64_t& target, const std::string& sentence, const FlagRules& rules = {});
@@ -73,7 +74,7 @@ class Flags {
   explicit Flags(CLI::App* app);
   template <typename T>
   void declare(const std::string& names, T& target, const std::string& sentence, const FlagRules& rules);
-  void obey(CLI::Option* option, const FlagRules& rules);
+  CLI::Option* obey(CLI::Option* option, const FlagRules& rules);
   void obey_environment();
   const Flags* verb_of(const std::vector<std::string>& words) const;
   std::vector<std::string> with_a_flag_for_each_value(const std::vector<std::string>& words) const;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/cli/config_file.h"
 #include "apps/cli/verb.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -114,8 +115,9 @@ int run_program(const std::vector<std::string>& words, const ProgramEnvironment&
       .options = {}, .environment = environment.lookup, .in = in, .out = out, .err = err, .watch = std::move(watch)};
   if (!environment.names.empty()) check_environment_names(environment.names, flags_of_all(verbs, call));
   apply_environment(call.options, environment.lookup);
-  const std::vector<std::string> rest =
-      take_options(call.options, {words.begin() + 1, words.end()}, found->second.own_options);
+  std::vector<std::string> flags(words.begin() + 1, words.end());
+  if (found->second.takes_config) flags = with_flags_of_config(std::move(flags));
+  const std::vector<std::string> rest = take_options(call.options, flags, found->second.own_options);
   return run_verb(found->first, found->second, rest, call);
 }
 

@@ -16,6 +16,10 @@ void ServedModelArgument::declare(Flags& flags) {
              "Take the chat template of a request that has one, which is a program; else such a request is refused.");
   declare_generation_config(generation_config, flags);
   declare_answers(flags);
+  // The words of the command line have no such flag any more: the program reads the file first.
+  flags.option(
+      "--config", [](const std::string&) { fail_user("[--config] must be given on the command line"); },
+      "A JSON file with flags: {\"port\": 8000, \"served_model_name\": [\"a\"]}. Those of the command line win.");
   vllm.declare(flags);
 }
 
@@ -39,9 +43,10 @@ void ServedModelArgument::declare_answers(Flags& flags) {
                "How the model marks its reasoning: " + reasoning_format_names() +
                    ", none (reasoning is part of the content), or auto: as its chat template shows.",
                {.shows_default = true});
-  flags.option("--fingerprint-mode", given.fingerprint_mode,
-               "system_fingerprint: full is weft-VERSION-HASH, hash its last part, custom --fingerprint-value, none null.",
-               {.shows_default = true});
+  flags.option(
+      "--fingerprint-mode", given.fingerprint_mode,
+      "system_fingerprint: full is weft-VERSION-HASH, hash its last part, custom --fingerprint-value, none null.",
+      {.shows_default = true});
   flags.option("--fingerprint-value", given.fingerprint_value, "The fingerprint of --fingerprint-mode custom.");
 }
 

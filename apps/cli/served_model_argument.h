@@ -1,7 +1,7 @@
 #pragma once
 
-// The flags of verbs that answer requests: the model, its names for clients, its chat template, its defaults of sampling
-// and what is in all answers.
+// The flags of verbs that answer requests: the model, its names for clients, its chat template, its defaults of
+// sampling and what is in all answers.
 
 #include <cstdint>
 #include <string>

@@ -12,12 +12,12 @@
 namespace weft {
 namespace {
 
-enum class Value : std::uint8_t { none, any, one };
+enum class FlagValue : std::uint8_t { none, any, one };
 
 struct Row {
   const char* names;  // as Flags takes them
-  Value value;
-  const char* reason;      // why the flag decides nothing
+  FlagValue value;
+  const char* reason;     // why the flag decides nothing
   const char* only = "";  // words that are accepted where others would ask for something else
 };
 
@@ -32,36 +32,36 @@ constexpr const char* kAlwaysChunked = "long prompts are always computed in chun
 constexpr const char* kCheckpointSays = "the checkpoint says it";
 
 constexpr Row kRows[] = {
-    {"--gpu-memory-utilization", Value::any, kPages},
-    {"--swap-space", Value::any, kNoSwap},
-    {"--cpu-offload-gb", Value::any, kNoSwap},
-    {"--distributed-executor-backend", Value::any, kOneProcess},
-    {"--api-server-count", Value::any, kOneProcess},
-    {"--disable-frontend-multiprocessing", Value::none, kOneProcess},
-    {"--pipeline-parallel-size", Value::one, kOneProcess, "1"},
-    {"--data-parallel-size", Value::one, kOneProcess, "1"},
-    {"--disable-custom-all-reduce", Value::none, kOneProcess},
-    {"--revision", Value::any, kNoDownload},
-    {"--code-revision", Value::any, kNoDownload},
-    {"--tokenizer-revision", Value::any, kNoDownload},
-    {"--download-dir", Value::any, kNoDownload},
-    {"--trust-remote-code", Value::none, kOwnReader},
-    {"--tokenizer-mode", Value::any, kOwnReader},
-    {"--config-format", Value::any, kOwnReader},
-    {"--model-impl", Value::any, kOwnReader},
-    {"--quantization", Value::any, kCheckpointSays},
-    {"--limit-mm-per-prompt", Value::any, "requests are text alone"},
-    {"--runner", Value::one, "MODEL generates text", "auto generate"},
-    {"--task", Value::one, "MODEL generates text", "auto generate"},
-    {"--response-role", Value::one, "answers are the assistant's", "assistant"},
-    {"--logprobs-mode", Value::one, "log probabilities are those of the model", "raw_logprobs"},
-    {"--seed", Value::any, "a request without a seed is drawn with one of its own"},
-    {"--enable-chunked-prefill,--no-enable-chunked-prefill", Value::none, kAlwaysChunked},
-    {"--async-scheduling,--no-async-scheduling", Value::none, "a step is prepared while the one before it runs"},
-    {"--prefix-caching-hash-algo", Value::any, "tokens are compared where hashes are equal"},
-    {"--uvicorn-log-level", Value::any, kOwnLog},
-    {"--disable-log-requests", Value::none, kOwnLog},
-    {"--max-log-len", Value::any, kOwnLog},
+    {"--gpu-memory-utilization", FlagValue::any, kPages},
+    {"--swap-space", FlagValue::any, kNoSwap},
+    {"--cpu-offload-gb", FlagValue::any, kNoSwap},
+    {"--distributed-executor-backend", FlagValue::any, kOneProcess},
+    {"--api-server-count", FlagValue::any, kOneProcess},
+    {"--disable-frontend-multiprocessing", FlagValue::none, kOneProcess},
+    {"--pipeline-parallel-size", FlagValue::one, kOneProcess, "1"},
+    {"--data-parallel-size", FlagValue::one, kOneProcess, "1"},
+    {"--disable-custom-all-reduce", FlagValue::none, kOneProcess},
+    {"--revision", FlagValue::any, kNoDownload},
+    {"--code-revision", FlagValue::any, kNoDownload},
+    {"--tokenizer-revision", FlagValue::any, kNoDownload},
+    {"--download-dir", FlagValue::any, kNoDownload},
+    {"--trust-remote-code", FlagValue::none, kOwnReader},
+    {"--tokenizer-mode", FlagValue::any, kOwnReader},
+    {"--config-format", FlagValue::any, kOwnReader},
+    {"--model-impl", FlagValue::any, kOwnReader},
+    {"--quantization", FlagValue::any, kCheckpointSays},
+    {"--limit-mm-per-prompt", FlagValue::any, "requests are text alone"},
+    {"--runner", FlagValue::one, "MODEL generates text", "auto generate"},
+    {"--task", FlagValue::one, "MODEL generates text", "auto generate"},
+    {"--response-role", FlagValue::one, "answers are the assistant's", "assistant"},
+    {"--logprobs-mode", FlagValue::one, "log probabilities are those of the model", "raw_logprobs"},
+    {"--seed", FlagValue::any, "a request without a seed is drawn with one of its own"},
+    {"--enable-chunked-prefill,--no-enable-chunked-prefill", FlagValue::none, kAlwaysChunked},
+    {"--async-scheduling,--no-async-scheduling", FlagValue::none, "a step is prepared while the one before it runs"},
+    {"--prefix-caching-hash-algo", FlagValue::any, "tokens are compared where hashes are equal"},
+    {"--uvicorn-log-level", FlagValue::any, kOwnLog},
+    {"--disable-log-requests", FlagValue::none, kOwnLog},
+    {"--max-log-len", FlagValue::any, kOwnLog},
 };
 
 }  // namespace
@@ -73,11 +73,11 @@ void VllmFlags::declare(Flags& flags) {
     const std::string name = names.substr(0, names.find(','));
     const auto take = [this, &row, name](const std::string& value) {
       const std::vector<std::string> only = split_text(row.only, ' ');
-      USER_CHECK(row.value != Value::one || std::find(only.begin(), only.end(), value) != only.end(),
+      USER_CHECK(row.value != FlagValue::one || std::find(only.begin(), only.end(), value) != only.end(),
                  "[{}] must be {}, because {}, but is {}", name, fmt::join(only, " or "), row.reason, quote(value));
       given_[name] = true;
     };
-    if (row.value == Value::none) {
+    if (row.value == FlagValue::none) {
       flags.flag(names, given_[name], sentence);
     } else {
       flags.option(names, take, sentence);
@@ -89,8 +89,7 @@ void VllmFlags::report(const NoteFunction& note) const {
   std::map<std::string, std::vector<std::string>> names;  // by reason
   for (const Row& row : kRows) {
     const std::string all = row.names, name = all.substr(0, all.find(','));
-    if (const auto found = given_.find(name); found != given_.end() && found->second)
-      names[row.reason].push_back(name);
+    if (const auto found = given_.find(name); found != given_.end() && found->second) names[row.reason].push_back(name);
   }
   for (const auto& [reason, flags] : names)
     note(fmt::format("[{}] {} accepted but {} no effect: {}", fmt::join(flags, ", "), flags.size() == 1 ? "is" : "are",

@@ -215,18 +215,37 @@ void apply_environment(Options& options, const EnvironmentLookup& environment) {
     const std::optional<std::string> value = environment(variable);
     if (value && !value->empty()) set_option(options, name, *value, variable);
   };
+  // As --no-NAME.
+  const auto apply_opposite = [&](const OptionRow& row) {
+    const std::string variable = environment_mirror(fmt::format("no-{}", row.name));
+    const std::optional<std::string> value = environment(variable);
+    if (!value || value->empty()) return;
+    Options given;
+    set_option(given, row.name, *value, variable);
+    const bool is_on = std::visit(
+        Overloaded{[&](bool Options::*member) { return given.*member; },
+                   [&](OptionalFlag Options::*member) { return *(given.*member); }, [](auto) { return false; }},
+        row.member);
+    set_option(options, row.name, is_on ? "false" : "true", variable);
+  };
   for (const OptionRow& row : kTable) {
     if (!row.environment.empty()) apply(row.name, std::string(row.environment));
   }
   for (const std::string_view group : kGroups) apply(group, environment_mirror(group));
-  for (const OptionRow& row : kTable) apply(row.name, environment_mirror(row.name));
+  for (const OptionRow& row : kTable) {
+    apply(row.name, environment_mirror(row.name));
+    if (is_flag(row)) apply_opposite(row);
+  }
   for (const IgnoredOption& row : ignored_options()) apply(row.name, environment_mirror(row.name));
 }
 
 void check_environment_names(std::span<const std::string> names, std::span<const std::string> flags) {
   std::vector<std::string> known;
   for (const std::string_view group : kGroups) known.push_back(environment_mirror(group));
-  for (const OptionRow& row : kTable) known.push_back(environment_mirror(row.name));
+  for (const OptionRow& row : kTable) {
+    known.push_back(environment_mirror(row.name));
+    if (is_flag(row)) known.push_back(environment_mirror(fmt::format("no-{}", row.name)));
+  }
   for (const IgnoredOption& row : ignored_options()) known.push_back(environment_mirror(row.name));
   for (const std::string& flag : flags) known.push_back(environment_mirror(flag));
   for (const std::string& name : names) {

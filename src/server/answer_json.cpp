@@ -14,6 +14,17 @@ Json event_head(const AnswerHead& head) {
 
 }  // namespace
 
+Json metrics_json(const std::optional<SequenceTimes>& times) {
+  if (!times) return nullptr;
+  const auto tokens = static_cast<double>(times->tokens);
+  const bool has_gaps = times->tokens > 1 && times->generation > 0;
+  return {{"time_to_first_token_ms", 1e3 * times->prefill},
+          {"generation_time_ms", 1e3 * times->generation},
+          {"queue_time_ms", 1e3 * times->queue},
+          {"mean_itl_ms", has_gaps ? Json(1e3 * times->generation / (tokens - 1)) : Json(nullptr)},
+          {"tokens_per_second", has_gaps ? Json(tokens / times->generation) : Json(nullptr)}};
+}
+
 Json usage_json(const AnswerUsage& usage) {
   Json json{{"prompt_tokens", usage.prompt_tokens},
             {"total_tokens", usage.prompt_tokens + usage.completion_tokens},

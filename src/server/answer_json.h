@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "server/answer_events.h"
 #include "server/api_request.h"
+#include "server/running_request.h"
 #include "server/served_model.h"
 
 namespace weft {
@@ -67,6 +68,9 @@ Json delta_event(const AnswerHead& head, std::size_t index, Json delta, Json log
 Json text_event(const AnswerHead& head, std::size_t index, const std::string& text, Json logprobs, const Json& ids,
                 const std::optional<AnswerEnd>& end, const Json& prompt_ids);
 Json usage_event(const AnswerHead& head, const AnswerUsage& usage);
+
+// Null where the request had no times.
+Json metrics_json(const std::optional<SequenceTimes>& times);
 
 // Without the fields that are null in an answer in one piece.
 Json usage_json(const AnswerUsage& usage);

@@ -2,8 +2,7 @@
 
 namespace weft {
 
-AnswerSplitter::AnswerSplitter(std::optional<ReasoningParser> reasoning, std::unique_ptr<ToolParser> tools,
-                               Calls calls)
+AnswerSplitter::AnswerSplitter(std::optional<ReasoningParser> reasoning, std::unique_ptr<ToolParser> tools, Calls calls)
     : reasoning_(std::move(reasoning)), tools_(std::move(tools)), calls_(calls) {}
 
 AnswerEvents AnswerSplitter::push(std::string_view text) {

@@ -206,13 +206,15 @@ ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint) {
     const std::string message =
         fmt::format("[{}] {}", refused->name,
                     *refusal.sentence == '\0' ? "has no effect in this version, so it is refused" : refusal.sentence);
-    throw refusal.status == 501 ? not_made_here(message, std::string(refused->name))
-                                : wrong_value(message, std::string(refused->name));
+    request.refusal =
+        std::make_shared<const ApiError>(refusal.status == 501 ? not_made_here(message, std::string(refused->name))
+                                                               : wrong_value(message, std::string(refused->name)));
   }
   return request;
 }
 
 void check_fields(const ApiRequest& request) {
+  if (request.refusal) throw *request.refusal;
   check_combinations(request);
   for (const FieldRow& row : field_table()) {
     if ((row.endpoints & request.endpoint) == 0) continue;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <simdjson.h>
 
 #include "base/json.h"
+#include "server/api_error.h"
 
 namespace weft {
 
@@ -50,9 +52,11 @@ struct ApiRequest {
   Json messages;                                             // null if there are none
   Json response_format, structured_outputs;                  // null if not given
   Json documents, template_arguments = Json::object();
-  std::optional<std::string> content;  // llama.cpp's name of a text to tokenize
-  PromptIds tokens;                    // to detokenize
-  Json tools;                          // null if there are none
+  std::optional<std::string> chat_template;
+  std::shared_ptr<const ApiError> refusal;  // of the first field that asks for what is not made; null: there is none
+  std::optional<std::string> content;       // llama.cpp's name of a text to tokenize
+  PromptIds tokens;                         // to detokenize
+  Json tools;                               // null if there are none
   std::optional<ToolChoice> tool_choice;
   std::optional<bool> parallel_tool_calls;
   std::optional<std::string> instructions;  // of responses: the system message before all others

@@ -166,11 +166,22 @@ HttpResponse ApiServer::answer_at_once(const Route& route, const HttpRequest& re
     case RouteKind::props:
       return {.body = json_text(props(*model_))};
     case RouteKind::slots:
-      if (!settings_.has_slots) return not_made_here("/slots is only there with --slots").response();
-      return {.body = json_text(slots(*model_, loop_->load()))};
+      return slots_answer(request);
+    case RouteKind::tokenizer_info:
+      if (!settings_.has_tokenizer_info)
+        return not_made_here("/tokenizer_info is only there with --enable-tokenizer-info-endpoint").response();
+      return {.body = json_text(tokenizer_info(*model_))};
     default:
       return health();
   }
+}
+
+HttpResponse ApiServer::slots_answer(const HttpRequest& request) const {
+  if (!settings_.has_slots) return not_made_here("/slots is only there with --slots").response();
+  const std::vector<OpenSequence> running = generations_->records().open_sequences();
+  const bool wants_one = ("&" + request.query + "&").find("&fail_on_no_slot=1&") != std::string::npos;
+  if (wants_one && std::ssize(running) >= model_->most_sequences) return unavailable("no slot is free").response();
+  return {.body = json_text(slots(*model_, running))};
 }
 
 HttpResponse ApiServer::health() const {

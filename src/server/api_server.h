@@ -39,7 +39,8 @@ struct ApiSettings {
   std::optional<std::int64_t> most_sequences, most_queued_tokens;  // running and waiting; else 503
   std::string metrics_prefix = "vllm:";
   bool has_page = true;
-  bool has_slots = false;  // GET /slots
+  bool has_slots = false;           // GET /slots
+  bool has_tokenizer_info = false;  // GET /tokenizer_info
   CorsSettings cors;
   std::string root_path;  // a prefix of paths that a proxy may leave there, such as /x; "" for none
 };
@@ -80,6 +81,7 @@ class ApiServer final : public HttpHandler {
   std::string own_path(const std::string& path) const;
   void check_head(const HttpRequest& head, const Route* route);
   HttpResponse answer_at_once(const Route& route, const HttpRequest& request);
+  HttpResponse slots_answer(const HttpRequest& request) const;
   HttpResponse health() const;
   HttpResponse models(const HttpRequest& request) const;
   HttpResponse metrics();

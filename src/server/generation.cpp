@@ -24,6 +24,7 @@ Generation::Generation(PreparedRequest prepared, const ServedModel& model, const
   open_ = choices_.size();
   has_ids_ = request.return_token_ids.value_or(false);
   has_prompt_details_ = model.answers.has_prompt_details;
+  has_metrics_ = model.answers.has_metrics && choices_.size() == 1;
   has_usage_event_ = is_stream() && request.include_usage.value_or(false);
   echoes_logprobs_ = echoes_logprobs(request);
   drops_output_ = prepared_.parameters.max_tokens == 0;
@@ -116,6 +117,13 @@ void Generation::take(const SequenceEvent& event) {
   if (event.event.finished != FinishReason::none) return end_choice(index, end_of(event.event));
   // The first event is sent at once, and so is the last.
   if (is_stream() && (!choice.has_event || choice.unsent_count >= stream_interval_)) send_unsent(index, std::nullopt);
+}
+
+void Generation::take_times(const SequenceTimes& times) { times_ = times; }
+
+// As vLLM's --enable-per-request-metrics.
+void Generation::add_metrics(Json& answer) const {
+  if (has_metrics_) answer["metrics"] = metrics_json(times_);
 }
 
 void Generation::append(std::size_t index, const RequestEvent& event) {
@@ -213,7 +221,10 @@ void Generation::begin_stream() {
 void Generation::send(Json json, std::size_t choice, bool is_last) {
   if (prepared_.request.continuous_usage_stats.value_or(false))
     json["usage"] = usage_json({std::ssize(*prompt_of(choice).ids), choices_[choice].token_count});
-  if (is_last) json["system_fingerprint"] = head_.fingerprint;
+  if (is_last) {
+    json["system_fingerprint"] = head_.fingerprint;
+    add_metrics(json);
+  }
   send_event(json);
 }
 
@@ -274,6 +285,7 @@ void Generation::finish_all() {
     if (has_usage_event_) {
       Json json = usage_event(head_, usage());
       json["system_fingerprint"] = head_.fingerprint;
+      add_metrics(json);
       send_event(json);
     }
     return end_stream();
@@ -306,8 +318,10 @@ Json Generation::whole_answer() {
     choices.push_back(whole_choice(head_.endpoint, i, answer, has_ids_, prompt_ids_of(i)));
   }
   const bool has_text = prepared_.request.return_prompt_text.value_or(false);
-  return weft::whole_answer(head_, std::move(choices), usage(), prompt_logprobs[0], prompt_ids_of(0),
-                            has_text ? Json(prepared_.prompt_text) : Json(nullptr));
+  Json answer = weft::whole_answer(head_, std::move(choices), usage(), prompt_logprobs[0], prompt_ids_of(0),
+                                   has_text ? Json(prepared_.prompt_text) : Json(nullptr));
+  add_metrics(answer);
+  return answer;
 }
 
 void Generation::cut_stream() {

@@ -23,6 +23,7 @@ class Generation final : public RunningRequest {
 
   std::vector<Sequence> begin(std::uint64_t random_seed) override;
   void take(const SequenceEvent& event) override;
+  void take_times(const SequenceTimes& times) override;
 
   std::vector<Ticket> open_tickets() const override;
   std::size_t size() const override { return choices_.size(); }
@@ -66,6 +67,7 @@ class Generation final : public RunningRequest {
   void send_deltas(std::size_t choice, const std::optional<AnswerEnd>& end);
   AnswerChoice whole(std::size_t choice);
   void finish_all();
+  void add_metrics(Json& answer) const;
   bool is_large() const;
   Json whole_answer() override;
   void cut_stream() override;
@@ -73,6 +75,8 @@ class Generation final : public RunningRequest {
   PreparedRequest prepared_;
   AnswerHead head_;
   Ticket first_;
+  bool has_metrics_;
+  std::optional<SequenceTimes> times_;  // of the only sequence, once it is over
   LogprobsStyle logprobs_style_;
   std::vector<std::vector<TokenLogprobs>> prompt_logprobs_;  // of each prompt; empty: not asked for, or not there yet
   std::vector<Choice> choices_;

@@ -36,7 +36,8 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
   for (const Sequence& sequence : sequences)
     records_.add(sequence.ticket, {.arrival = arrival,
                                    .prompt_tokens = std::ssize(*sequence.prompt),
-                                   .max_tokens = sequence.parameters->max_tokens});
+                                   .max_tokens = sequence.parameters->max_tokens,
+                                   .parameters = sequence.parameters});
   generations_.emplace(first, std::move(generation));
   reply->on_gone([this, first] { end(first); });
   loop_.submit(std::move(sequences));
@@ -64,6 +65,7 @@ void GenerationTable::deliver(const StepReport& report) {
     --found;
     RunningRequest& generation = *found->second;
     if (event.ticket >= found->first + generation.size()) continue;
+    if (const SequenceTimes* times = records_.ended(event.ticket)) generation.take_times(*times);
     generation.take(event);
     if (!generation.is_over()) continue;
     if (!generation.error().empty()) log_(fmt::format("[server] a request failed: {}", generation.error()));

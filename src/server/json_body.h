@@ -1,7 +1,7 @@
 #pragma once
 
-// Reads the JSON of a request by RFC 8259: no NaN, no trailing commas, no byte order mark, at most 128 levels. An integer
-// beyond 64 bits becomes the nearest real number.
+// Reads the JSON of a request by RFC 8259: no NaN, no trailing commas, no byte order mark, at most 128 levels. An
+// integer beyond 64 bits becomes the nearest real number.
 
 #include <string>
 

@@ -104,11 +104,18 @@ Json props(const ServedModel& model) {
       {"build_info", std::string("weft-") + kVersion}};
 }
 
-Json slots(const ServedModel& model, std::size_t running) {
+Json slots(const ServedModel& model, std::span<const OpenSequence> running) {
   Json list = Json::array();
-  for (std::int64_t i = 0; i < model.most_sequences; ++i)
-    list.push_back(
-        {{"id", i}, {"n_ctx", model.max_model_len}, {"is_processing", static_cast<std::size_t>(i) < running}});
+  for (std::int64_t i = 0; i < model.most_sequences; ++i) {
+    Json slot{{"id", i}, {"n_ctx", model.max_model_len}, {"is_processing", i < std::ssize(running)}};
+    if (i < std::ssize(running)) {
+      const OpenSequence& sequence = running[static_cast<std::size_t>(i)];
+      slot["id_task"] = sequence.ticket;
+      slot["params"] = llama_settings(*sequence.parameters);
+      slot["next_token"] = {{"n_decoded", sequence.tokens}, {"n_remain", sequence.max_tokens - sequence.tokens}};
+    }
+    list.push_back(std::move(slot));
+  }
   return list;
 }
 

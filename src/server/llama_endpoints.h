@@ -3,11 +3,13 @@
 // The small endpoints of llama.cpp's server: /props, /slots and /apply-template; and the defaults of sampling and the
 // fields of its /completion.
 
+#include <span>
 #include <string>
 
 #include "base/json.h"
 #include "engine/sampling/sampler.h"
 #include "server/api_request.h"
+#include "server/sequence_records.h"
 #include "server/served_model.h"
 
 namespace weft {
@@ -23,7 +25,7 @@ std::string read_text_bias(simdjson::dom::element value, ApiRequest& request);
 
 Json props(const ServedModel& model);
 // Weft has no slots: each stands for a sequence that a step may have.
-Json slots(const ServedModel& model, std::size_t running);
+Json slots(const ServedModel& model, std::span<const OpenSequence> running);
 // ApiError for messages that the template refuses.
 Json applied_template(const ApiRequest& request, const ServedModel& model);
 

@@ -139,7 +139,10 @@ void check_length(const std::vector<int>& ids, const ServedModel& model) {
 }
 
 void add_prompt(PreparedRequest& prepared, std::string text, std::vector<int> ids, const ServedModel& model) {
+  const std::size_t whole = ids.size();
   truncate(ids, prepared.request, model);
+  if (!text.empty() && ids.size() != whole)
+    text = model.tokenizer->decode(ids, {.skip_special = prepared.request.skip_special_tokens.value_or(true)});
   if (ids.empty()) throw wrong_value("[prompt] must have at least one token", "prompt");
   check_length(ids, model);
   prepared.prompts.push_back({std::move(text), std::make_shared<const std::vector<int>>(std::move(ids))});
@@ -310,10 +313,18 @@ std::string render_messages(const ApiRequest& request, const ServedModel& model)
   if (!request.messages.is_array() || request.messages.empty())
     throw wrong_value(fmt::format("[{}] must have at least one message", field), field);
   check_tokenizer(model);
-  if (!model.chat_template) throw wrong_value(fmt::format("[{}] {}", field, model.missing_template), field);
+  if (request.chat_template && !model.trusts_templates)
+    throw wrong_value(
+        "[chat_template] a request must not bring its own template: weft serve "
+        "--trust-request-chat-template takes it",
+        "chat_template");
+  if (!model.chat_template && !request.chat_template)
+    throw wrong_value(fmt::format("[{}] {}", field, model.missing_template), field);
   try {
     const Json variables = template_variables(request, model);
-    const ChatTemplate& chat_template = template_of(request, model);
+    std::optional<ChatTemplate> own;
+    if (request.chat_template) own.emplace(*request.chat_template);
+    const ChatTemplate& chat_template = own ? *own : template_of(request, model);
     return request.continue_final_message.value_or(false) ? render_unfinished(chat_template, variables)
                                                           : chat_template.render(variables);
   } catch (const UserError& error) {

@@ -31,6 +31,7 @@ constexpr Route kRoutes[] = {
     request("/apply-template", apply_template),
     {"/props", kGet, RouteKind::props},
     {"/slots", kGet, RouteKind::slots},
+    {"/tokenizer_info", kGet, RouteKind::tokenizer_info},
 
     {"/v1/embeddings", kPost, RouteKind::not_made},
     {"/v1/messages", kPost, RouteKind::not_made},

@@ -21,6 +21,7 @@ enum class RouteKind {
   reset_prefix_cache,
   props,
   slots,
+  tokenizer_info,
   not_made,  // of others' servers, but not of this one
 };
 

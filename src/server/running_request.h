@@ -16,6 +16,14 @@
 
 namespace weft {
 
+// Of a sequence that is over, in seconds.
+struct SequenceTimes {
+  double queue = 0;       // from its arrival to its first step
+  double prefill = 0;     // from there to its first token
+  double generation = 0;  // from there to its last one
+  std::int64_t tokens = 0;
+};
+
 class RunningRequest {
  public:
   virtual ~RunningRequest() = default;
@@ -23,6 +31,8 @@ class RunningRequest {
   // The sequences to run, with tickets that follow each other; none if the answer is sent already.
   virtual std::vector<Sequence> begin(std::uint64_t random_seed) = 0;
   virtual void take(const SequenceEvent& event) = 0;
+  // Called before the last event of a sequence is taken.
+  virtual void take_times(const SequenceTimes&) {}
   // Ends the answer now, because the server ends.
   void abort();
   // Called four times in each interval of --sse-keep-alive-interval; a stream that is silent for it gets a comment.

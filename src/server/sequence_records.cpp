@@ -1,5 +1,7 @@
 #include "server/sequence_records.h"
 
+#include <algorithm>
+
 namespace weft {
 namespace {
 
@@ -29,7 +31,22 @@ void SequenceRecords::add(Ticket ticket, const SequenceStart& start) {
   queued_tokens_ += start.prompt_tokens;
 }
 
+const SequenceTimes* SequenceRecords::ended(Ticket ticket) const {
+  const auto found = ended_.find(ticket);
+  return found == ended_.end() ? nullptr : &found->second;
+}
+
+std::vector<OpenSequence> SequenceRecords::open_sequences() const {
+  std::vector<OpenSequence> sequences;
+  for (const auto& [ticket, record] : open_)
+    sequences.push_back({ticket, record.tokens, record.start.max_tokens, record.start.parameters});
+  std::sort(sequences.begin(), sequences.end(),
+            [](const OpenSequence& a, const OpenSequence& b) { return a.ticket < b.ticket; });
+  return sequences;
+}
+
 void SequenceRecords::take(const StepReport& report) {
+  ended_.clear();
   take_step(report);
   for (const auto& [ticket, cached_tokens] : report.scheduled) {
     const auto found = open_.find(ticket);
@@ -101,6 +118,10 @@ void SequenceRecords::finish(Ticket ticket, FinishedReason reason, MonotonicCloc
   values_.request_computed_tokens.observe(static_cast<double>(record.start.prompt_tokens - record.cached_tokens));
   if (record.tokens > 1) values_.time_per_token.observe(decode / (tokens - 1));
   if (!record.scheduled) return;
+  ended_[ticket] = {.queue = seconds(record.start.arrival, *record.scheduled),
+                    .prefill = seconds(*record.scheduled, *record.first_token),
+                    .generation = decode,
+                    .tokens = record.tokens};
   values_.prefill_time.observe(seconds(*record.scheduled, *record.first_token));
   values_.inference_time.observe(seconds(*record.scheduled, record.last_token));
 }

@@ -33,7 +33,7 @@ struct ServedModel {
   std::vector<std::string> names;  // aliases; answers have the first
   std::string root;                // as given on the command line
   std::int64_t created = 0;        // seconds since 1970
-  std::string fingerprint;  // "" is null
+  std::string fingerprint;         // "" is null
   std::int64_t max_model_len = 0;
   std::int64_t vocabulary_size = 0;
   std::int64_t most_sequences = 0;                // in a step

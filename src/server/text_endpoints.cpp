@@ -59,10 +59,24 @@ Json tokenized(const ApiRequest& request, const ServedModel& model) {
 
 Json detokenized(const ApiRequest& request, const ServedModel& model) {
   check_model(request, model);
+  check_fields(request);
   const Tokenizer& tokenizer = tokenizer_of(model);
   for (const int id : request.tokens) check_token(id, tokenizer.token_count(), "tokens");
   const std::string text = tokenizer.decode(request.tokens);
   return {{"prompt", text}, {"content", text}};
+}
+
+Json tokenizer_info(const ServedModel& model) {
+  Json info{{"tokenizer_class", "WeftTokenizer"},
+            {"model_max_length", model.max_model_len},
+            {"vocab_size", model.vocabulary_size},
+            {"chat_template", model.chat_template ? Json(model.template_source) : Json(nullptr)}};
+  if (model.tokenizer == nullptr) return info;
+  const Vocabulary& vocabulary = model.tokenizer->vocabulary();
+  const Json variables = chat_variables(vocabulary, Json::array(), false, Json::object());
+  for (const char* name : {"bos_token", "eos_token", "unk_token", "pad_token"})
+    info[name] = variables.contains(name) ? variables[name] : Json(nullptr);
+  return info;
 }
 
 }  // namespace weft

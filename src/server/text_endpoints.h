@@ -1,6 +1,6 @@
 #pragma once
 
-// POST /tokenize and /detokenize.
+// POST /tokenize and /detokenize, and GET /tokenizer_info.
 
 #include "base/json.h"
 #include "server/api_request.h"
@@ -11,5 +11,8 @@ namespace weft {
 // ApiError for a request that is wrong.
 Json tokenized(const ApiRequest& request, const ServedModel& model);
 Json detokenized(const ApiRequest& request, const ServedModel& model);
+
+// What a tokenizer_config.json has; the class is Weft's, whatever the model's was.
+Json tokenizer_info(const ServedModel& model);
 
 }  // namespace weft

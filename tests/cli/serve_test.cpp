@@ -90,6 +90,47 @@ TEST_F(ServeVerb, HasARootPathAndKeys) {
   EXPECT_EQ(client.get("/v1/models", "Authorization: Bearer three\r\n").status, 401) << "the flag wins";
 }
 
+TEST_F(ServeVerb, TakesListsVllmsFlagsAndAFileOfFlags) {
+  const std::string config = write(
+      "c.json",
+      R"({"port": 1, "api_key": ["one", "two"], "slots": true, "enable_prefix_caching": false, "max_num_seqs": 7,)"
+      R"( "no_webui": false, "default_chat_template_kwargs": {"a": 1}, "fingerprint_mode": "custom",)"
+      R"( "fingerprint_value": "mine"})");
+  ChildProgram program(
+      {WEFT_PROGRAM, "serve", model_, "--served-model-name", "a", "b", "--config", config, "--port", "1", "--port", "0",
+       "--gpu-memory-utilization", "0.9", "--swap-space", "4", "--trust-remote-code", "--no-enable-chunked-prefill"},
+      {});
+  const int port = port_of(program);
+  ASSERT_NE(port, 0) << program.errors();
+  HttpClient client(port);
+  const std::string key = "Authorization: Bearer two\r\n";
+  EXPECT_EQ(client.get("/v1/models").status, 401);
+  EXPECT_EQ(parse_json(client.get("/v1/models", key).body)["data"].size(), 2U);
+  EXPECT_EQ(parse_json(client.get("/slots", key).body).size(), 7U);
+  const Json answer =
+      parse_json(client.post("/v1/completions", R"({"model":"b","prompt":[1,2],"max_tokens":1})", key).body);
+  EXPECT_EQ(answer["system_fingerprint"], "mine");
+  const std::string said = program.errors();
+  for (const char* part : {"[--gpu-memory-utilization] is accepted but has no effect: --kv-cache-memory-bytes",
+                           "[--swap-space]", "[--trust-remote-code]", "[--enable-chunked-prefill]", "prefix cache off"})
+    EXPECT_NE(said.find(part), std::string::npos) << part << "\n" << said;
+}
+
+TEST_F(ServeVerb, RefusesFlagsThatAskForWhatIsNotThere) {
+  const auto refused = [&](std::vector<std::string> words, const std::string& part) {
+    words.insert(words.begin(), {"serve", model_, "--port", "0"});
+    EXPECT_EQ(breach_of_refusal(run_weft(words), part), "");
+  };
+  refused({"--pipeline-parallel-size", "2"}, "[--pipeline-parallel-size] must be 1");
+  refused({"--runner", "pooling"}, "[--runner] must be auto or generate");
+  refused({"--fingerprint-mode", "custom"}, "[--fingerprint-value]");
+  refused({"--fingerprint-mode", "x"}, "[--fingerprint-mode] must be full, hash, custom or none");
+  refused({"--stream-stall-timeout", "0"}, "[--stream-stall-timeout]");
+  refused({"--config", write("list.json", "[]")}, "[--config]");
+  refused({"--config", write("unknown.json", R"({"prot": 1})")}, "\"--prot\" is not an option");
+  refused({"--config"}, "[--config]");
+}
+
 TEST_F(ServeVerb, ReplacesTheSocketOfAServerThatWasKilled) {
   const std::string path = folder_ / "weft.sock";
   const std::vector<std::string> words{WEFT_PROGRAM, "serve", model_, "--uds", path};

@@ -273,6 +273,7 @@ TEST(ApplyEnvironment, ReadsNamedVariablesAndMirrors) {
   Options options;
   apply_environment(options, environment_of({{"WEFT_ARG_MAX_MODEL_LEN", "1k"},
                                              {"WEFT_ARG_CC_MODE", "none"},
+                                             {"WEFT_ARG_NO_ENABLE_PREFIX_CACHING", "1"},
                                              {"WEFT_ARG_CC", R"({"splitting_ops": []})"},
                                              {"WEFT_ARG_CC_PASS_CONFIG_ELIMINATE_NOOPS", "0"},
                                              {"WEFT_ARG_IR_OP_PRIORITY", R"({"add": ["native"]})"},
@@ -286,6 +287,7 @@ TEST(ApplyEnvironment, ReadsNamedVariablesAndMirrors) {
                                              {"WEFT_ARG_DTYPE", ""}}));
   EXPECT_EQ(options.max_model_len, 1000);
   EXPECT_EQ(options.mode, "none");
+  EXPECT_FALSE(options.enable_prefix_caching);
   EXPECT_EQ(options.splitting_ops, Words{});
   EXPECT_EQ(options.eliminate_noops, OptionalFlag(false));
   EXPECT_EQ(options.ir_op_priority, (Priorities{{"add", {"native"}}}));

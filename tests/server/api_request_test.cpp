@@ -128,7 +128,7 @@ TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
       {completions, "use_beam_search", "true", 501}, {completions, "guided_json", "{}", 400},
       {completions, "guided_choice", "[]", 400},     {completions, "suffix", "\"a\"", 400},
       {llama_completion, "mirostat", "2", 400},      {llama_completion, "post_sampling_probs", "true", 501},
-      {chat, "chat_template", "\"a\"", 400},
+      {chat, "guided_regex", "\"a\"", 400},
   };
   for (const auto& [endpoint, field, value, status] : cases) {
     const Refusal refusal = refusal_of(with(field, value), endpoint);

@@ -49,6 +49,30 @@ TEST(HttpServer, ReadsBodiesInEveryForm) {
   EXPECT_EQ(waits.get("/health").body, R"({"status":"ok"})");
 }
 
+TEST(HttpServer, LimitsTrailers) {
+  RunningServer running(quick_limits());
+  for (const std::size_t size : {100U, 9000U}) {
+    HttpClient client(running.port());
+    client.send(
+        "POST /tokenize HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "10\r\n{\"prompt\":\"abc\"}\r\n0\r\nT: " +
+        std::string(size, 'x') + "\r\n\r\n");
+    EXPECT_EQ(client.receive().status, size < 8192 ? 200 : 400) << size;
+  }
+}
+
+// A body in chunks has the time that its bytes so far allow.
+TEST(HttpServer, EndsABodyInChunksThatStops) {
+  ServerSettings settings;
+  settings.limits.body = std::chrono::milliseconds(200);
+  RunningServer running(std::move(settings));
+  HttpClient client(running.port());
+  client.send(
+      "POST /tokenize HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n5\r\n");
+  EXPECT_EQ(client.receive().status, 408);
+}
+
 TEST(HttpServer, HasOldClients) {
   RunningServer running;
   HttpClient once(running.port());

@@ -22,7 +22,9 @@ RunningServer::RunningServer(ServerSettings settings, const EngineOptions& optio
   model_ = make_served_model(*engine_, {.names = {"tiny", "small"},
                                         .root = "tiny.gguf",
                                         .chat_template = chat_template,
+                                        .trusts_templates = changes.trusts_templates,
                                         .answers = answers,
+                                        .fingerprint_mode = changes.fingerprint_mode,
                                         .tool_call_parser = changes.tool_call_parser,
                                         .reasoning_parser = changes.reasoning_parser});
   settings.port = 0;

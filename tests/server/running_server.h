@@ -24,6 +24,8 @@ class RunningServer {
     std::vector<std::string> added_tokens = {};
     std::string prompt_end = "<assistant>";  // what the template writes at the end
     std::string tool_call_parser = "auto", reasoning_parser = "auto";
+    bool trusts_templates = false;
+    std::string fingerprint_mode = "full";
   };
 
   explicit RunningServer(ServerSettings settings = {}, const EngineOptions& options = {},

@@ -256,6 +256,50 @@ TEST(Server, ConcurrentDisconnectsFreeTheirRequests) {
   }
 }
 
+TEST(Server, SaysTheTimesOfARequestOfOneChoice) {
+  RunningServer running({}, {}, {.has_metrics = true});
+  HttpClient client(running.port());
+  const Json one = json_of(client.post("/v1/completions", R"({"prompt":"a","max_tokens":4,"ignore_eos":true})"));
+  for (const char* key :
+       {"time_to_first_token_ms", "generation_time_ms", "queue_time_ms", "mean_itl_ms", "tokens_per_second"})
+    EXPECT_TRUE(one["metrics"][key].is_number() && one["metrics"][key] >= 0) << json_text(one);
+  const Json two = json_of(client.post("/v1/completions", R"({"prompt":"a","max_tokens":4,"n":2,"temperature":1})"));
+  EXPECT_FALSE(two.contains("metrics"));
+  const std::string stream =
+      client.post("/v1/completions", R"({"prompt":"a","max_tokens":4,"stream":true,"ignore_eos":true})").body;
+  EXPECT_EQ(stream.find("metrics"), stream.rfind("metrics")) << "of the last event alone";
+  EXPECT_NE(stream.find("\"metrics\":{\"time_to_first_token_ms\":"), std::string::npos) << stream;
+}
+
+TEST(Server, TakesTheTemplateOfARequestWhereItIsTrusted) {
+  const std::string body =
+      R"({"messages":[{"role":"user","content":"a"}],"max_tokens":2,"return_prompt_text":true,"chat_template":"T{{ 1 + 1 }}"})";
+  RunningServer careful;
+  const ClientResponse refused = HttpClient(careful.port()).post("/v1/chat/completions", body);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json_of(refused)["error"]["param"], "chat_template");
+  RunningServer trusting({}, {}, {}, {.trusts_templates = true, .fingerprint_mode = "none"});
+  const Json answer = json_of(HttpClient(trusting.port()).post("/v1/chat/completions", body));
+  EXPECT_EQ(answer["prompt_text"], "T2");
+  EXPECT_EQ(answer["system_fingerprint"], nullptr);
+}
+
+TEST(Server, ReadsIntegersBeyond64BitsAsNumbers) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const auto error = [&](const std::string& field) {
+    const ClientResponse response = client.post("/v1/completions", "{\"prompt\":\"a\",\"max_tokens\":1," + field + "}");
+    return response.status == 200 ? Json("none") : json_of(response)["error"]["param"];
+  };
+  EXPECT_EQ(error(R"("x":18446744073709551616)"), "none");
+  EXPECT_EQ(error(R"("x":["-\"18446744073709551616",-123456789012345678901234567890])"), "none");
+  EXPECT_EQ(error(R"("seed":18446744073709551616)"), "body.seed");
+  EXPECT_EQ(error(R"("top_k":100000000000000000000000000000)"), "body.top_k");
+  EXPECT_EQ(error(R"("temperature":100000000000000000000)"), "temperature");
+  EXPECT_EQ(error(R"("repetition_penalty":1e-300,"x":1)"), "none");
+  EXPECT_EQ(error(R"("repetition_penalty":1e300)"), "none");
+}
+
 TEST(Server, AnswersErrorsInOrder) {
   ServerSettings settings;
   settings.api.keys = {"one", "two"};

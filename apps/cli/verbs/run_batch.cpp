@@ -45,7 +45,8 @@ int run_batch(const BatchArguments& arguments, VerbCall& call) {
 
 VERB(run_batch) {
   verbs.add("run-batch",
-            {"Answer the requests of a file as the server does.", [](Flags& flags, VerbCall& call) -> VerbBody {
+            {.summary = "Answer the requests of a file as the server does.",
+             .setup = [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<BatchArguments>();
                arguments->model.declare(flags);
                flags.option("-i,--input-file", arguments->in,
@@ -53,5 +54,6 @@ VERB(run_batch) {
                flags.option("-o,--output-file", arguments->out,
                             "The results, in the order of the requests; - is standard output.", {.required = true});
                return [arguments, &call] { return run_batch(*arguments, call); };
-             }});
+             },
+             .takes_config = true});
 }

@@ -30,7 +30,8 @@ struct ServeArguments {
   bool has_id_fields = false, forces_usage = false;
   bool has_developer_paths = false;
   bool has_no_page = false;
-  bool has_slots = false;
+  bool has_slots = false, has_tokenizer_info = false;
+  double stall_timeout = 60;
   std::string allowed_origins, allowed_methods, allowed_headers;
   bool allows_credentials = false;
   std::string root_path;
@@ -75,6 +76,8 @@ void declare_limits(ServeArguments& arguments, Flags& flags) {
                "Most sequences that run and wait together; 503 beyond. Else there is no limit.");
   flags.option("--max-num-queued-tokens", arguments.most_queued_tokens,
                "Most prompt tokens of sequences without a first token; 503 beyond. Else there is no limit.");
+  flags.option("--stream-stall-timeout", arguments.stall_timeout,
+               "Seconds after which a client that takes no byte is cut off.", {.shows_default = true});
   flags.option("--sse-keep-alive-interval", arguments.keep_alive_interval,
                "Seconds after which a silent stream gets a comment; 0 is off.", {.shows_default = true});
 }
@@ -93,6 +96,7 @@ void declare_responses(ServeArguments& arguments, Flags& flags) {
   flags.option("--root-path", arguments.root_path,
                "A prefix of paths, such as /x, that a proxy leaves there; paths without it work, too.");
   flags.flag("--slots", arguments.has_slots, "Answer GET /slots.");
+  flags.flag("--enable-tokenizer-info-endpoint", arguments.has_tokenizer_info, "Answer GET /tokenizer_info.");
   flags.flag("--no-webui", arguments.has_no_page, "Serve no page at /.");
   flags.flag("--disable-uvicorn-access-log", arguments.is_quiet, "Print no line for each request.");
   flags.flag("--enable-dev-endpoints", arguments.has_developer_paths,
@@ -179,6 +183,7 @@ void take_api_settings(const ServeArguments& arguments, ApiSettings& api) {
   api.cors = cors_settings(arguments);
   api.root_path = root_path(arguments.root_path);
   api.has_slots = arguments.has_slots;
+  api.has_tokenizer_info = arguments.has_tokenizer_info;
   api.has_page = !arguments.has_no_page;
 }
 
@@ -208,6 +213,11 @@ ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& 
   USER_CHECK(arguments.shutdown_timeout >= 0 && arguments.shutdown_timeout <= 1e6,
              "[--shutdown-timeout] must be from 0 to 1000000 seconds, but is {}", arguments.shutdown_timeout);
   settings.shutdown_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.shutdown_timeout * 1000));
+  USER_CHECK(arguments.stall_timeout > 0 && arguments.stall_timeout <= 1e6,
+             "[--stream-stall-timeout] must be above 0 and at most 1000000 seconds, but is {}",
+             arguments.stall_timeout);
+  settings.limits.stall =
+      std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(arguments.stall_timeout * 1000)));
   settings.api.keys = arguments.keys;
   if (const auto key = call.environment("WEFT_API_KEY"); settings.api.keys.empty() && key && !key->empty())
     settings.api.keys = {*key};
@@ -257,9 +267,11 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
 }  // namespace weft
 
 VERB(serve) {
-  verbs.add("serve", {"Answer HTTP requests as OpenAI's API does.", [](Flags& flags, VerbCall& call) -> VerbBody {
+  verbs.add("serve", {.summary = "Answer HTTP requests as OpenAI's API does.",
+                      .setup = [](Flags& flags, VerbCall& call) -> VerbBody {
                         auto arguments = std::make_shared<ServeArguments>();
                         declare(*arguments, flags);
                         return [arguments, &call] { return serve(*arguments, call); };
-                      }});
+                      },
+                      .takes_config = true});
 }

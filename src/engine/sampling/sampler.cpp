@@ -100,8 +100,8 @@ std::span<const float> Sampler::penalised(std::span<const float> logits, const S
   values.assign(logits.begin(), logits.end());
   // An extreme penalty has a largest effect: the difference of two infinite logits would be no number.
   constexpr float kMost = std::numeric_limits<float>::max();
-  const auto repetition = static_cast<float>(
-      std::clamp<double>(parameters.repetition_penalty, std::numeric_limits<float>::min(), kMost));
+  const auto repetition =
+      static_cast<float>(std::clamp<double>(parameters.repetition_penalty, std::numeric_limits<float>::min(), kMost));
   const auto frequency = static_cast<float>(parameters.frequency_penalty);
   const auto presence = static_cast<float>(parameters.presence_penalty);
   seen_.assign(prompt.begin(), prompt.end());

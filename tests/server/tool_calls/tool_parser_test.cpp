@@ -303,7 +303,7 @@ TEST(AnswerSplitter, SeparatesReasoningFromAnswerAndCalls) {
   for (const Expected& one : all) {
     for (std::size_t size = 1; size <= one.text.size(); ++size) {
       AnswerSplitter splitter(ReasoningParser(format, one.begins_inside), find_dialect("hermes")->parser(tools()),
-                              true);
+                              {.one = true});
       AnswerParts parts;
       for (std::size_t at = 0; at < one.text.size(); at += size)
         for (const AnswerEvent& event : splitter.push(one.text.substr(at, size))) parts.add(event);
