@@ -17,6 +17,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMostWrongFields = 10;
+constexpr std::size_t kMostPrompts = 1024, kMostStops = 4, kMostStopIds = 1024;
 constexpr std::int64_t kMostSequences = 16384;
 constexpr std::size_t kLongestSalt = 128;
 constexpr std::size_t kLongestFunctionName = 64;
@@ -149,8 +150,6 @@ void check_combinations(const ApiRequest& request) {
                                         : "is only for logprobs: true");
   require(request.prompt_logprobs.value_or(0) == 0 || !request.stream.value_or(false), "prompt_logprobs",
           "is not for stream: true");
-  require(!request.truncation_side || *request.truncation_side == "left" || *request.truncation_side == "right",
-          "truncation_side", "must be left or right");
   if (request.cache_salt)
     require(!request.cache_salt->empty() && request.cache_salt->size() <= kLongestSalt &&
                 request.cache_salt->find_first_of(std::string_view("@/\\\0", 4)) == std::string::npos,
@@ -167,6 +166,13 @@ void check_counts(const ApiRequest& request) {
   if (request.max_tokens)
     require(*request.max_tokens >= least, "max_tokens",
             fmt::format("must be at least {}, but is {}", least, *request.max_tokens));
+  const auto limit = [](std::size_t count, std::size_t most, const char* field, const char* what) {
+    require(count <= most, field, fmt::format("must have at most {} {}, but has {}", most, what, count));
+  };
+  limit(request.prompts.size(), kMostPrompts, "prompt", "prompts");
+  // llama.cpp has no such limit.
+  if (request.endpoint != llama_completion) limit(request.stop.size(), kMostStops, "stop", "texts");
+  limit(request.stop_token_ids.size(), kMostStopIds, "stop_token_ids", "tokens");
   require(static_cast<std::int64_t>(request.prompts.size()) * request.n.value_or(1) <= kMostSequences, "n",
           fmt::format("times the number of prompts must be at most {}", kMostSequences));
 }

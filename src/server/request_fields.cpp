@@ -15,7 +15,6 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr std::size_t kMostPrompts = 1024, kMostStops = 4, kMostStopIds = 1024;
 constexpr unsigned kBoth = completions | chat, kText = completions | chat | tokenize;
 constexpr unsigned kTemplate = chat | tokenize | apply_template;
 constexpr unsigned kOpenAi = kBoth | responses;
@@ -43,7 +42,7 @@ bool read_texts(Element value, std::vector<std::string>& texts) {
 
 std::string read_prompt(Element value, ApiRequest& request) {
   static constexpr const char* kWanted =
-      "a text, a list of texts, a list of token ids, or a list of lists of token ids; at most 1024 prompts";
+      "a text, a list of texts, a list of token ids, or a list of lists of token ids";
   request.prompts.clear();
   std::string_view text;
   if (value.get(text) == simdjson::SUCCESS) {
@@ -59,7 +58,6 @@ std::string read_prompt(Element value, ApiRequest& request) {
     request.prompts.emplace_back(std::move(ids));
     return "";
   }
-  if (list.size() > kMostPrompts) return kWanted;
   for (const Element item : list) {
     PromptIds ids;
     if (item.get(text) == simdjson::SUCCESS) {
@@ -80,13 +78,19 @@ std::string read_stop(Element value, ApiRequest& request) {
     request.stop.emplace_back(text);
     return "";
   }
-  return read_texts(value, request.stop) && request.stop.size() <= kMostStops ? "" : "a text or at most 4 texts";
+  return read_texts(value, request.stop) ? "" : "a text or a list of texts";
 }
 
 std::string read_stop_ids(Element value, ApiRequest& request) {
   request.stop_token_ids.clear();
-  const bool fits = read_ids(value, request.stop_token_ids) && request.stop_token_ids.size() <= kMostStopIds;
-  return fits ? "" : "a list of at most 1024 token ids";
+  return read_ids(value, request.stop_token_ids) ? "" : "a list of token ids";
+}
+
+std::string read_truncation_side(Element value, ApiRequest& request) {
+  std::string_view side;
+  if (value.get(side) != simdjson::SUCCESS || (side != "left" && side != "right")) return "left or right";
+  request.truncation_side = side;
+  return "";
 }
 
 std::string read_logit_bias(Element value, ApiRequest& request) {
@@ -243,7 +247,7 @@ const FieldRow kRows[] = {
     {"response_format", kBoth, &ApiRequest::response_format},
     {"structured_outputs", kOpenAi, &ApiRequest::structured_outputs},
     {"truncate_prompt_tokens", kOpenAi, &ApiRequest::truncate_prompt_tokens, -1},
-    {"truncation_side", kOpenAi, &ApiRequest::truncation_side},
+    {"truncation_side", kOpenAi, ReadField(read_truncation_side)},
     {"return_token_ids", kBoth, &ApiRequest::return_token_ids},
     {"return_prompt_text", chat, &ApiRequest::return_prompt_text},
     {"request_id", kOpenAi, &ApiRequest::request_id},

@@ -56,8 +56,8 @@ std::optional<StructuredOutput> read_format(const Json& format, const char* fiel
   if (type == "structural_tag")
     throw not_made_here(fmt::format("[{}] structural_tag is not supported yet", field), field);
   if (type != "json_schema")
-    throw wrong_output(field,
-                       fmt::format("type must be text, json_object or json_schema, but is {}", quote(json_text(type))));
+    throw wrong_type(
+        fmt::format("[{}] type must be text, json_object or json_schema, but is {}", field, json_text(type)), field);
   if (!is_set(format, "json_schema") || !format["json_schema"].is_object())
     throw wrong_output(field, "json_schema must be an object with a schema");
   const Json& given = format["json_schema"];

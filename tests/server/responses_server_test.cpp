@@ -87,7 +87,7 @@ TEST(ResponsesServer, NamesTheFieldsThatTheRequestHas) {
       {R"({"input":[]})", "input"},
       {R"({"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{"}]})", "input"},
       {R"({"input":"a","max_output_tokens":100000000})", "max_output_tokens"},
-      {R"({"input":"a","text":{"format":{"type":"xml"}}})", "text.format"},
+      {R"({"input":"a","text":{"format":{"type":"xml"}}})", "body.text.format"},
       {R"({"input":"a","text":{"format":{"type":"json_schema","schema":{"not":{}}}}})", "text.format"},
       {R"({"input":"a","previous_response_id":"resp_1"})", "previous_response_id"},
       {R"({"input":"a","stream":true,"background":true})", "background"}};

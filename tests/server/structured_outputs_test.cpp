@@ -65,6 +65,20 @@ TEST(StructuredOutputs, MakeAnswersOfTheAskedForm) {
   EXPECT_EQ(number[0]["text"], "12");
 }
 
+TEST(StructuredOutputs, AFormatOfAnUnknownTypeIsAFieldOfAWrongType) {
+  RunningServer running;
+  HttpClient client(running.port());
+  for (const char* format : {R"({"type":"yaml"})", "{}"}) {
+    const ClientResponse response =
+        client.post("/v1/completions", completion(R"("response_format":)" + std::string(format)));
+    EXPECT_EQ(response.status, 400);
+    const Json error = parse_json(response.body)["error"];
+    EXPECT_EQ(error["type"], "Bad Request");
+    EXPECT_EQ(error["param"], "body.response_format");
+    EXPECT_NE(error["message"].get<std::string>().find("json_schema"), std::string::npos);
+  }
+}
+
 TEST(StructuredOutputs, AreRefusedWithTheFieldsName) {
   RunningServer running;
   HttpClient client(running.port());
@@ -76,8 +90,6 @@ TEST(StructuredOutputs, AreRefusedWithTheFieldsName) {
   };
   const Case cases[] = {
       {"response_format", R"({"type":"json_schema"})", 400, "json_schema"},
-      {"response_format", R"({"type":"yaml"})", 400, "yaml"},
-      {"response_format", R"({})", 400, "type"},
       {"response_format", R"({"type":"structural_tag"})", 501, "structural_tag"},
       {"response_format", R"({"type":"json_schema","json_schema":{"schema":{"items":{"not":{}}}}})", 400, "#/items"},
       {"response_format", R"({"type":"json_schema","json_schema":{"schema":[]}})", 400, "schema"},
