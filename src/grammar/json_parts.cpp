@@ -139,11 +139,18 @@ Expression JsonParts::character() {
 }
 
 Expression JsonParts::string() {
-  const Expression of_character = character();
-  return rule(string_, "string", [&] {
-    const Expression& inlined = grammar_.rules[static_cast<std::size_t>(*character_)].body;
-    return quoted(repeat_of(inlined, 0, kUnbounded));
-  });
+  return rule(string_, "string", [this] { return quoted(characters()); });
+}
+
+Expression JsonParts::characters() {
+  character();
+  return repeat_of(grammar_.rules[static_cast<std::size_t>(*character_)].body, 0, kUnbounded);
+}
+
+// The beginnings that end with the first quote or with a character are counted, so there is one more of them.
+Expression JsonParts::bounded_string(Expression string, int least, int most) {
+  return counted_of(std::move(string), sequence_of({text_of("\""), characters()}), least + 1,
+                    most == kUnbounded ? kUnbounded : most + 1);
 }
 
 Expression JsonParts::integer() {

@@ -31,6 +31,9 @@ class JsonParts {
 
   Expression character();  // of a string, also as any escape
   Expression string();
+  Expression characters();  // any number of them
+  // Strings, quotes included, that the first expression matches, of `least` to `most` characters: the body of a rule.
+  Expression bounded_string(Expression string, int least, int most);
   Expression integer();
   Expression number();
   Expression boolean() const { return choice_of({text_of("true"), text_of("false")}); }

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "grammar/automaton.h"
 #include "grammar/budget.h"
+#include "grammar/counted_automaton.h"
 #include "grammar/json_formats.h"
 #include "grammar/json_number.h"
 #include "grammar/regex.h"
@@ -92,7 +92,7 @@ Expression SchemaReader::reference_of(const Json& schema, const std::string& pat
   if (!is_unconstrained(others)) return value_of(resolved(schema, path), path);
   const auto reference = schema["$ref"].get<std::string>();
   const auto [found, is_new] = references_.try_emplace(reference, 0);
-  const int rule = is_new ? grammar_.add(reference) : found->second;
+  const int rule = is_new ? grammar_.add(reference.substr(1), nullptr, "$ref") : found->second;
   if (is_new) {
     found->second = rule;
     Expression body = value_of(target_of(reference, path), reference.substr(1));
@@ -196,28 +196,33 @@ Expression SchemaReader::number_of(const Json& schema, bool is_integer, const st
   }
   if (!bounds.has_any()) return is_integer ? parts_.integer() : parts_.number();
   Expression number = is_integer ? integers_within(bounds, grammar_) : numbers_within(bounds);
-  check_not_empty(number, path, "no number is within the bounds");
-  return call_of(grammar_.add(path, std::move(number)));
+  const std::string keywords = keywords_about(schema, of_number);
+  check_not_empty(number, path, keywords, "no number is within the bounds");
+  return call_of(grammar_.add(path, std::move(number), keywords));
 }
 
 Expression SchemaReader::string_of(const Json& schema, const std::string& path) {
   const int least = count_of(schema, "minLength", 0), most = count_of(schema, "maxLength", kUnbounded);
   if (most != kUnbounded && most < least) fail_schema(path, "maxLength must be at least minLength");
   const bool has_length = least > 0 || most != kUnbounded;
+  if (!has_length && !schema.contains("pattern") && !schema.contains("format")) return parts_.string();
+  std::string key;
+  for (const char* name : {"minLength", "maxLength", "pattern", "format"})
+    key += json_text(schema.value(name, Json())) + ' ';
+  if (const auto known = strings_.find(key); known != strings_.end()) return call_of(known->second);
   Expression content;
   const auto join = [&](Expression other) {
     content = content == nullptr ? std::move(other) : both_of(content, std::move(other));
   };
   if (schema.contains("pattern")) join(pattern_of(schema["pattern"].get<std::string>(), path));
   if (schema.contains("format")) join(format_of(schema["format"].get<std::string>(), path));
-  if (content == nullptr && !has_length) return parts_.string();
-  if (content == nullptr) {
-    content = repeat_of(parts_.character(), least, most);
-  } else {
-    if (has_length) join(repeat_of(json_encoded(complement({})), least, most));
-    check_not_empty(content, path, "no string has the pattern, the format and the length");
-  }
-  return call_of(grammar_.add(path, quoted(std::move(content))));
+  Expression string = quoted(content == nullptr ? parts_.characters() : std::move(content));
+  if (has_length) string = parts_.bounded_string(std::move(string), least, most);
+  const std::string keywords = keywords_about(schema, of_string);
+  check_not_empty(string, path, keywords, "no string has the pattern, the format and the length");
+  const int rule = grammar_.add(path, std::move(string), keywords);
+  strings_[key] = rule;
+  return call_of(rule);
 }
 
 Expression SchemaReader::pattern_of(const std::string& pattern, const std::string& path) const {
@@ -238,19 +243,27 @@ Expression SchemaReader::format_of(const std::string& format, const std::string&
   return json_encoded(read_regex(*pattern));
 }
 
-void SchemaReader::check_not_empty(const Expression& expression, const std::string& path, const char* sentence) {
-  if (!matches_something(expression)) fail_schema(path, sentence);
+void SchemaReader::check_not_empty(const Expression& expression, const std::string& path, const std::string& keywords,
+                                   const char* sentence) {
+  if (!matches_something(expression, path, keywords)) fail_schema(path, fmt::format("{}: {}", keywords, sentence));
 }
 
-bool SchemaReader::matches_something(const Expression& expression) {
-  const Automaton automaton = make_automaton(grammar_, expression, budget_);
-  return std::any_of(automaton.begin(), automaton.end(), [](const AutomatonState& state) { return state.accepts; });
+bool SchemaReader::matches_something(const Expression& expression, const std::string& path,
+                                     const std::string& keywords) {
+  try {
+    if (expression->kind == ExpressionKind::counted)
+      return make_counted_automaton(grammar_, *expression, budget_).matches_something();
+    const Automaton automaton = make_automaton(grammar_, expression, budget_);
+    return std::any_of(automaton.begin(), automaton.end(), [](const AutomatonState& state) { return state.accepts; });
+  } catch (const OverBudget& error) {
+    fail_schema(path, fmt::format("{} {}", keywords, error.what()));
+  }
 }
 
 Grammar schema_grammar(const Json& schema, const SchemaOptions& options) {
   Grammar grammar;
   JsonParts parts(grammar, options.white_space);
-  grammar.root = grammar.add("root");
+  grammar.root = grammar.add("", nullptr, schema.is_object() ? keywords_about(schema, of_any) : "the schema");
   Expression body = schema.is_null() ? parts.object() : value_of_schema(grammar, parts, schema, options);
   grammar.rules[static_cast<std::size_t>(grammar.root)].body = std::move(body);
   return grammar;

@@ -40,9 +40,9 @@ Expression SchemaReader::array_of(const Json& schema, const std::string& path) {
   const Expression item = needs_others ? value_of(others, path + "/items") : choice_of({});
   if (count == 0) {
     if (least == 0 && most == kUnbounded && is_unconstrained(others)) return parts_.array();
-    return call_of(grammar_.add(path, parts_.list('[', item, least, most, ']')));
+    return call_of(grammar_.add(path, parts_.list('[', item, least, most, ']'), keywords_about(schema, of_array)));
   }
-  return call_of(grammar_.add(path, listed_items(first, item, least, most, path)));
+  return call_of(grammar_.add(path, listed_items(first, item, least, most, path), keywords_about(schema, of_array)));
 }
 
 // "[", the items of a list of schemas, and others. The list may end after any number of items that is allowed.
@@ -70,7 +70,7 @@ Expression SchemaReader::other_members(const Json& schema, const Expression& kno
   const Expression any = repeat_of(json_encoded(complement({})), 0, kUnbounded);
   const Expression key = known_keys == nullptr
                              ? parts_.string()
-                             : call_of(grammar_.add(path + " key", quoted(without_of(any, known_keys))));
+                             : call_of(grammar_.add(path, quoted(without_of(any, known_keys)), "additionalProperties"));
   return pair_of(key, value_of(value, path + "/additionalProperties"));
 }
 
@@ -119,7 +119,8 @@ Expression SchemaReader::object_of(const Json& schema, const std::string& path) 
     if (most != kUnbounded && most < least) fail_schema(path, "maxProperties must be at least minProperties");
     const bool is_any = least == 0 && most == kUnbounded && !has_pattern && is_unconstrained(additional_of(schema));
     if (is_any) return parts_.object();
-    return call_of(grammar_.add(path, parts_.list('{', any.value_or(choice_of({})), least, any ? most : 0, '}')));
+    return call_of(grammar_.add(path, parts_.list('{', any.value_or(choice_of({})), least, any ? most : 0, '}'),
+                                keywords_about(schema, of_object)));
   }
   const auto needed = std::count_if(members.begin(), members.end(), [](const Member& m) { return m.is_required; });
   const bool is_closed = additional_of(schema) == false;
@@ -131,7 +132,7 @@ Expression SchemaReader::object_of(const Json& schema, const std::string& path) 
     for (const Member& member : members) keys.push_back(json_encoded(text_of(member.name)));
     others = other_members(schema, choice_of(std::move(keys)), path);
   }
-  return call_of(grammar_.add(path, listed_members(members, others, path)));
+  return call_of(grammar_.add(path, listed_members(members, others, path), keywords_about(schema, of_object)));
 }
 
 // Any member of an object without named ones; nullopt if it must have none.
@@ -142,11 +143,11 @@ std::optional<Expression> SchemaReader::free_member(const Json& schema, const st
     const std::string where = path + "/patternProperties/" + pattern;
     const Expression key = pattern_of(pattern, where);
     for (std::size_t i = 0; i < keys.size(); ++i)
-      if (value != values[i] && matches_something(both_of(key, keys[i])))
+      if (value != values[i] && matches_something(both_of(key, keys[i]), where, "patternProperties"))
         fail_schema(where, "another pattern matches some of the same keys, which is not supported");
     keys.push_back(key);
     values.push_back(value);
-    ways.push_back(pair_of(call_of(grammar_.add(where, quoted(key))), value_of(value, where)));
+    ways.push_back(pair_of(call_of(grammar_.add(where, quoted(key), "patternProperties")), value_of(value, where)));
   }
   if (additional_of(schema) != false)
     ways.push_back(other_members(schema, keys.empty() ? nullptr : choice_of(std::move(keys)), path));

@@ -228,6 +228,16 @@ void check_keywords(const Json& schema, const std::string& path) {
   }
 }
 
+std::string keywords_about(const Json& schema, unsigned types) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : schema.items()) {
+    const Keyword* keyword = find_keyword(name);
+    if (keyword != nullptr && (keyword->types == of_any ? types == of_any : (keyword->types & types) != 0))
+      names.push_back(name);
+  }
+  return names.empty() ? "the schema" : fmt::format("{}", fmt::join(names, ", "));
+}
+
 int count_of(const Json& schema, const char* name, int absent) {
   return schema.contains(name) ? static_cast<int>(schema[name].get<double>()) : absent;
 }

@@ -40,8 +40,9 @@ class SchemaReader {
   Expression string_of(const Json& schema, const std::string& path);
   Expression pattern_of(const std::string& pattern, const std::string& path) const;
   Expression format_of(const std::string& format, const std::string& path) const;
-  void check_not_empty(const Expression& expression, const std::string& path, const char* sentence);
-  bool matches_something(const Expression& expression);
+  void check_not_empty(const Expression& expression, const std::string& path, const std::string& keywords,
+                       const char* sentence);
+  bool matches_something(const Expression& expression, const std::string& path, const std::string& keywords);
 
   // schema_containers.cpp
   Expression array_of(const Json& schema, const std::string& path);
@@ -62,6 +63,7 @@ class SchemaReader {
   const Json& document_;
   const SchemaOptions& options_;
   std::map<std::string, int> references_;
+  std::map<std::string, int> strings_;  // rules, by the keywords about strings
   Budget budget_;
   int depth_ = 0, schemas_ = 0;
 };
