@@ -195,8 +195,9 @@ Expression SchemaReader::number_of(const Json& schema, bool is_integer, const st
     bounds.multiple_of = static_cast<int>(factor);
   }
   if (!bounds.has_any()) return is_integer ? parts_.integer() : parts_.number();
-  Expression number = is_integer ? integers_within(bounds, grammar_) : numbers_within(bounds);
   const std::string keywords = keywords_about(schema, of_number);
+  Expression number = is_integer ? integers_within(bounds, grammar_) : numbers_within(bounds, kMostDigits);
+  if (!is_integer && !matches_something(number, path, keywords)) number = numbers_within(bounds, digits_for(bounds));
   check_not_empty(number, path, keywords, "no number is within the bounds");
   return call_of(grammar_.add(path, std::move(number), keywords));
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "grammar/json_number.h"
 
 namespace weft::grammar {
 namespace {
@@ -165,6 +166,11 @@ Json joined_types(const Json& a, const Json& b, const std::string& path) {
   return names;
 }
 
+// Of numbers. Json would compare integers of 64 bits with and without a sign wrongly.
+bool is_less(const Json& a, const Json& b) {
+  return Decimal::from_text(json_text(a)) < Decimal::from_text(json_text(b));
+}
+
 // The value of a keyword that both schemas have, and that differs.
 Json joined(const std::string& name, const Json& a, const Json& b, const std::string& path) {
   if (name == "type") return joined_types(a, b, path);
@@ -188,8 +194,8 @@ Json joined(const std::string& name, const Json& a, const Json& b, const std::st
       if (std::find(b.begin(), b.end(), value) != b.end()) values.push_back(value);
     return values;
   }
-  if (name.starts_with("min") || name == "exclusiveMinimum") return a < b ? b : a;
-  if (name.starts_with("max") || name == "exclusiveMaximum") return a < b ? a : b;
+  if (name.starts_with("min") || name == "exclusiveMinimum") return is_less(a, b) ? b : a;
+  if (name.starts_with("max") || name == "exclusiveMaximum") return is_less(a, b) ? a : b;
   if (name == "nullable") return a == true && b == true;
   const Keyword* keyword = find_keyword(name);
   if (keyword != nullptr && keyword->types == 0) return a;

@@ -151,6 +151,56 @@ TEST(JsonSchema, AllowsEveryValidDocumentAndItsPrefixes) {
   EXPECT_LE(without_documents, 3) << "patterns are all that the generator cannot draw";
 }
 
+TEST(JsonSchema, EnforcesBoundsOfManyDigits) {
+  const SchemaRow rows[] = {
+      {R"({"type":"integer","minimum":1000000000000000000})",
+       {"1000000000000000000", "9223372036854775807"},
+       {"999999999999999999", "0", "-1000000000000000000"}},
+      {R"({"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807})",
+       {"-9223372036854775808", "9223372036854775807", "0", "1000000000000000000"},
+       {"-9223372036854775809", "9223372036854775808", "10000000000000000000"}},
+      {R"({"type":"integer","minimum":9223372036854775807})",
+       {"9223372036854775807"},
+       {"9223372036854775806", "922337203685477580"}},
+      {R"({"type":"integer","minimum":-9223372036854775808,"maximum":-9223372036854775807})",
+       {"-9223372036854775808", "-9223372036854775807"},
+       {"-9223372036854775806", "-9223372036854775809", "9223372036854775808"}},
+      {R"({"type":"integer","maximum":18446744073709551615})",
+       {"18446744073709551615", "-999999999999999999"},
+       {"18446744073709551616"}},
+      {R"({"type":"integer","exclusiveMinimum":999999999999999999})", {"1000000000000000000"}, {"999999999999999999"}},
+      {R"({"type":"integer","minimum":1000000000000000000,"maximum":1000000000000000010,"multipleOf":7})",
+       {"1000000000000000006"},
+       {"1000000000000000001"}},
+      {R"({"allOf":[{"type":"integer","maximum":18446744073709551615},{"maximum":5,"minimum":1}]})", {"5"}, {"6"}},
+      {R"({"type":"number","minimum":1e15})", {"1000000000000000", "1000000000000000.5", "1e15"}, {"999999999999999"}},
+      {R"({"type":"number","minimum":1e20})", {"100000000000000000000"}, {"99999999999999999999"}},
+      {R"({"type":"number","minimum":0.71234567890123456,"maximum":0.71234567890123467})",
+       {"0.7123456789012346", "0.71234567890123460", "0.71234567890123465"},
+       {"0.7123456789012344", "0.71234567890123471"}},
+      {R"({"type":"number","minimum":1e-30,"maximum":2e-30})",
+       {"0.000000000000000000000000000001"},
+       {"0.0000000000000000000000000000009", "0"}},
+      {R"({"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1})",
+       {"0.12345678901234567", "0.00012345678901234567", "0.9999999999999999", "0.0000000000000001"},
+       {"0.99999999999999999", "0", "1", "0.0"}},
+  };
+  std::mt19937 random(13);
+  for (const SchemaRow& row : rows) {
+    const Json schema = parse_json(row.schema);
+    const grammar::Grammar made = schema_grammar(schema, {});
+    // Numbers within bounds have no exponent.
+    for (const char* text : row.valid)
+      EXPECT_EQ(matches(made, text), std::string(text) != "1e15") << row.schema << " " << text;
+    for (const char* text : row.invalid) EXPECT_FALSE(matches(made, text)) << row.schema << " " << text;
+    TextWriter writer(made, small_vocabulary());
+    for (int i = 0; i < 20; ++i) {
+      const std::string text = writer.write(random);
+      EXPECT_TRUE(is_valid(parse_json(text), schema)) << row.schema << " " << text;
+    }
+  }
+}
+
 TEST(JsonSchema, FollowsReferencesAndRecursion) {
   const Json schema = parse_json(R"({"$defs":{"no~de/x":{"type":"object","properties":{"v":{"type":"integer"},
       "next":{"anyOf":[{"$ref":"#/$defs/no~0de~1x"},{"type":"null"}]}},"required":["v","next"],
