@@ -15,7 +15,8 @@ namespace {
 // Where a rule is, for messages.
 std::string place_of(const Rule& rule) {
   if (rule.keywords.empty()) return fmt::format("[grammar] the rule {}", quote(rule.name));
-  return fmt::format("[schema] at {}: {}", quote("#" + rule.name), rule.keywords);
+  const std::string document = rule.document.empty() ? "" : rule.document + ": ";
+  return fmt::format("{}[schema] at {}: {}", document, quote("#" + rule.name), rule.keywords);
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ struct Rule {
   std::string name;  // for messages
   Expression body;
   std::string keywords = {};  // of a schema, whose JSON pointer is the name then
+  std::string document = {};  // what the schema is in, if there are several
 };
 
 struct Grammar {

@@ -27,6 +27,7 @@ Expression quoted(Expression content);
 // reason a number has at most 18 digits before the point and 17 after it.
 class JsonParts {
  public:
+  // UserError if the pattern matches what is no white space of JSON.
   JsonParts(Grammar& grammar, const WhiteSpace& white_space);
 
   Expression character();  // of a string, also as any escape

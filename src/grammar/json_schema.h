@@ -31,6 +31,7 @@ struct SchemaCase {
   std::string before;
   Json schema;
   std::string after;
+  std::string name = {};  // begins messages about it
 };
 
 // How often cases follow each other, and what is around and between them. `most` may be kUnbounded.
