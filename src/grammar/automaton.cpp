@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/error.h"
 #include "base/sort.h"
 
 namespace weft::grammar {
@@ -84,6 +85,8 @@ class DraftBuilder {
       case ExpressionKind::both:
       case ExpressionKind::without:
         return append_product(node, from);
+      case ExpressionKind::counted:
+        CHECK(false, "a counted expression is within another one");
     }
     return from;
   }
@@ -277,7 +280,9 @@ Automaton product_of(const Automaton& a, const Automaton& b, Product kind, Budge
     const AutomatonState& state_a = a[static_cast<std::size_t>(of_a)];
     const AutomatonState* state_b = of_b < 0 ? nullptr : &b[static_cast<std::size_t>(of_b)];
     const bool b_accepts = state_b != nullptr && state_b->accepts;
-    AutomatonState state{.accepts = state_a.accepts && b_accepts == (kind == Product::both)};
+    AutomatonState state;
+    state.accepts = state_a.accepts && (kind == Product::counted || b_accepts == (kind == Product::both));
+    state.counts = kind == Product::counted && b_accepts;
     for (const ByteEdge& edge : state_a.bytes) {
       for (int byte = edge.first; byte <= edge.last; ++byte) {
         const int next_b = after(state_b, byte);

@@ -22,6 +22,7 @@ struct CallEdge {
 
 struct AutomatonState {
   bool accepts = false;
+  bool counts = false;          // of Product::counted: the text up to here is one that is counted
   std::vector<ByteEdge> bytes;  // ascending, not overlapping
   std::vector<CallEdge> calls;  // by ascending rule
 };
@@ -32,8 +33,9 @@ using Automaton = std::vector<AutomatonState>;
 // The automaton of a rule's body, with the bodies that it jumps to.
 Automaton make_automaton(const Grammar& grammar, const Expression& body, Budget& budget);
 
-// What both automata accept, or what `a` accepts and `b` does not. Neither has calls.
-enum class Product { both, without };
+// What both automata accept, or what `a` accepts and `b` does not, or what `a` accepts, where the states that texts of
+// `b` lead to have `counts`. Neither has calls.
+enum class Product { both, without, counted };
 Automaton product_of(const Automaton& a, const Automaton& b, Product kind, Budget& budget);
 
 }  // namespace weft::grammar

@@ -3,11 +3,23 @@
 #include <algorithm>
 #include <bitset>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "grammar/automaton.h"
 
 namespace weft::grammar {
+namespace {
+
+// Where a rule is, for messages.
+std::string place_of(const Rule& rule) {
+  if (rule.keywords.empty()) return fmt::format("[grammar] the rule {}", quote(rule.name));
+  const std::string document = rule.document.empty() ? "" : rule.document + ": ";
+  return fmt::format("{}[schema] at {}: {}", document, quote("#" + rule.name), rule.keywords);
+}
+
+}  // namespace
 
 // The automata of the rules that are called, as one list of states.
 struct CompiledGrammar::Parts {
@@ -17,8 +29,12 @@ struct CompiledGrammar::Parts {
   std::vector<int> rule_of = {};       // of each state
   std::vector<char> can_end = {};      // whether the end of its rule can be reached
   std::vector<char> is_nullable = {};  // of each rule: matches the empty text
+  std::vector<CountedRule> counted_rules = {};
+  std::vector<int> counted_rule_of = {};  // of each state
 
   void add_automata(Budget& budget);
+  Automaton automaton_of(const Rule& rule, Budget& budget);
+  int unmatched_rule() const;
   void drop_dead_ends(const Budget& budget);
   void find_nullable(const Budget& budget);
   void check_left_recursion() const;
@@ -31,8 +47,9 @@ void CompiledGrammar::Parts::add_automata(Budget& budget) {
   starts[static_cast<std::size_t>(grammar.root)] = 0;
   for (std::size_t next = 0; next < waiting.size(); ++next) {
     const int rule = waiting[next];
-    Automaton automaton = make_automaton(grammar, grammar.rules[static_cast<std::size_t>(rule)].body, budget);
-    const int base = static_cast<int>(states.size());
+    const int base = static_cast<int>(states.size()), counted = static_cast<int>(counted_rules.size());
+    Automaton automaton = automaton_of(grammar.rules[static_cast<std::size_t>(rule)], budget);
+    const bool is_counted = std::ssize(counted_rules) > counted;
     starts[static_cast<std::size_t>(rule)] = base;
     for (AutomatonState& state : automaton) {
       for (ByteEdge& edge : state.bytes) edge.target += base;
@@ -45,7 +62,21 @@ void CompiledGrammar::Parts::add_automata(Budget& budget) {
       }
       states.push_back(std::move(state));
       rule_of.push_back(rule);
+      counted_rule_of.push_back(is_counted ? counted : -1);
     }
+  }
+}
+
+// Adds the counter of a counted rule.
+Automaton CompiledGrammar::Parts::automaton_of(const Rule& rule, Budget& budget) {
+  try {
+    if (rule.body->kind != ExpressionKind::counted) return make_automaton(grammar, rule.body, budget);
+    CountedAutomaton counted = make_counted_automaton(grammar, *rule.body, budget);
+    if (!counted.matches_something()) return Automaton(1);
+    counted_rules.push_back({static_cast<int>(states.size()), std::move(counted.counter)});
+    return std::move(counted.automaton);
+  } catch (const OverBudget& error) {
+    fail_user("{} {}", place_of(rule), error.what());
   }
 }
 
@@ -70,11 +101,34 @@ void CompiledGrammar::Parts::drop_dead_ends(const Budget& budget) {
       has_changed = true;
     }
   }
+  if (!ends(start_of(grammar.root)))
+    fail_user("{}: no text matches it", place_of(grammar.rules[static_cast<std::size_t>(unmatched_rule())]));
   for (AutomatonState& state : states) {
     std::erase_if(state.bytes, [&](const ByteEdge& edge) { return !ends(edge.target); });
     std::erase_if(state.calls, [&](const CallEdge& edge) { return !ends(edge.target) || !ends(start_of(edge.rule)); });
   }
-  USER_CHECK(ends(start_of(grammar.root)), "[grammar] no text matches it");
+}
+
+// The cause why no text matches the root: a rule that cannot end, whose calls can, or one that calls itself.
+int CompiledGrammar::Parts::unmatched_rule() const {
+  std::vector<char> is_passed(grammar.rules.size(), 0);
+  int rule = grammar.root;
+  for (bool goes_on = true; goes_on;) {
+    is_passed[static_cast<std::size_t>(rule)] = 1;
+    goes_on = false;
+    const int of = rule;
+    for (std::size_t i = 0; i < states.size() && !goes_on; ++i) {
+      if (rule_of[i] != of) continue;
+      for (const CallEdge& edge : states[i].calls) {
+        const bool is_dead = can_end[static_cast<std::size_t>(start_of(edge.rule))] == 0;
+        if (!is_dead || is_passed[static_cast<std::size_t>(edge.rule)] != 0) continue;
+        rule = edge.rule;
+        goes_on = true;
+        break;
+      }
+    }
+  }
+  return rule;
 }
 
 void CompiledGrammar::Parts::find_nullable(const Budget& budget) {
@@ -129,10 +183,8 @@ void CompiledGrammar::Parts::check_left_recursion() const {
   }
   const auto found = std::find(is_left.begin(), is_left.end(), 1);
   if (found == is_left.end()) return;
-  fail_user(
-      "[grammar] the rule {} is left-recursive, or calls a rule that is: it must read a character before it calls "
-      "itself",
-      quote(grammar.rules[static_cast<std::size_t>(found - is_left.begin())].name));
+  fail_user("{} is left-recursive, or calls a rule that is: it must read a character before it calls itself",
+            place_of(grammar.rules[static_cast<std::size_t>(found - is_left.begin())]));
 }
 
 CompiledGrammar::CompiledGrammar(const Grammar& grammar) {
@@ -145,6 +197,7 @@ CompiledGrammar::CompiledGrammar(const Grammar& grammar) {
   start_ = parts.start_of(grammar.root);
   set_classes(parts);
   set_tables(parts);
+  counted_rules_ = std::move(parts.counted_rules);
 }
 
 void CompiledGrammar::set_classes(const Parts& parts) {
@@ -171,6 +224,7 @@ void CompiledGrammar::set_tables(const Parts& parts) {
     State& to = states_[i];
     to.accepts = from.accepts;
     to.reads = !from.bytes.empty();
+    to.counted_rule = parts.counted_rule_of[i];
     to.only_ends = from.accepts && from.bytes.empty() && from.calls.empty();
     to.first_call = static_cast<std::uint32_t>(calls_.size());
     to.call_count = static_cast<std::uint32_t>(from.calls.size());

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "grammar/counted_automaton.h"
 #include "grammar/grammar.h"
 
 namespace weft::grammar {
@@ -23,6 +24,7 @@ class CompiledGrammar {
     bool accepts = false;    // the rule may end here
     bool reads = false;      // a byte may follow
     bool only_ends = false;  // neither a byte nor a call may follow
+    int counted_rule = -1;   // the index of the rule's counter and of its first state
     std::uint32_t first_call = 0, call_count = 0;
   };
 
@@ -37,6 +39,17 @@ class CompiledGrammar {
     return std::span(calls_).subspan(of.first_call, of.call_count);
   }
 
+  // Of the characters of the rule of a state; null for most rules.
+  const CharacterCounter* counter(int state) const {
+    const int rule = states_[static_cast<std::size_t>(state)].counted_rule;
+    return rule < 0 ? nullptr : &counted_rules_[static_cast<std::size_t>(rule)].counter;
+  }
+  // The state among those of its rule, as its counter wants it.
+  int state_of_counter(int state) const {
+    const int rule = states_[static_cast<std::size_t>(state)].counted_rule;
+    return state - counted_rules_[static_cast<std::size_t>(rule)].first_state;
+  }
+
   // Bytes of one class lead to the same states everywhere.
   int class_count() const { return class_count_; }
   int class_of(std::uint8_t byte) const { return class_of_[byte]; }
@@ -48,6 +61,10 @@ class CompiledGrammar {
 
  private:
   struct Parts;
+  struct CountedRule {
+    int first_state;
+    CharacterCounter counter;
+  };
 
   void set_classes(const Parts& parts);
   void set_tables(const Parts& parts);
@@ -57,6 +74,7 @@ class CompiledGrammar {
   std::array<std::uint8_t, 256> class_of_{};
   std::vector<State> states_;
   std::vector<RuleCall> calls_;
+  std::vector<CountedRule> counted_rules_;
   std::vector<std::int32_t> next_;
 };
 

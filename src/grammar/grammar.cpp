@@ -34,4 +34,11 @@ Expression without_of(Expression a, Expression b) {
   return make_node({.kind = ExpressionKind::without, .parts = {std::move(a), std::move(b)}});
 }
 
+Expression counted_of(Expression part, Expression beginnings, int least, int most) {
+  return make_node({.kind = ExpressionKind::counted,
+                    .parts = {std::move(part), std::move(beginnings)},
+                    .least = least,
+                    .most = most});
+}
+
 }  // namespace weft::grammar

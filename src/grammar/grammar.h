@@ -26,6 +26,9 @@ enum class ExpressionKind : std::uint8_t {
   jump,        // the same, but only as the last thing of a rule's body: it makes loops without a stack
   both,        // what both parts match; neither may have calls
   without,     // what the first part matches and the second does not; neither may have calls
+  // What the first part matches, if `least` to `most` of the text's beginnings, but the empty one, match the second
+  // part. Only as the whole body of a rule; neither part may have calls.
+  counted,
 };
 
 inline constexpr int kUnbounded = -1;
@@ -36,7 +39,7 @@ struct ExpressionNode {
   Characters set = {};
   std::vector<Expression> parts = {};
   int rule = 0;             // call and jump
-  int least = 0, most = 0;  // repeat; most may be kUnbounded
+  int least = 0, most = 0;  // repeat and counted; most may be kUnbounded
 };
 
 Expression text_of(std::string bytes);
@@ -51,10 +54,13 @@ Expression call_of(int rule);
 Expression jump_to(int rule);
 Expression both_of(Expression a, Expression b);
 Expression without_of(Expression a, Expression b);
+Expression counted_of(Expression part, Expression beginnings, int least, int most);
 
 struct Rule {
   std::string name;  // for messages
   Expression body;
+  std::string keywords = {};  // of a schema, whose JSON pointer is the name then
+  std::string document = {};  // what the schema is in, if there are several
 };
 
 struct Grammar {
@@ -63,11 +69,11 @@ struct Grammar {
 
   // A rule whose body is set later.
   int add(std::string name) {
-    rules.push_back({std::move(name), nullptr});
+    rules.push_back({.name = std::move(name), .body = nullptr});
     return static_cast<int>(rules.size()) - 1;
   }
-  int add(std::string name, Expression body) {
-    rules.push_back({std::move(name), std::move(body)});
+  int add(std::string name, Expression body, std::string keywords = {}) {
+    rules.push_back({.name = std::move(name), .body = std::move(body), .keywords = std::move(keywords)});
     return static_cast<int>(rules.size()) - 1;
   }
 };

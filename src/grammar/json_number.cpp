@@ -1,8 +1,11 @@
 #include "grammar/json_number.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -11,7 +14,8 @@
 namespace weft::grammar {
 namespace {
 
-constexpr int kMostDigits = 15;
+constexpr int kMostWholeDigits = 18;
+constexpr int kMostDigitsOfMultiple = 15;  // readers divide doubles
 constexpr int kLongestNumber = 400;
 
 Expression digits(char first, char last) {
@@ -83,7 +87,20 @@ Expression magnitudes_beyond(const Decimal& bound, Side side) {
 }
 
 Expression all_magnitudes(bool has_fraction) {
-  return read_regex(has_fraction ? R"((0|[1-9][0-9]*)(\.[0-9]+)?)" : "0|[1-9][0-9]{0,17}");
+  return read_regex(has_fraction ? R"((0|[1-9][0-9]*)(\.[0-9]+)?)" : "0|[1-9][0-9]*");
+}
+
+// At least 18 digits, which 64 bits hold, and so many that the bounds of this sign, and the number next to them, have
+// no more.
+int most_whole_digits(const NumberBounds& bounds, bool is_negative) {
+  std::size_t most = kMostWholeDigits;
+  for (const std::optional<Decimal>* bound : {&bounds.minimum, &bounds.maximum, &bounds.above, &bounds.below}) {
+    if (!*bound || (*bound)->is_negative != is_negative) continue;
+    const bool is_exceeded = bound == (is_negative ? &bounds.below : &bounds.above);
+    const bool is_last = (*bound)->whole.find_first_not_of('9') == std::string::npos;
+    most = std::max(most, (*bound)->whole.size() + (is_exceeded && is_last ? 1 : 0));
+  }
+  return static_cast<int>(most);
 }
 
 // What a bound leaves of the numbers with and without a minus.
@@ -123,7 +140,7 @@ Expression with_sign(Signed numbers) {
 }
 
 // The digits of the multiples of `factor`: rule r has what follows digits that leave the remainder r.
-Expression multiples_of(int factor, Grammar& grammar) {
+Expression multiples_of(int factor, int most_digits, Grammar& grammar) {
   const int base = static_cast<int>(grammar.rules.size());
   for (int remainder = 0; remainder < factor; ++remainder) grammar.add("multiple");
   for (int remainder = 0; remainder < factor; ++remainder) {
@@ -133,7 +150,20 @@ Expression multiples_of(int factor, Grammar& grammar) {
     if (remainder == 0) ways.push_back(text_of(""));
     grammar.rules[static_cast<std::size_t>(base + remainder)].body = choice_of(std::move(ways));
   }
-  return both_of(any_digits(1, kMostDigits), jump_to(base));
+  return both_of(any_digits(1, most_digits), jump_to(base));
+}
+
+// A number beyond an exclusive bound may be rounded to the bound when it is read as a double: the next double is the
+// bound then. Nothing is rounded to zero, and bounds that are no double have no next one.
+void exclude_rounded(std::optional<Decimal>& exclusive, std::optional<Decimal>& inclusive, bool is_lower) {
+  if (!exclusive || exclusive->is_zero()) return;
+  const double value = std::strtod(exclusive->text().c_str(), nullptr);
+  if (!std::isfinite(value) || Decimal::from_text(fmt::format("{}", value)) != *exclusive) return;
+  const double next = std::nextafter(value, is_lower ? INFINITY : -INFINITY);
+  if (!std::isfinite(next)) return;
+  const Decimal bound = Decimal::from_text(fmt::format("{}", next));
+  if (!inclusive || (is_lower ? *inclusive < bound : bound < *inclusive)) inclusive = bound;
+  exclusive.reset();
 }
 
 }  // namespace
@@ -174,19 +204,44 @@ Decimal Decimal::from_text(const std::string& text) {
   return decimal;
 }
 
+std::strong_ordering operator<=>(const Decimal& a, const Decimal& b) {
+  if (a.is_negative != b.is_negative) return b.is_negative <=> a.is_negative;
+  const Decimal &less = a.is_negative ? b : a, &other = a.is_negative ? a : b;
+  if (less.whole.size() != other.whole.size()) return less.whole.size() <=> other.whole.size();
+  if (less.whole != other.whole) return less.whole <=> other.whole;
+  return less.fraction <=> other.fraction;  // without zeros at their ends
+}
+
 Expression integers_within(const NumberBounds& bounds, Grammar& grammar) {
   Signed numbers = bounded(bounds, false);
+  const int negative_digits = most_whole_digits(bounds, true), positive_digits = most_whole_digits(bounds, false);
+  numbers.negative = both_of(numbers.negative, any_digits(1, negative_digits));
+  numbers.positive = both_of(numbers.positive, any_digits(1, positive_digits));
   if (bounds.multiple_of != 1) {
-    const Expression multiples = multiples_of(bounds.multiple_of, grammar);
+    const int longest = std::max(negative_digits, positive_digits);
+    const int most_digits = longest > kMostWholeDigits ? longest : kMostDigitsOfMultiple;
+    const Expression multiples = multiples_of(bounds.multiple_of, most_digits, grammar);
     numbers = {both_of(numbers.negative, multiples), both_of(numbers.positive, multiples)};
   }
   return with_sign(std::move(numbers));
 }
 
-Expression numbers_within(const NumberBounds& bounds) {
+int digits_for(const NumberBounds& bounds) {
+  std::size_t longest = kMostDigits;
+  for (const std::optional<Decimal>* bound : {&bounds.minimum, &bounds.maximum, &bounds.above, &bounds.below})
+    if (*bound) longest = std::max(longest, (*bound)->whole.size() + (*bound)->fraction.size() + 1);
+  return static_cast<int>(longest);
+}
+
+Expression numbers_within(NumberBounds bounds, int most_digits) {
+  exclude_rounded(bounds.above, bounds.minimum, true);
+  exclude_rounded(bounds.below, bounds.maximum, false);
+  const Expression digit_or_point = one_of({{'.', '.'}, {'0', '9'}});
   const Expression fits =
-      choice_of({any_digits(1, kMostDigits), both_of(read_regex(R"([0-9]+\.[0-9]+)"),
-                                                     repeat_of(one_of({{'.', '.'}, {'0', '9'}}), 3, kMostDigits + 1))});
+      choice_of({any_digits(1, std::max(kMostWholeDigits, most_digits)),
+                 both_of(read_regex(R"([1-9][0-9]*\.[0-9]+)"), repeat_of(digit_or_point, 3, most_digits + 1)),
+                 // Four zeros after the point, as writers have them before they write an exponent.
+                 sequence_of({text_of("0."), repeat_of(text_of("0"), 0, 4), any_digits(1, most_digits)})});
   Signed numbers = bounded(bounds, true);
   return with_sign({both_of(numbers.negative, fits), both_of(numbers.positive, fits)});
 }

@@ -2,6 +2,7 @@
 
 // Numbers of JSON within bounds, as expressions.
 
+#include <compare>
 #include <optional>
 #include <string>
 
@@ -15,10 +16,13 @@ struct Decimal {
   std::string whole = "0", fraction = {};
 
   bool is_zero() const { return whole == "0" && fraction.empty(); }
+  std::string text() const { return (is_negative ? "-" : "") + whole + (fraction.empty() ? "" : "." + fraction); }
+  friend bool operator==(const Decimal&, const Decimal&) = default;
 
   // From a number as JSON writes it, also with an exponent. UserError where that is too large to write out.
   static Decimal from_text(const std::string& text);
 };
+std::strong_ordering operator<=>(const Decimal& a, const Decimal& b);
 
 struct NumberBounds {
   std::optional<Decimal> minimum = {}, maximum = {}, above = {}, below = {};
@@ -27,11 +31,14 @@ struct NumberBounds {
   bool has_any() const { return minimum || maximum || above || below || multiple_of != 1; }
 };
 
-// Exactly the integers within the bounds, of at most 18 digits, which 64 bits hold; of at most 15 if they are
-// multiples.
+// Exactly the integers within the bounds, of at most 18 digits, which 64 bits hold, or as many as the bounds have;
+// multiples have at most 15 digits unless the bounds have more than 18.
 Expression integers_within(const NumberBounds& bounds, Grammar& grammar);
-// Numbers of at most 15 digits without an exponent: a double distinguishes those, so that a reader of doubles sees them
+inline constexpr int kMostDigits = 17;  // they distinguish all doubles
+// Numbers of at most so many digits, kMostDigits or more, without an exponent. A reader of doubles sees them
 // within the bounds, too.
-Expression numbers_within(const NumberBounds& bounds);
+Expression numbers_within(NumberBounds bounds, int most_digits);
+// So many that there are such numbers if there are any within the bounds.
+int digits_for(const NumberBounds& bounds);
 
 }  // namespace weft::grammar

@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/utf8.h"
+#include "grammar/automaton.h"
+#include "grammar/budget.h"
 #include "grammar/regex.h"
 
 namespace weft::grammar {
@@ -112,12 +115,33 @@ Expression json_encoded(const Expression& text) {
   fail_user("[regex] wanted an expression without rules");
 }
 
+namespace {
+
+Expression white_space_of(const std::string& pattern, const Grammar& grammar) {
+  Expression made = read_regex(pattern);
+  try {
+    Budget budget;
+    const Automaton others =
+        product_of(make_automaton(grammar, made, budget), make_automaton(grammar, read_regex("[ \\t\\n\\r]*"), budget),
+                   Product::without, budget);
+    const bool has_others = std::any_of(others.begin(), others.end(), [](const auto& state) { return state.accepts; });
+    USER_CHECK(!has_others,
+               "whitespace_pattern {} must match nothing but spaces, tabs, line feeds and carriage returns",
+               quote(pattern));
+  } catch (const OverBudget& error) {
+    fail_user("whitespace_pattern {} {}", quote(pattern), error.what());
+  }
+  return made;
+}
+
+}  // namespace
+
 Expression quoted(Expression content) { return sequence_of({text_of("\""), std::move(content), text_of("\"")}); }
 
 JsonParts::JsonParts(Grammar& grammar, const WhiteSpace& white_space)
     : grammar_(grammar),
       has_white_space_(white_space.is_allowed),
-      pattern_(white_space.pattern ? read_regex(*white_space.pattern) : nullptr) {}
+      pattern_(white_space.pattern ? white_space_of(*white_space.pattern, grammar) : nullptr) {}
 
 template <class MakeBody>
 Expression JsonParts::rule(std::optional<int>& known, const char* name, MakeBody make_body) {
@@ -139,11 +163,18 @@ Expression JsonParts::character() {
 }
 
 Expression JsonParts::string() {
-  const Expression of_character = character();
-  return rule(string_, "string", [&] {
-    const Expression& inlined = grammar_.rules[static_cast<std::size_t>(*character_)].body;
-    return quoted(repeat_of(inlined, 0, kUnbounded));
-  });
+  return rule(string_, "string", [this] { return quoted(characters()); });
+}
+
+Expression JsonParts::characters() {
+  character();
+  return repeat_of(grammar_.rules[static_cast<std::size_t>(*character_)].body, 0, kUnbounded);
+}
+
+// The beginnings that end with the first quote or with a character are counted, so there is one more of them.
+Expression JsonParts::bounded_string(Expression string, int least, int most) {
+  return counted_of(std::move(string), sequence_of({text_of("\""), characters()}), least + 1,
+                    most == kUnbounded ? kUnbounded : most + 1);
 }
 
 Expression JsonParts::integer() {

@@ -27,10 +27,14 @@ Expression quoted(Expression content);
 // reason a number has at most 18 digits before the point and 17 after it.
 class JsonParts {
  public:
+  // UserError if the pattern matches what is no white space of JSON.
   JsonParts(Grammar& grammar, const WhiteSpace& white_space);
 
   Expression character();  // of a string, also as any escape
   Expression string();
+  Expression characters();  // any number of them
+  // Strings, quotes included, that the first expression matches, of `least` to `most` characters: the body of a rule.
+  Expression bounded_string(Expression string, int least, int most);
   Expression integer();
   Expression number();
   Expression boolean() const { return choice_of({text_of("true"), text_of("false")}); }

@@ -8,9 +8,10 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/hexadecimal.h"
 #include "base/text.h"
-#include "grammar/automaton.h"
 #include "grammar/budget.h"
+#include "grammar/counted_automaton.h"
 #include "grammar/json_formats.h"
 #include "grammar/json_number.h"
 #include "grammar/regex.h"
@@ -23,6 +24,22 @@ namespace {
 constexpr int kDeepestSchema = 64;
 // Merging can multiply schemas.
 constexpr int kMostSchemas = 20'000;
+
+// A part of a URI with %HH as the bytes that they are.
+std::string without_percents(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_escape = text[i] == '%' && i + 2 < text.size() && hexadecimal_value(text[i + 1]) >= 0 &&
+                           hexadecimal_value(text[i + 2]) >= 0;
+    if (is_escape) {
+      plain += static_cast<char>(hexadecimal_value(text[i + 1]) * 16 + hexadecimal_value(text[i + 2]));
+      i += 2;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
 
 Expression value_of_schema(Grammar& grammar, JsonParts& parts, const Json& schema, const SchemaOptions& options) {
   return SchemaReader(grammar, parts, schema, options).value_of(schema, "");
@@ -72,7 +89,7 @@ const Json& SchemaReader::target_of(const std::string& reference, const std::str
   if (!reference.starts_with("#/"))
     fail_schema(path, fmt::format("$ref {} must be a JSON pointer: #/...", quote(reference)));
   for (std::string key : split_text(std::string_view(reference).substr(2), '/')) {
-    key = replace_all(replace_all(replace_all(std::move(key), "%25", "%"), "~1", "/"), "~0", "~");
+    key = replace_all(replace_all(without_percents(key), "~1", "/"), "~0", "~");
     const bool is_index =
         found->is_array() && !key.empty() && key.size() < 6 && key.find_first_not_of("0123456789") == std::string::npos;
     if (found->is_object() && found->contains(key)) {
@@ -92,7 +109,7 @@ Expression SchemaReader::reference_of(const Json& schema, const std::string& pat
   if (!is_unconstrained(others)) return value_of(resolved(schema, path), path);
   const auto reference = schema["$ref"].get<std::string>();
   const auto [found, is_new] = references_.try_emplace(reference, 0);
-  const int rule = is_new ? grammar_.add(reference) : found->second;
+  const int rule = is_new ? grammar_.add(reference.substr(1), nullptr, "$ref") : found->second;
   if (is_new) {
     found->second = rule;
     Expression body = value_of(target_of(reference, path), reference.substr(1));
@@ -118,6 +135,7 @@ Json SchemaReader::with_all(const Json& schema, const std::string& path) const {
   Json all = schema;
   all.erase("allOf");
   for (const Json& part : schema["allOf"]) {
+    budget_.check_time();
     if (!part.is_object() && !part.is_boolean()) fail_schema(path, "allOf must be a list of schemas");
     all = merged(all, resolved(part, path), path);
   }
@@ -162,20 +180,14 @@ void SchemaReader::check_one_of(const std::vector<Json>& branches, const std::st
 }
 
 Expression SchemaReader::listed_value_of(const Json& schema, const std::string& path) {
-  for (const auto& [name, value] : schema.items()) {
-    const bool is_known = name == "enum" || name == "const" || name == "type" || name == "nullable";
-    if (!is_known && !is_unconstrained({{name, value}}))
-      fail_schema(path, fmt::format("{} beside enum or const is not supported", name));
-  }
   const std::optional<std::vector<Json>> values = listed_values(schema);
   std::vector<Expression> ways;
-  Json alone = schema;
-  alone.erase("enum");
-  for (const Json& value : *values) {
-    alone["const"] = value;
-    if (types_of(alone, path) != 0) ways.push_back(text_of(json_text(value)));
-  }
-  if (ways.empty()) fail_schema(path, "enum and const leave no value of the type");
+  Json others = schema;
+  others.erase("enum");
+  others.erase("const");
+  for (const Json& value : *values)
+    if (follows(value, others, path)) ways.push_back(text_of(json_text(value)));
+  if (ways.empty()) fail_schema(path, fmt::format("{}: no listed value is left", keywords_about(schema, of_any)));
   return choice_of(std::move(ways));
 }
 
@@ -195,29 +207,35 @@ Expression SchemaReader::number_of(const Json& schema, bool is_integer, const st
     bounds.multiple_of = static_cast<int>(factor);
   }
   if (!bounds.has_any()) return is_integer ? parts_.integer() : parts_.number();
-  Expression number = is_integer ? integers_within(bounds, grammar_) : numbers_within(bounds);
-  check_not_empty(number, path, "no number is within the bounds");
-  return call_of(grammar_.add(path, std::move(number)));
+  const std::string keywords = keywords_about(schema, of_number);
+  Expression number = is_integer ? integers_within(bounds, grammar_) : numbers_within(bounds, kMostDigits);
+  if (!is_integer && !matches_something(number, path, keywords)) number = numbers_within(bounds, digits_for(bounds));
+  check_not_empty(number, path, keywords, "no number is within the bounds");
+  return call_of(grammar_.add(path, std::move(number), keywords));
 }
 
 Expression SchemaReader::string_of(const Json& schema, const std::string& path) {
   const int least = count_of(schema, "minLength", 0), most = count_of(schema, "maxLength", kUnbounded);
   if (most != kUnbounded && most < least) fail_schema(path, "maxLength must be at least minLength");
   const bool has_length = least > 0 || most != kUnbounded;
+  if (!has_length && !schema.contains("pattern") && !schema.contains("format")) return parts_.string();
+  std::string key;
+  for (const char* name : {"minLength", "maxLength", "pattern", "format"})
+    key += json_text(schema.value(name, Json())) + ' ';
+  if (const auto known = strings_.find(key); known != strings_.end()) return call_of(known->second);
   Expression content;
   const auto join = [&](Expression other) {
     content = content == nullptr ? std::move(other) : both_of(content, std::move(other));
   };
   if (schema.contains("pattern")) join(pattern_of(schema["pattern"].get<std::string>(), path));
   if (schema.contains("format")) join(format_of(schema["format"].get<std::string>(), path));
-  if (content == nullptr && !has_length) return parts_.string();
-  if (content == nullptr) {
-    content = repeat_of(parts_.character(), least, most);
-  } else {
-    if (has_length) join(repeat_of(json_encoded(complement({})), least, most));
-    check_not_empty(content, path, "no string has the pattern, the format and the length");
-  }
-  return call_of(grammar_.add(path, quoted(std::move(content))));
+  Expression string = quoted(content == nullptr ? parts_.characters() : std::move(content));
+  if (has_length) string = parts_.bounded_string(std::move(string), least, most);
+  const std::string keywords = keywords_about(schema, of_string);
+  check_not_empty(string, path, keywords, "no string has the pattern, the format and the length");
+  const int rule = grammar_.add(path, std::move(string), keywords);
+  strings_[key] = rule;
+  return call_of(rule);
 }
 
 Expression SchemaReader::pattern_of(const std::string& pattern, const std::string& path) const {
@@ -238,31 +256,67 @@ Expression SchemaReader::format_of(const std::string& format, const std::string&
   return json_encoded(read_regex(*pattern));
 }
 
-void SchemaReader::check_not_empty(const Expression& expression, const std::string& path, const char* sentence) {
-  if (!matches_something(expression)) fail_schema(path, sentence);
+void SchemaReader::check_not_empty(const Expression& expression, const std::string& path, const std::string& keywords,
+                                   const char* sentence) {
+  if (!matches_something(expression, path, keywords)) fail_schema(path, fmt::format("{}: {}", keywords, sentence));
 }
 
-bool SchemaReader::matches_something(const Expression& expression) {
-  const Automaton automaton = make_automaton(grammar_, expression, budget_);
-  return std::any_of(automaton.begin(), automaton.end(), [](const AutomatonState& state) { return state.accepts; });
+bool SchemaReader::matches_something(const Expression& expression, const std::string& path,
+                                     const std::string& keywords) {
+  if (expression->kind != ExpressionKind::counted) {
+    const Automaton automaton = automaton_of(expression, path, keywords);
+    return std::any_of(automaton.begin(), automaton.end(), [](const AutomatonState& state) { return state.accepts; });
+  }
+  try {
+    return make_counted_automaton(grammar_, *expression, budget_).matches_something();
+  } catch (const OverBudget& error) {
+    fail_schema(path, fmt::format("{} {}", keywords, error.what()));
+  }
+}
+
+Automaton SchemaReader::automaton_of(const Expression& expression, const std::string& path,
+                                     const std::string& keywords) {
+  try {
+    return make_automaton(grammar_, expression, budget_);
+  } catch (const OverBudget& error) {
+    fail_schema(path, fmt::format("{} {}", keywords, error.what()));
+  }
 }
 
 Grammar schema_grammar(const Json& schema, const SchemaOptions& options) {
   Grammar grammar;
   JsonParts parts(grammar, options.white_space);
-  grammar.root = grammar.add("root");
+  grammar.root = grammar.add("", nullptr, schema.is_object() ? keywords_about(schema, of_any) : "the schema");
   Expression body = schema.is_null() ? parts.object() : value_of_schema(grammar, parts, schema, options);
   grammar.rules[static_cast<std::size_t>(grammar.root)].body = std::move(body);
   return grammar;
 }
+
+namespace {
+
+Expression value_of_case(Grammar& grammar, JsonParts& parts, const SchemaCase& one, const SchemaOptions& options) {
+  try {
+    return value_of_schema(grammar, parts, one.schema, options);
+  } catch (const OutOfTime&) {
+    throw;
+  } catch (const UserError& error) {
+    if (one.name.empty()) throw;
+    fail_user("{}: {}", one.name, error.what());
+  }
+}
+
+}  // namespace
 
 Grammar schema_cases_grammar(const SchemaCases& cases, const SchemaOptions& options) {
   Grammar grammar;
   JsonParts parts(grammar, options.white_space);
   grammar.root = grammar.add("root");
   std::vector<Expression> ways;
-  for (const auto& [before, schema, after] : cases.cases)
-    ways.push_back(sequence_of({text_of(before), value_of_schema(grammar, parts, schema, options), text_of(after)}));
+  for (const SchemaCase& one : cases.cases) {
+    const std::size_t first = grammar.rules.size();
+    ways.push_back(sequence_of({text_of(one.before), value_of_case(grammar, parts, one, options), text_of(one.after)}));
+    for (std::size_t rule = first; rule < grammar.rules.size(); ++rule) grammar.rules[rule].document = one.name;
+  }
   const Expression one = call_of(grammar.add("case", choice_of(std::move(ways))));
   std::vector<Expression> lists;
   if (cases.least == 0) lists.push_back(text_of(""));

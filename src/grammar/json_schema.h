@@ -5,8 +5,8 @@
 // Everything that a schema asks for is enforced, or refused by name: UserError, "[schema] at "#/properties/a": ...".
 // schema_keywords.cpp has the table. Properties come in the order of the schema, additional ones after them. A schema
 // without "type" is for the types that its keywords are about. A schema of integers allows no fraction and no exponent
-// and at most 18 digits; a number within bounds has at most 15 digits and no exponent. "minProperties" is at
-// most 1, and "maxProperties" counts members as they are written.
+// and at most 18 digits, or as many as its bounds; a number within bounds has at most 17 digits and no exponent.
+// "minProperties" is at most 1, and "maxProperties" counts members as they are written.
 
 #include <string>
 #include <vector>
@@ -31,6 +31,7 @@ struct SchemaCase {
   std::string before;
   Json schema;
   std::string after;
+  std::string name = {};  // begins messages about it
 };
 
 // How often cases follow each other, and what is around and between them. `most` may be kUnbounded.

@@ -30,6 +30,8 @@ void ParserStates::clear() {
   successors_.clear();
   united_.clear();
   table_.assign(1024, kDead);
+  counted_.clear();
+  states_with_.clear();
   index_of_.assign(grammar_.state_count(), 0);
   nodes_.push_back({});                  // kDead
   nodes_.push_back({.is_final = true});  // kEmptyStack
@@ -140,23 +142,60 @@ void ParserStates::add_frames(StateId state) {
   }
 }
 
+int ParserStates::state_with(Counted counted) {
+  if (counted.count == 0) return counted.state;
+  const std::uint64_t key = (static_cast<std::uint64_t>(counted.state) << 32) | counted.count;
+  const auto number = static_cast<int>(grammar_.state_count() + counted_.size());
+  const auto [found, is_new] = states_with_.try_emplace(key, number);
+  if (is_new) {
+    counted_.push_back(counted);
+    index_of_.push_back(0);
+  }
+  return found->second;
+}
+
+// -1 for none.
+int ParserStates::next_state(int state, std::uint8_t byte) {
+  const auto [from, count] = counted(state);
+  const int next = grammar_.next(from, grammar_.class_of(byte));
+  if (next < 0) return -1;
+  const CharacterCounter* counter = grammar_.counter(next);
+  if (counter == nullptr) return next;
+  const int of_counter = grammar_.state_of_counter(next);
+  const std::uint32_t after = counter->after(of_counter, count);
+  return counter->allows(of_counter, after) ? state_with({next, after}) : -1;
+}
+
+bool ParserStates::accepts(int state) const {
+  const auto [of, count] = counted(state);
+  const CharacterCounter* counter = grammar_.counter(of);
+  return grammar_.state(of).accepts && (counter == nullptr || counter->may_end(count));
+}
+
+int ParserStates::without_bounds(int state, std::uint32_t length) {
+  const auto [of, count] = counted(state);
+  const CharacterCounter* counter = grammar_.counter(of);
+  if (counter == nullptr || !counter->is_free(count, length)) return state;
+  return state_with({of, CharacterCounter::kUncounted});
+}
+
 // The set of what was added, after all calls and returns that need no byte. A state whose rests grow is handled again.
 StateId ParserStates::close() {
   for (std::size_t next = 0; next < queue_.size(); ++next) {
     Pending& pending = pending_[queue_[next]];
     pending.is_queued = false;
     const auto [state, rest] = pending.frame;
-    for (const RuleCall& call : grammar_.calls(state)) {
+    for (const RuleCall& call : grammar_.calls(counted(state).state)) {
       // A call at the end of a rule needs no frame of its own, so that right-recursive lists do not grow the stack.
       const bool is_last = grammar_.state(call.resume).only_ends;
       if (!is_last && nodes_[rest].depth >= kDeepestStack) continue;
       add(call.start, is_last ? rest : find({{call.resume, rest}}, false));
     }
-    if (grammar_.state(state).accepts) add_frames(rest);
+    if (accepts(state)) add_frames(rest);
   }
   std::vector<Frame> all;
   for (const Pending& pending : pending_)
-    if (grammar_.state(pending.frame.state).reads) all.push_back(pending.frame);
+    if (grammar_.state(counted(pending.frame.state).state).reads) all.push_back(pending.frame);
   std::sort(all.begin(), all.end(), [](const Frame& a, const Frame& b) { return a.state < b.state; });
   const bool is_final = is_final_;
   reset();
@@ -172,7 +211,7 @@ StateId ParserStates::find_step(StateId from, std::uint8_t byte) {
   }
   for (std::size_t i = 0; i < nodes_[from].frame_count; ++i) {
     const Frame frame = frames(from)[i];
-    const int next = grammar_.next(frame.state, grammar_.class_of(byte));
+    const int next = next_state(frame.state, byte);
     if (next >= 0) add(next, frame.rest);
   }
   const StateId after = close();
@@ -188,7 +227,7 @@ StateId ParserStates::after_return(StateId rest) {
 
 std::size_t ParserStates::size() const {
   return nodes_.size() * sizeof(Node) + frames_.size() * sizeof(Frame) +
-         (successors_.size() + table_.size()) * sizeof(StateId) + united_.size() * 32;
+         (successors_.size() + table_.size()) * sizeof(StateId) + united_.size() * 32 + counted_.size() * 48;
 }
 
 StateId ParserStates::copy_from(const ParserStates& other, StateId state,
@@ -196,7 +235,9 @@ StateId ParserStates::copy_from(const ParserStates& other, StateId state,
   if (state <= kEmptyStack) return state;
   if (const auto known = copied.find(state); known != copied.end()) return known->second;
   std::vector<Frame> all;
-  for (const Frame& frame : other.frames(state)) all.push_back({frame.state, copy_from(other, frame.rest, copied)});
+  for (const Frame& frame : other.frames(state))
+    all.push_back({state_with(other.counted(frame.state)), copy_from(other, frame.rest, copied)});
+  std::sort(all.begin(), all.end(), [](const Frame& a, const Frame& b) { return a.state < b.state; });
   return copied[state] = find(all, other.nodes_[state].is_final);
 }
 

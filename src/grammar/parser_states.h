@@ -48,13 +48,17 @@ class ParserStates {
   bool may_end(StateId state) const { return nodes_[state].is_final; }
   // Of its longest stack.
   std::uint32_t depth(StateId state) const { return nodes_[state].depth; }
-  // By ascending state of the automata; each of those reads a byte.
+  // By ascending state of the automata; each of those reads a byte. A state of a counted rule has a number of its own
+  // for each number of characters, from state_count() of the grammar on.
   std::span<const Frame> frames(StateId state) const {
     return std::span(frames_).subspan(nodes_[state].first_frame, nodes_[state].frame_count);
   }
 
   // One state of the automata without callers. may_end() of its successors: the rule may end.
   StateId alone(int state) { return find({{state, kEmptyStack}}, false); }
+  // A state of the automata after which the same texts of at most `length` bytes may follow: one number for those whose
+  // bounds of characters are far enough.
+  int without_bounds(int state, std::uint32_t length);
   // The state of the callers after the current rule has ended.
   StateId after_return(StateId rest);
 
@@ -80,6 +84,19 @@ class ParserStates {
     return (row - std::size_t{1}) * static_cast<std::size_t>(grammar_.class_count()) +
            static_cast<std::size_t>(grammar_.class_of(byte));
   }
+  // A state of the automata, and the number of characters that were counted.
+  struct Counted {
+    int state;
+    std::uint32_t count;
+  };
+  Counted counted(int state) const {
+    const auto first = grammar_.state_count();
+    const auto index = static_cast<std::size_t>(state);
+    return index < first ? Counted{state, 0} : counted_[index - first];
+  }
+  int state_with(Counted counted);
+  int next_state(int state, std::uint8_t byte);
+  bool accepts(int state) const;
   StateId find_step(StateId from, std::uint8_t byte);
   StateId find(const std::vector<Frame>& frames, bool is_final);
   StateId find_with_hash(const std::vector<Frame>& frames, bool is_final, std::size_t slot);
@@ -100,6 +117,8 @@ class ParserStates {
   std::vector<StateId> table_;       // open addressing; 0 is free
   std::unordered_map<std::uint64_t, StateId> united_;
   StateId start_ = kDead;
+  std::vector<Counted> counted_;
+  std::unordered_map<std::uint64_t, int> states_with_;  // by the state and the number
 
   // Of one call of step(), start() or after_return().
   std::vector<Pending> pending_;

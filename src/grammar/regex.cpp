@@ -38,7 +38,7 @@ Expression without_anchors(const std::vector<Branch>& branches) {
 
 class RegexReader {
  public:
-  explicit RegexReader(std::string_view pattern) : reader_(pattern, "regex") {}
+  explicit RegexReader(std::string_view pattern) : reader_(pattern, "regex", true) {}
 
   std::vector<Branch> read() {
     std::vector<Branch> branches = read_alternation();
@@ -159,10 +159,16 @@ class RegexReader {
   Expression read_atom() {
     if (reader_.sees("*") || reader_.sees("+") || reader_.sees("?")) reader_.fail("repeats nothing");
     if (reader_.take(".")) return one_of(complement({{'\n', '\n'}}));
-    if (reader_.take("[")) return one_of(read_class());
-    if (reader_.sees("\\")) return one_of(read_escape(false));
+    if (reader_.take("[")) return one_character_of(read_class());
+    if (reader_.sees("\\")) return one_character_of(read_escape(false));
     const char32_t character = reader_.next();
-    return one_of({{character, character}});
+    return one_character_of({{character, character}});
+  }
+
+  // A class may name NUL, as one of what is not allowed.
+  Expression one_character_of(Characters set) const {
+    if (set == Characters{{0, 0}}) reader_.fail("must not ask for the character NUL");
+    return one_of(std::move(set));
   }
 
   Characters read_class() {

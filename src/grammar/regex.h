@@ -5,7 +5,8 @@
 // The syntax is that of RE2 and of JSON Schema as far as both agree: characters, classes, \d \w \s (of ASCII) and their
 // complements, "." (not a line feed), groups, alternation, * + ? {m,n}, ^ and $ (also \A \z) where the text begins or
 // ends, \xHH and \uHHHH. UserError that names the construct for any other: look-around, back references, \b, flags,
-// \p{..}. Captures and laziness change nothing, since only the set of matching texts counts.
+// \p{..}, and for what only NUL matches. Captures and laziness change nothing, since only the set of matching texts
+// counts.
 
 #include <string_view>
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,9 +41,9 @@ Expression SchemaReader::array_of(const Json& schema, const std::string& path) {
   const Expression item = needs_others ? value_of(others, path + "/items") : choice_of({});
   if (count == 0) {
     if (least == 0 && most == kUnbounded && is_unconstrained(others)) return parts_.array();
-    return call_of(grammar_.add(path, parts_.list('[', item, least, most, ']')));
+    return call_of(grammar_.add(path, parts_.list('[', item, least, most, ']'), keywords_about(schema, of_array)));
   }
-  return call_of(grammar_.add(path, listed_items(first, item, least, most, path)));
+  return call_of(grammar_.add(path, listed_items(first, item, least, most, path), keywords_about(schema, of_array)));
 }
 
 // "[", the items of a list of schemas, and others. The list may end after any number of items that is allowed.
@@ -70,7 +71,7 @@ Expression SchemaReader::other_members(const Json& schema, const Expression& kno
   const Expression any = repeat_of(json_encoded(complement({})), 0, kUnbounded);
   const Expression key = known_keys == nullptr
                              ? parts_.string()
-                             : call_of(grammar_.add(path + " key", quoted(without_of(any, known_keys))));
+                             : call_of(grammar_.add(path, quoted(without_of(any, known_keys)), "additionalProperties"));
   return pair_of(key, value_of(value, path + "/additionalProperties"));
 }
 
@@ -83,25 +84,39 @@ Expression SchemaReader::pair_of(const Expression& key, const Expression& value)
   return sequence_of({key, text_of(":"), parts_.after_colon(), value});
 }
 
+// What the value of a key must follow: its own schema, and those of the patterns that match it.
+Json SchemaReader::schema_of_key(const Json& schema, const std::string& name, const Json* own,
+                                 const std::string& path) {
+  std::vector<Json> all;
+  if (own != nullptr) all.push_back(*own);
+  for (const auto& [pattern, value] : object_at(schema, "patternProperties").items())
+    if (matches_pattern(name, pattern, false, path + "/patternProperties/" + pattern)) all.push_back(value);
+  if (all.empty()) return additional_of(schema);
+  return all.size() == 1 ? all[0] : Json{{"allOf", all}};
+}
+
 std::vector<SchemaReader::Member> SchemaReader::members_of(const Json& schema, const std::string& path) {
   const Json& properties = object_at(schema, "properties");
-  std::vector<std::string> required;
+  std::set<std::string> required, named;
   for (const Json& name : list_at(schema, "required")) {
     if (!name.is_string()) fail_schema(path, "required must be a list of texts");
-    if (std::find(required.begin(), required.end(), name) == required.end()) required.push_back(name);
+    required.insert(name.get<std::string>());
   }
   std::vector<Member> members;
   const auto add = [&](const std::string& name, const Json& value, bool is_required) {
     members.push_back(
         {name, pair_of(text_of(json_text(name)), value_of(value, path + "/properties/" + name)), is_required});
   };
-  for (const auto& [name, value] : properties.items())
-    add(name, value, std::find(required.begin(), required.end(), name) != required.end());
-  for (const std::string& name : required) {
-    if (properties.contains(name)) continue;
-    if (schema.contains("patternProperties") || additional_of(schema) == false)
-      fail_schema(path, fmt::format("required has {}, which is not in properties", quote(name)));
-    add(name, additional_of(schema), true);
+  for (const auto& [name, value] : properties.items()) {
+    named.insert(name);
+    add(name, schema_of_key(schema, name, &value, path), required.contains(name));
+  }
+  for (const Json& item : list_at(schema, "required")) {
+    const auto& name = item.get_ref<const std::string&>();
+    if (!named.insert(name).second) continue;
+    const Json value = schema_of_key(schema, name, nullptr, path);
+    if (value == false) fail_schema(path, fmt::format("required has {}, which may not be there", quote(name)));
+    add(name, value, true);
   }
   return members;
 }
@@ -109,47 +124,52 @@ std::vector<SchemaReader::Member> SchemaReader::members_of(const Json& schema, c
 Expression SchemaReader::object_of(const Json& schema, const std::string& path) {
   const int least = count_of(schema, "minProperties", 0), most = count_of(schema, "maxProperties", kUnbounded);
   const std::vector<Member> members = members_of(schema, path);
-  const bool has_pattern = schema.contains("patternProperties") && !schema["patternProperties"].empty();
-  if (has_pattern && !members.empty()) fail_schema(path, "patternProperties beside properties is not supported");
+  const bool has_pattern = !object_at(schema, "patternProperties").empty();
   if (members.empty()) {
-    const std::optional<Expression> any = free_member(schema, path);
+    const std::optional<Expression> any = free_member(schema, nullptr, path);
     // A repeated key is one member of the document, but a grammar cannot compare keys.
     if (least > 1) fail_schema(path, "minProperties above 1 is not supported");
     if (!any && least > 0) fail_schema(path, "minProperties asks for members, but none is allowed");
     if (most != kUnbounded && most < least) fail_schema(path, "maxProperties must be at least minProperties");
     const bool is_any = least == 0 && most == kUnbounded && !has_pattern && is_unconstrained(additional_of(schema));
     if (is_any) return parts_.object();
-    return call_of(grammar_.add(path, parts_.list('{', any.value_or(choice_of({})), least, any ? most : 0, '}')));
+    return call_of(grammar_.add(path, parts_.list('{', any.value_or(choice_of({})), least, any ? most : 0, '}'),
+                                keywords_about(schema, of_object)));
   }
   const auto needed = std::count_if(members.begin(), members.end(), [](const Member& m) { return m.is_required; });
-  const bool is_closed = additional_of(schema) == false;
+  const bool is_closed = additional_of(schema) == false && !has_pattern;
   if (least > needed || (most != kUnbounded && (!is_closed || most < std::ssize(members))))
     fail_schema(path, "minProperties and maxProperties beside properties are not supported");
   std::optional<Expression> others;
   if (!is_closed) {
     std::vector<Expression> keys;
     for (const Member& member : members) keys.push_back(json_encoded(text_of(member.name)));
-    others = other_members(schema, choice_of(std::move(keys)), path);
+    others = free_member(schema, choice_of(std::move(keys)), path);
   }
-  return call_of(grammar_.add(path, listed_members(members, others, path)));
+  return call_of(grammar_.add(path, listed_members(members, others, path), keywords_about(schema, of_object)));
 }
 
-// Any member of an object without named ones; nullopt if it must have none.
-std::optional<Expression> SchemaReader::free_member(const Json& schema, const std::string& path) {
+// Any member whose key is none of the named ones, which may be null; nullopt if there is no such member.
+std::optional<Expression> SchemaReader::free_member(const Json& schema, const Expression& named,
+                                                    const std::string& path) {
   std::vector<Expression> ways, keys;
   std::vector<Json> values;
   for (const auto& [pattern, value] : object_at(schema, "patternProperties").items()) {
     const std::string where = path + "/patternProperties/" + pattern;
-    const Expression key = pattern_of(pattern, where);
+    const Expression all = pattern_of(pattern, where);
+    const Expression key = named == nullptr ? all : without_of(all, named);
     for (std::size_t i = 0; i < keys.size(); ++i)
-      if (value != values[i] && matches_something(both_of(key, keys[i])))
+      if (value != values[i] && matches_something(both_of(key, keys[i]), where, "patternProperties"))
         fail_schema(where, "another pattern matches some of the same keys, which is not supported");
     keys.push_back(key);
     values.push_back(value);
-    ways.push_back(pair_of(call_of(grammar_.add(where, quoted(key))), value_of(value, where)));
+    if (named != nullptr && !matches_something(key, where, "patternProperties")) continue;
+    ways.push_back(pair_of(call_of(grammar_.add(where, quoted(key), "patternProperties")), value_of(value, where)));
   }
-  if (additional_of(schema) != false)
+  if (additional_of(schema) != false) {
+    if (named != nullptr) keys.push_back(named);
     ways.push_back(other_members(schema, keys.empty() ? nullptr : choice_of(std::move(keys)), path));
+  }
   if (ways.empty()) return std::nullopt;
   return choice_of(std::move(ways));
 }

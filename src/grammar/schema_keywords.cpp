@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "grammar/json_number.h"
 
 namespace weft::grammar {
 namespace {
@@ -145,10 +148,11 @@ bool share_no_value(const Json& a, const Json& b) {
                       [&](const Json& value) { return std::find(of_b->begin(), of_b->end(), value) != of_b->end(); });
 }
 
-bool requires_property(const Json& schema, const std::string& name) {
-  if (!schema.contains("required")) return false;
-  const Json& names = schema["required"];
-  return std::find(names.begin(), names.end(), Json(name)) != names.end();
+std::set<std::string> required_by(const Json& schema) {
+  std::set<std::string> names;
+  for (const Json& name : schema.value("required", Json::array()))
+    if (name.is_string()) names.insert(name.get<std::string>());
+  return names;
 }
 
 Json joined_types(const Json& a, const Json& b, const std::string& path) {
@@ -165,21 +169,43 @@ Json joined_types(const Json& a, const Json& b, const std::string& path) {
   return names;
 }
 
+// Json looks at one member after the other. The object must outlive the result.
+std::unordered_map<std::string_view, const Json*> members_by_name(const Json& object) {
+  std::unordered_map<std::string_view, const Json*> members;
+  for (auto item = object.begin(); item != object.end(); ++item) members.emplace(item.key(), &item.value());
+  return members;
+}
+
+// The schemas of both objects; of those that both have, and that differ, what follows both.
+Json joined_members(const Json& a, const Json& b) {
+  const auto of_a = members_by_name(a), of_b = members_by_name(b);
+  Json::object_t all;
+  for (const auto& [key, schema] : a.items()) {
+    const auto other = of_b.find(key);
+    const bool differs = other != of_b.end() && *other->second != schema;
+    all.emplace_back(key, differs ? Json{{"allOf", Json::array({schema, *other->second})}} : schema);
+  }
+  for (const auto& [key, schema] : b.items())
+    if (!of_a.contains(key)) all.emplace_back(key, schema);
+  return all;
+}
+
+// Of numbers. Json would compare integers of 64 bits with and without a sign wrongly.
+bool is_less(const Json& a, const Json& b) {
+  return Decimal::from_text(json_text(a)) < Decimal::from_text(json_text(b));
+}
+
 // The value of a keyword that both schemas have, and that differs.
 Json joined(const std::string& name, const Json& a, const Json& b, const std::string& path) {
   if (name == "type") return joined_types(a, b, path);
   if (name == "required") {
     Json names = a;
+    const std::set<std::string> known = required_by({{"required", a}});
     for (const Json& item : b)
-      if (std::find(a.begin(), a.end(), item) == a.end()) names.push_back(item);
+      if (!item.is_string() || !known.contains(item.get<std::string>())) names.push_back(item);
     return names;
   }
-  if (name == "properties" || name == "$defs" || name == "definitions") {
-    Json all = a;
-    for (const auto& [key, schema] : b.items())
-      all[key] = all.contains(key) && all[key] != schema ? Json{{"allOf", Json::array({all[key], schema})}} : schema;
-    return all;
-  }
+  if (name == "properties" || name == "$defs" || name == "definitions") return joined_members(a, b);
   if (name == "items" && is_schema(a) && is_schema(b)) return Json{{"allOf", Json::array({a, b})}};
   if (name == "enum") {
     if (a.size() * b.size() > kMostComparedValues) fail_schema(path, "allOf has two lists of enum that are too long");
@@ -188,8 +214,8 @@ Json joined(const std::string& name, const Json& a, const Json& b, const std::st
       if (std::find(b.begin(), b.end(), value) != b.end()) values.push_back(value);
     return values;
   }
-  if (name.starts_with("min") || name == "exclusiveMinimum") return a < b ? b : a;
-  if (name.starts_with("max") || name == "exclusiveMaximum") return a < b ? a : b;
+  if (name.starts_with("min") || name == "exclusiveMinimum") return is_less(a, b) ? b : a;
+  if (name.starts_with("max") || name == "exclusiveMaximum") return is_less(a, b) ? a : b;
   if (name == "nullable") return a == true && b == true;
   const Keyword* keyword = find_keyword(name);
   if (keyword != nullptr && keyword->types == 0) return a;
@@ -197,9 +223,13 @@ Json joined(const std::string& name, const Json& a, const Json& b, const std::st
 }
 
 bool has_all_properties(const Json& schema, const Json& other) {
+  if (other.contains("patternProperties") && schema.value("patternProperties", Json()) != other["patternProperties"])
+    return false;
   if (!other.contains("properties")) return true;
+  const Json properties = schema.value("properties", Json::object());
+  const auto known = members_by_name(properties);
   for (const auto& [key, unused] : other["properties"].items())
-    if (!schema.contains("properties") || !schema["properties"].contains(key)) return false;
+    if (!known.contains(key)) return false;
   return true;
 }
 
@@ -222,10 +252,21 @@ void check_keywords(const Json& schema, const std::string& path) {
   for (const auto& [name, value] : schema.items()) {
     const Keyword* keyword = find_keyword(name);
     if (keyword == nullptr && name.starts_with("x-")) continue;  // extensions say nothing by definition
+    if (name == "uniqueItems" && value == false) continue;
     if (keyword == nullptr) fail_schema(path, fmt::format("the keyword {} is not supported", quote(name)));
     if (const auto wanted = mistake(keyword->wants, value))
       fail_schema(path, fmt::format("{} must be {}", name, *wanted));
   }
+}
+
+std::string keywords_about(const Json& schema, unsigned types) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : schema.items()) {
+    const Keyword* keyword = find_keyword(name);
+    if (keyword != nullptr && (keyword->types == of_any ? types == of_any : (keyword->types & types) != 0))
+      names.push_back(name);
+  }
+  return names.empty() ? "the schema" : fmt::format("{}", fmt::join(names, ", "));
 }
 
 int count_of(const Json& schema, const char* name, int absent) {
@@ -293,10 +334,12 @@ bool are_disjoint(const Json& a, const Json& b, const std::string& path) {
   const unsigned common = types_of(a, path) & types_of(b, path);
   if (common == 0 || share_no_value(a, b)) return true;
   if (common != of_object || !a.contains("properties") || !b.contains("properties")) return false;
-  for (const auto& [name, schema] : a["properties"].items()) {
-    const bool in_both = b["properties"].contains(name) && requires_property(a, name) && requires_property(b, name);
-    if (!in_both || !schema.is_object() || !b["properties"][name].is_object()) continue;
-    const Json& other = b["properties"][name];
+  const auto of_a = members_by_name(a["properties"]), of_b = members_by_name(b["properties"]);
+  const auto required_by_b = required_by(b);
+  for (const std::string& name : required_by(a)) {
+    if (!required_by_b.contains(name) || !of_a.contains(name) || !of_b.contains(name)) continue;
+    const Json &schema = *of_a.at(name), &other = *of_b.at(name);
+    if (!schema.is_object() || !other.is_object()) continue;
     if (share_no_value(schema, other) || (types_of(schema, path) & types_of(other, path)) == 0) return true;
   }
   return false;

@@ -31,6 +31,9 @@ enum SchemaType : std::uint8_t {
 // UserError for a keyword that is not enforced, or whose value has the wrong type.
 void check_keywords(const Json& schema, const std::string& path);
 
+// The names of the schema's keywords that are about these types, for messages: "pattern, maxLength".
+std::string keywords_about(const Json& schema, unsigned types);
+
 // The value of a keyword that counts; `absent` without it.
 int count_of(const Json& schema, const char* name, int absent);
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "grammar/automaton.h"
 #include "grammar/budget.h"
 #include "grammar/json_schema.h"
 
@@ -40,8 +41,20 @@ class SchemaReader {
   Expression string_of(const Json& schema, const std::string& path);
   Expression pattern_of(const std::string& pattern, const std::string& path) const;
   Expression format_of(const std::string& format, const std::string& path) const;
-  void check_not_empty(const Expression& expression, const std::string& path, const char* sentence);
-  bool matches_something(const Expression& expression);
+  void check_not_empty(const Expression& expression, const std::string& path, const std::string& keywords,
+                       const char* sentence);
+  bool matches_something(const Expression& expression, const std::string& path, const std::string& keywords);
+
+  // UserError with the path if the automaton is too large.
+  Automaton automaton_of(const Expression& expression, const std::string& path, const std::string& keywords);
+
+  // schema_values.cpp
+  bool follows(const Json& value, const Json& schema, const std::string& path);
+  bool follows_schemas(const Json& value, const Json& schema, const std::string& path);
+  bool follows_type(const Json& value, const Json& schema, const std::string& path);
+  bool follows_items(const Json& value, const Json& schema, const std::string& path);
+  bool follows_members(const Json& value, const Json& schema, const std::string& path);
+  bool matches_pattern(const std::string& text, const std::string& pattern, bool is_format, const std::string& path);
 
   // schema_containers.cpp
   Expression array_of(const Json& schema, const std::string& path);
@@ -49,9 +62,10 @@ class SchemaReader {
   Expression other_members(const Json& schema, const Expression& known_keys, const std::string& path);
   Json additional_of(const Json& schema) const;
   Expression pair_of(const Expression& key, const Expression& value);
+  Json schema_of_key(const Json& schema, const std::string& name, const Json* own, const std::string& path);
   std::vector<Member> members_of(const Json& schema, const std::string& path);
   Expression object_of(const Json& schema, const std::string& path);
-  std::optional<Expression> free_member(const Json& schema, const std::string& path);
+  std::optional<Expression> free_member(const Json& schema, const Expression& named, const std::string& path);
   Expression listed_members(const std::vector<Member>& members, const std::optional<Expression>& others,
                             const std::string& path);
 
@@ -62,6 +76,8 @@ class SchemaReader {
   const Json& document_;
   const SchemaOptions& options_;
   std::map<std::string, int> references_;
+  std::map<std::string, int> strings_;         // rules, by the keywords about strings
+  std::map<std::string, Automaton> automata_;  // of patterns and formats, for listed values
   Budget budget_;
   int depth_ = 0, schemas_ = 0;
 };

@@ -19,10 +19,11 @@ inline constexpr int kDeepestGroup = 200;
 
 class TextReader {
  public:
-  // `what` begins messages: "[regex] ...". UserError unless the text is UTF-8 without NUL.
-  TextReader(std::string_view text, std::string what) : text_(text), what_(std::move(what)) {
+  // `what` begins messages: "[regex] ...". UserError unless the text is UTF-8, and has no NUL unless it may.
+  TextReader(std::string_view text, std::string what, bool may_have_nul = false)
+      : text_(text), what_(std::move(what)), may_have_nul_(may_have_nul) {
     if (first_invalid_utf8(text)) fail("must be UTF-8");
-    if (text.find('\0') != std::string_view::npos) fail("must not have the character NUL");
+    if (!may_have_nul && text.find('\0') != std::string_view::npos) fail("must not have the character NUL");
   }
 
   bool at_end() const { return offset_ == text_.size(); }
@@ -84,13 +85,14 @@ class TextReader {
     return static_cast<char32_t>(value);
   }
   char32_t checked(char32_t value) const {
-    if (value == 0) fail("must not have the character NUL");
+    if (value == 0 && !may_have_nul_) fail("must not have the character NUL");
     if (value > kLastCharacter) fail("has a character beyond U+10FFFF");
     return value;
   }
 
   std::string_view text_;
   std::string what_;
+  bool may_have_nul_;
   std::size_t offset_ = 0;
 };
 

@@ -95,6 +95,7 @@ bool TokenMasks::add_free(std::uint32_t node, StateId state, FreeCharacters& fre
 
 // What a state of the automata allows whoever called its rule: the tokens inside the rule, and where they may leave it.
 std::shared_ptr<const MaskCache::Entry> TokenMasks::mask_of_automaton_state(int state) {
+  state = states_.without_bounds(state, static_cast<std::uint32_t>(trie_.deepest()));
   const MaskCache::Key key{owner_, MaskCache::Kind::of_automaton_state, static_cast<std::uint32_t>(state)};
   if (auto known = cache_.find(key)) return known;
   MaskCache::Entry entry{no_tokens()};

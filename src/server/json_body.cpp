@@ -1,6 +1,8 @@
 #include "server/json_body.h"
 
 #include <algorithm>
+#include <iterator>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -11,7 +13,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMostLevels = 128;
-constexpr std::size_t kMostKeys = 1000;
+constexpr std::size_t kMostKeys = 1'000'000;
 constexpr std::size_t kLongestShown = 100;
 
 // The parser knows integers of 64 bits alone. All larger ones are read as the nearest double: 1e0 is no integer to it.
@@ -68,6 +70,25 @@ simdjson::error_code JsonBody::parse(simdjson::dom::element& root) {
   return error == simdjson::SUCCESS ? parser_.parse(text_).get(root) : error;
 }
 
+namespace {
+
+// Of a repeated key the last value counts. Json looks for a key at one member after the other.
+Json object_of(const simdjson::dom::object& members, const std::string& field) {
+  Json::object_t object;
+  std::unordered_map<std::string_view, std::size_t> positions;
+  for (const auto [key, item] : members) {
+    const auto [known, is_new] = positions.try_emplace(key, object.size());
+    if (is_new) {
+      object.emplace_back(std::string(key), to_json(item, field));
+    } else {
+      std::next(object.begin(), static_cast<std::ptrdiff_t>(known->second))->second = to_json(item, field);
+    }
+  }
+  return object;
+}
+
+}  // namespace
+
 // The depth is that of JsonBody at most.
 Json to_json(simdjson::dom::element value, const std::string& field) {
   using Type = simdjson::dom::element_type;
@@ -81,9 +102,7 @@ Json to_json(simdjson::dom::element value, const std::string& field) {
       const simdjson::dom::object members(value);
       if (members.size() > kMostKeys)
         throw wrong_value(fmt::format("[{}] an object must have at most {} keys", field, kMostKeys), field);
-      Json object = Json::object();
-      for (const auto [key, item] : members) object[std::string(key)] = to_json(item, field);
-      return object;
+      return object_of(members, field);
     }
     case Type::INT64:
       return std::int64_t(value);

@@ -30,6 +30,7 @@ TEST(GrammarRegex, MatchesWholeTexts) {
       {R"([]a]\]\/\.)", {"]]/.", "a]/."}, {"b]/."}},
       {R"(\u20ac\x41\x{1F600}\uD83D\uDE00)", {"\u20acA\U0001F600\U0001F600"}, {"A"}},
       {R"((?:a)(?P<n>b)(?<m>c)d*?)", {"abc", "abcdd"}, {"ab"}},
+      {R"([^\x00-\x1f]+)", {"a b"}, {"a\n", ""}},
       {"[\u00e4-\u00fc]{2}", {"\u00e4\u00fc"}, {"\u00e4", "ab"}},
   };
   for (const RegexCase& row : cases) {
@@ -73,14 +74,25 @@ TEST(GrammarRegex, SearchesUnlessAnchored) {
   }
 }
 
+TEST(GrammarRegex, NamesNulAmongOtherCharacters) {
+  const std::string itself("[^\0-\x1f]", 6);  // as JSON's \u0000 is read
+  for (const std::string& pattern : {std::string(R"([^\x00-\x1f])"), std::string(R"([^\u0000-\u001f])"), itself}) {
+    const grammar::Grammar made = grammar_of(grammar::read_regex(pattern));
+    EXPECT_TRUE(matches(made, "a")) << pattern;
+    EXPECT_FALSE(matches(made, std::string(1, '\0'))) << pattern;
+    EXPECT_FALSE(matches(made, "\x1f")) << pattern;
+  }
+  EXPECT_TRUE(matches(grammar_of(grammar::read_regex(R"([\x00a])")), "a"));
+}
+
 TEST(GrammarRegex, RefusesWhatItDoesNotEnforce) {
   const std::pair<const char*, const char*> cases[] = {
-      {"a(?=b)", "look-around"}, {"(?<!a)b", "look-around"}, {R"((a)\1)", "\\1"},     {R"(\bword\b)", "\\b"},
-      {R"(\p{L})", "\\p"},       {"(?i)a", "group"},         {"a**", "repetition"},   {"*a", "repeats nothing"},
-      {"a{1001}", "1000"},       {"a{3,2}", "reversed"},     {"[z-a]", "reversed"},   {"(a", "without )"},
-      {"a)", "without ("},       {"[a", "ends too early"},   {"a^b", "cannot begin"}, {"a$b", "cannot end"},
-      {R"(\x00)", "NUL"},        {R"(\uD83D)", "surrogate"}, {"[[:alpha:]]", "[:"},   {"(^a)*", "repeats a group"},
-      {"\xFF", "UTF-8"},
+      {"a(?=b)", "look-around"},    {"(?<!a)b", "look-around"}, {R"((a)\1)", "\\1"},        {R"(\bword\b)", "\\b"},
+      {R"(\p{L})", "\\p"},          {"(?i)a", "group"},         {"a**", "repetition"},      {"*a", "repeats nothing"},
+      {"a{1001}", "1000"},          {"a{3,2}", "reversed"},     {"[z-a]", "reversed"},      {"(a", "without )"},
+      {"a)", "without ("},          {"[a", "ends too early"},   {"a^b", "cannot begin"},    {"a$b", "cannot end"},
+      {R"(\x00)", "NUL"},           {R"([\x00])", "NUL"},       {R"(\uD83D)", "surrogate"}, {"[[:alpha:]]", "[:"},
+      {"(^a)*", "repeats a group"}, {"\xFF", "UTF-8"},
   };
   for (const auto& [pattern, words] : cases) {
     const std::string message = message_of([&] { grammar::read_search_regex(pattern); });

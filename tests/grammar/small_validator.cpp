@@ -31,11 +31,18 @@ bool is_valid_string(const std::string& text, const Json& schema) {
   return !schema.contains("pattern") || std::regex_search(text, std::regex(schema["pattern"].get<std::string>()));
 }
 
-bool is_valid_number(double number, const Json& schema) {
+bool is_multiple(const Json& value, const Json& schema) {
+  if (!schema.contains("multipleOf")) return true;
+  if (value.is_number_integer()) return value.get<std::int64_t>() % schema["multipleOf"].get<std::int64_t>() == 0;
+  return std::fmod(value.get<double>(), schema["multipleOf"].get<double>()) == 0;
+}
+
+bool is_valid_number(const Json& value, const Json& schema) {
+  const auto number = value.get<double>();
   const auto bound = [&](const char* name, double absent) { return schema.value(name, Json(absent)).get<double>(); };
   return number >= bound("minimum", -INFINITY) && number <= bound("maximum", INFINITY) &&
          number > bound("exclusiveMinimum", -INFINITY) && number < bound("exclusiveMaximum", INFINITY) &&
-         (!schema.contains("multipleOf") || std::fmod(number, bound("multipleOf", 1)) == 0);
+         is_multiple(value, schema);
 }
 
 bool is_valid_object(const Json& value, const Json& schema) {
@@ -90,7 +97,7 @@ bool is_valid(const Json& value, const Json& schema) {
     for (const Json& one : schema["allOf"])
       if (!is_valid(value, one)) return false;
   if (value.is_string()) return is_valid_string(value, schema);
-  if (value.is_number()) return is_valid_number(value.get<double>(), schema);
+  if (value.is_number()) return is_valid_number(value, schema);
   if (value.is_object()) return is_valid_object(value, schema);
   return !value.is_array() || is_valid_array(value, schema);
 }

@@ -91,6 +91,9 @@ TEST(TokenMasks, AreTheSameWithoutAWalkOverFreeCharacters) {
       {of_schema(R"({"type":"string","maxLength":9})"), "\"ab\u4e2d \U0001F600z\""},
       {of_schema(R"({"type":"string","minLength":4,"maxLength":90})"), "\"ab\u00e9 zz\""},
       {of_schema(R"({"type":"string","pattern":"^[a-z ]+$"})"), "\"ab z\""},
+      {of_schema(R"({"pattern":"z$","minLength":4,"maxLength":9})"), "\"ab\u00e9 \\u00e9zz\""},
+      {of_schema(R"({"pattern":"z$","minLength":4,"maxLength":300})"), "\"ab\u00e9 \\u00e9zz\""},
+      {of_schema(R"({"pattern":"^(a|z )*$","minLength":4})"), "\"aaz aa\""},
       {of_schema(R"({"properties":{"a":{},"ab":{"type":"integer"},"z":{}}})"), R"({"ab":1,"az":[],"\u4e2d":0})"},
       {of_regex(".*"), "ab\u4e2d z"},
       {of_regex("([a-z]+ )*"), "ab z "},
@@ -136,6 +139,23 @@ TEST(TokenMasks, StayTheSameAfterStatesWereDropped) {
   EXPECT_LT(masked.states.size(), size);
   EXPECT_EQ(masked.masks.mask(state)->tokens, before);
   EXPECT_TRUE(masked.states.may_end(state_after(masked.states, state, "2]}]}")));
+}
+
+TEST(TokenMasks, DoNotDependOnFarBounds) {
+  MaskedGrammar masked(grammar::schema_grammar(parse_json(R"({"pattern":"b","minLength":2,"maxLength":200})"), {}),
+                       random_vocabulary());
+  StateId state = state_after(masked.states, "\"");
+  for (int i = 0; i < 199; ++i) {
+    state = masked.states.step(state, 'a');
+    ASSERT_NE(state, grammar::kDead) << i;
+    EXPECT_EQ(masked.masks.mask(state)->tokens, masked.masks.walked_mask(state)) << i;
+    if (i % 50 != 49) continue;
+    StateId* live[] = {&state};  // the numbers of characters are kept, too
+    masked.states.keep(live);
+    masked.masks.forget();
+  }
+  EXPECT_EQ(masked.states.step(state, 'a'), grammar::kDead);
+  EXPECT_TRUE(masked.states.may_end(state_after(masked.states, state, "b\"")));
 }
 
 TEST(TokenMasks, AreKeptWithinTheLimitOfTheCache) {

@@ -101,7 +101,9 @@ TEST(StructuredOutputs, AreRefusedWithTheFieldsName) {
       {"structured_outputs", R"({"grammar":"start: x"})", 400, "::="},
       {"structured_outputs", R"({"json":"{"})", 400, "JSON"},
       {"structured_outputs", R"({"regexp":"a"})", 400, "regexp"},
-      {"structured_outputs", R"({"regex":"[^\\x{0}-\\x{10FFFF}]"})", 400, "NUL"},
+      {"structured_outputs", R"({"regex":"[^\\x{0}-\\x{10FFFF}]"})", 400, "no text matches"},
+      {"structured_outputs", R"({"regex":"a\\x00"})", 400, "NUL"},
+      {"structured_outputs", R"({"json":{},"whitespace_pattern":"x"})", 400, "whitespace_pattern"},
   };
   for (const Case& one : cases) {
     const ClientResponse response =

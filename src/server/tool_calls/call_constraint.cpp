@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "grammar/json_schema.h"
 #include "server/api_error.h"
 
@@ -23,12 +24,14 @@ grammar::SchemaCases cases_of(const Json& tools, const ToolChoice& choice, const
   for (const Json& tool : tools) {
     const Json& function = tool["function"];
     const auto& name = function["name"].get_ref<const std::string&>();
+    const std::string place = fmt::format("parameters of {}", quote(name));
     if (!is_named) {
       cases.cases.push_back({.before = fmt::format("{}{}{}", envelope.before_name, name, envelope.before_arguments),
                              .schema = arguments_schema(function),
-                             .after = std::string(envelope.after_arguments)});
+                             .after = std::string(envelope.after_arguments),
+                             .name = place});
     } else if (name == choice.function) {
-      cases.cases.push_back({.before = "", .schema = arguments_schema(function), .after = ""});
+      cases.cases.push_back({.before = "", .schema = arguments_schema(function), .after = "", .name = place});
     }
   }
   if (is_named) return cases;
@@ -40,7 +43,7 @@ grammar::SchemaCases cases_of(const Json& tools, const ToolChoice& choice, const
 
 std::string key_of(const grammar::SchemaCases& cases) {
   Json key{"calls", cases.begin, cases.separator, cases.end, cases.most};
-  for (const grammar::SchemaCase& one : cases.cases) key.push_back({one.before, one.schema, one.after});
+  for (const grammar::SchemaCase& one : cases.cases) key.push_back({one.before, one.schema, one.after, one.name});
   return json_text(key);
 }
 
@@ -57,7 +60,7 @@ std::shared_ptr<const TokenConstraint> call_constraint(const Json& tools, const 
     return compiler->compile(key_of(cases),
                              [&] { return grammar::schema_cases_grammar(cases, {.closes_objects = true}); });
   } catch (const UserError& error) {
-    throw wrong_value(fmt::format("[tools] parameters: {}", error.what()), "tools");
+    throw wrong_value(fmt::format("[tools] {}", error.what()), "tools");
   }
 }
 

@@ -79,6 +79,17 @@ TEST(CallConstraint, RefusesWhatItCannotEnforce) {
       refused(R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"required","truncate_prompt_tokens":9,)"
               R"("tools":[{"type":"function","function":{"name":"f","parameters":{"not":{}}}}]})"),
       "tools");
+  const Json error = parse_json(
+      client
+          .post("/v1/chat/completions",
+                R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"required","truncate_prompt_tokens":9,)"
+                R"("tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":)"
+                R"_({"name":"culprit","parameters":{"properties":{"a":{"pattern":"(?=x)"}}}}}]})_")
+          .body)["error"];
+  const auto message = error["message"].get<std::string>();
+  EXPECT_NE(message.find(R"([tools] parameters of "culprit": [schema] at "#/properties/a": pattern)"),
+            std::string::npos)
+      << message;
 }
 
 TEST(CallConstraint, ComesAfterTheReasoning) {
