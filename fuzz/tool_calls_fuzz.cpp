@@ -23,7 +23,7 @@ const Json& tools() {
 }
 
 AnswerParts parsed(const ToolDialect& dialect, std::string_view text, std::size_t at_once) {
-  AnswerSplitter splitter(ReasoningParser(*find_reasoning_format("think"), false), dialect.parser(tools()), false);
+  AnswerSplitter splitter(ReasoningParser(*find_reasoning_format("think"), false), dialect.parser(tools()), {});
   AnswerParts parts;
   for (std::size_t at = 0; at < text.size(); at += at_once)
     for (const AnswerEvent& event : splitter.push(text.substr(at, at_once))) parts.add(event);
