@@ -76,10 +76,13 @@ inline void multiply_tile(Floats (&sums)[rows][vectors], int first, Shared share
   }
 }
 
-// Prefetches the cache lines of some bytes.
-template <std::size_t bytes>
+// Prefetches the cache lines of some bytes in a tile of a few rows, as one token's heads are: it reads keys and values
+// from memory. The tiles of a prompt find what the one before them read.
+template <int rows, std::size_t bytes>
 inline void prefetch(const char* address) {
-  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(address + i);
+  if constexpr (rows <= 4) {
+    for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(address + i);
+  }
 }
 
 // scores[row][first ...] of `vectors` vectors of tokens. Each block of columns with a scale is summed separately.
@@ -109,7 +112,7 @@ template <int rows, int vectors, class Element>
       }
       const std::int64_t end = quarter_end < block + columns ? quarter_end : block + columns;
       for (; d < end; ++d, ahead += ahead_bytes) {
-        prefetch<64 * sizeof(Element)>(ahead);
+        prefetch<rows, 64 * sizeof(Element)>(ahead);
         multiply_tile<vectors>(
             sums, 0, [&](int v) { return load(keys[v] + d * step.key_stride); },
             [&](int r) { return fill(query[r * query_stride + d]); });
@@ -216,7 +219,7 @@ template <int rows, int vectors, class Element, class Lanes>
     const char* ahead = step.after_values[t / kAheadTokens].chunks[t / kChunk % kAheadChunks] +
                         t % kChunk * step.row_bytes + value_offset<Element>(column) * std::int64_t{sizeof(Element)};
     for (; t < end; ++t, values += step.value_stride, ahead += step.row_bytes) {
-      prefetch<vectors * kLanes * sizeof(Element)>(ahead);
+      prefetch<rows, vectors * kLanes * sizeof(Element)>(ahead);
 #pragma GCC unroll 8
       for (int block = 0; block < kBlocks; ++block)
         multiply_tile<kOfBlock>(
