@@ -15,7 +15,11 @@ namespace weft::grammar {
 inline constexpr std::size_t kMostStates = 50'000;        // of all automata of a grammar
 inline constexpr std::size_t kMostDraftStates = 400'000;  // before they are made deterministic
 inline constexpr std::size_t kMostCounts = 1 << 24;       // states times the least numbers of characters
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::chrono::seconds kLongestCompilation{100};  // a sanitizer makes all of it that much slower
+#else
 inline constexpr std::chrono::seconds kLongestCompilation{5};
+#endif
 
 // It depends on how busy the machine is, unlike all other errors of a grammar: another attempt may succeed.
 class OutOfTime final : public UserError {
