@@ -221,7 +221,7 @@ const FieldRow kRows[] = {
     {"min_p", kAnswer, &ApiRequest::min_p, 0, 1},
     {"presence_penalty", kAnswer, &ApiRequest::presence_penalty, -2, 2},
     {"frequency_penalty", kAnswer, &ApiRequest::frequency_penalty, -2, 2},
-    {"repetition_penalty", kOpenAi, &ApiRequest::repetition_penalty, 0, 1.7e308, true},
+    {"repetition_penalty", kOpenAi, &ApiRequest::repetition_penalty, 0, 1e18, true},
     {"n", kBoth, &ApiRequest::n, 1, 16384},
     {"best_of", completions, &ApiRequest::best_of, 1, 16384},
     {"seed", kAnswer, &ApiRequest::seed},
@@ -256,7 +256,7 @@ const FieldRow kRows[] = {
 
     {"prompt", llama_completion, ReadField(read_prompt_parts)},
     {"n_predict", llama_completion, &ApiRequest::n_predict, -1},
-    {"repeat_penalty", llama_completion, &ApiRequest::repetition_penalty, 0, 1.7e308, true},
+    {"repeat_penalty", llama_completion, &ApiRequest::repetition_penalty, 0, 1e18, true},
     {"repeat_last_n", llama_completion, &ApiRequest::repeat_last_n, -1},
     {"return_tokens", llama_completion, &ApiRequest::return_token_ids},
     {"timings_per_token", llama_completion, &ApiRequest::timings_per_token},

@@ -297,7 +297,7 @@ TEST(Server, ReadsIntegersBeyond64BitsAsNumbers) {
   EXPECT_EQ(error(R"("top_k":100000000000000000000000000000)"), "body.top_k");
   EXPECT_EQ(error(R"("temperature":100000000000000000000)"), "temperature");
   EXPECT_EQ(error(R"("repetition_penalty":1e-300,"x":1)"), "none");
-  EXPECT_EQ(error(R"("repetition_penalty":1e300)"), "none");
+  EXPECT_EQ(error(R"("repetition_penalty":1e18)"), "none");
 }
 
 TEST(Server, AnswersErrorsInOrder) {

@@ -50,8 +50,8 @@ void SamplingParameters::check() const {
   in("temperature", temperature, 0, 1e6);
   in("top_p", top_p, 1e-9, 1);
   in("min_p", min_p, 0, 1);
-  USER_CHECK(repetition_penalty > 0 && std::isfinite(repetition_penalty),
-             "[repetition_penalty] must be above 0, but is {}", repetition_penalty);
+  USER_CHECK(repetition_penalty > 0 && repetition_penalty <= 1e18,
+             "[repetition_penalty] must be above 0 and at most 1e18, but is {}", repetition_penalty);
   in("frequency_penalty", frequency_penalty, -2, 2);
   in("presence_penalty", presence_penalty, -2, 2);
   USER_CHECK(top_k >= -1 && top_k <= INT32_MAX, "[top_k] must be -1, 0 (off) or more, but is {}", top_k);
