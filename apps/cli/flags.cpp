@@ -134,15 +134,14 @@ void Flags::obey_environment() {
 std::vector<std::string> Flags::with_a_flag_for_each_value(const std::vector<std::string>& words) const {
   const Flags* below = verb_of(words);
   const std::vector<std::string>& lists = below == nullptr ? lists_ : below->lists_;
+  const std::size_t first = below == nullptr ? 0 : 1;  // the word after the sub-verb
   std::vector<std::string> spread;
   bool has_model = false;
   std::string list;  // the flag whose values may go on
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     const bool is_flag = word.size() > 1 && word[0] == '-';
-    const bool is_verb = i == 0 && below != nullptr;
-    has_model = has_model || (spread.size() <= (below == nullptr ? 0 : 1) && !is_flag && !is_verb) || word == "-m" ||
-                word == "--model" || word.starts_with("--model=");
+    has_model |= (i == first && !is_flag) || word == "-m" || word == "--model" || word.starts_with("--model=");
     if (is_flag) {
       list = std::find(lists.begin(), lists.end(), word) != lists.end() && has_model ? word : "";
     } else if (!list.empty() && words[i - 1] != list) {

@@ -7,14 +7,14 @@ namespace weft {
 
 void ServedModelArgument::declare(Flags& flags) {
   model.declare_to_run(flags);
-  flags.option("--served-model-name", names,
+  flags.option("--served-model-name", given.names,
                "The model's names for clients, instead of MODEL: several, or given several times. Answers have the "
                "first.",
                {.takes_several = true});
   chat_template.declare(flags);
   flags.flag("--trust-request-chat-template", given.trusts_templates,
              "Take the chat template of a request that has one, which is a program; else such a request is refused.");
-  declare_generation_config(generation_config, flags);
+  declare_generation_config(given.generation_config, flags);
   declare_answers(flags);
   // The words of the command line have no such flag any more: the program reads the file first.
   flags.option(
@@ -31,14 +31,10 @@ void ServedModelArgument::declare_answers(Flags& flags) {
              "Write the tokens of log probabilities as token_id:42, unless a request says otherwise.");
   flags.flag("--enable-prompt-tokens-details", given.answers.has_prompt_details,
              "Say in usage how many tokens of the prompt were found in the prefix cache.");
-  flags.flag("--enable-per-request-metrics", given.answers.has_metrics,
-             "Answers of one choice have an object `metrics`: the times of the request in milliseconds.");
   flags.option("--tool-call-parser", given.tool_call_parser,
                "How the model writes tool calls: " + dialect_names() +
                    ", none (calls are not looked for), or auto: as its chat template shows.",
                {.shows_default = true});
-  flags.flag("--enable-auto-tool-choice", chooses_tools,
-             "Accepted for vLLM's scripts; has no effect: tool calls are always found.");
   flags.option("--reasoning-parser", given.reasoning_parser,
                "How the model marks its reasoning: " + reasoning_format_names() +
                    ", none (reasoning is part of the content), or auto: as its chat template shows.",
@@ -51,8 +47,9 @@ void ServedModelArgument::declare_answers(Flags& flags) {
 }
 
 ServedModelSettings ServedModelArgument::settings() const {
-  generation_config.check();
-  for (const std::string& name : names) USER_CHECK(!name.empty(), "[--served-model-name] a name must not be empty");
+  given.generation_config.check();
+  for (const std::string& name : given.names)
+    USER_CHECK(!name.empty(), "[--served-model-name] a name must not be empty");
   in_range(given.answers.max_logprobs, -1, std::int64_t{1} << 31, "--max-logprobs");
   const std::string& calls = given.tool_call_parser;
   USER_CHECK(calls == "auto" || calls == "none" || find_dialect(calls) != nullptr,
@@ -66,11 +63,10 @@ ServedModelSettings ServedModelArgument::settings() const {
   USER_CHECK((mode == "custom") == !given.fingerprint_value.empty(),
              "[--fingerprint-value] must be given with --fingerprint-mode custom, and with it alone");
   ServedModelSettings settings = given;
-  settings.names = names.empty() ? std::vector<std::string>{model.name} : names;
+  if (settings.names.empty()) settings.names = {model.name};
   settings.root = model.name;
   settings.chat_template = chat_template.given;
   settings.template_arguments = chat_template.arguments();
-  settings.generation_config = generation_config;
   return settings;
 }
 

@@ -15,11 +15,8 @@ namespace weft {
 
 struct ServedModelArgument {
   ModelArgument model;
-  std::vector<std::string> names;
   TemplateArgument chat_template;
-  GenerationConfigSource generation_config;
-  ServedModelSettings given;  // what flags set directly
-  bool chooses_tools = false;
+  ServedModelSettings given;  // without what `model` and `chat_template` have
   VllmFlags vllm;
 
   void declare(Flags& flags);

@@ -12,13 +12,14 @@
 namespace weft {
 namespace {
 
-enum class FlagValue : std::uint8_t { none, any, one };
-
 struct Row {
-  const char* names;  // as Flags takes them
-  FlagValue value;
-  const char* reason;     // why the flag decides nothing
-  const char* only = "";  // words that are accepted where others would ask for something else
+  enum Kind : std::uint8_t { flag, option };
+  Kind kind;
+  const char* names;      // as Flags takes them
+  const char* reason;     // why it decides nothing
+  const char* only = "";  // of an option: the values that are accepted where others would ask for something else
+
+  std::string name() const { return split_text(names, ',')[0]; }
 };
 
 constexpr const char* kPages = "--kv-cache-memory-bytes or --num-gpu-blocks-override set the size of the KV cache";
@@ -32,36 +33,37 @@ constexpr const char* kAlwaysChunked = "long prompts are always computed in chun
 constexpr const char* kCheckpointSays = "the checkpoint says it";
 
 constexpr Row kRows[] = {
-    {"--gpu-memory-utilization", FlagValue::any, kPages},
-    {"--swap-space", FlagValue::any, kNoSwap},
-    {"--cpu-offload-gb", FlagValue::any, kNoSwap},
-    {"--distributed-executor-backend", FlagValue::any, kOneProcess},
-    {"--api-server-count", FlagValue::any, kOneProcess},
-    {"--disable-frontend-multiprocessing", FlagValue::none, kOneProcess},
-    {"--pipeline-parallel-size", FlagValue::one, kOneProcess, "1"},
-    {"--data-parallel-size", FlagValue::one, kOneProcess, "1"},
-    {"--disable-custom-all-reduce", FlagValue::none, kOneProcess},
-    {"--revision", FlagValue::any, kNoDownload},
-    {"--code-revision", FlagValue::any, kNoDownload},
-    {"--tokenizer-revision", FlagValue::any, kNoDownload},
-    {"--download-dir", FlagValue::any, kNoDownload},
-    {"--trust-remote-code", FlagValue::none, kOwnReader},
-    {"--tokenizer-mode", FlagValue::any, kOwnReader},
-    {"--config-format", FlagValue::any, kOwnReader},
-    {"--model-impl", FlagValue::any, kOwnReader},
-    {"--quantization", FlagValue::any, kCheckpointSays},
-    {"--limit-mm-per-prompt", FlagValue::any, "requests are text alone"},
-    {"--runner", FlagValue::one, "MODEL generates text", "auto generate"},
-    {"--task", FlagValue::one, "MODEL generates text", "auto generate"},
-    {"--response-role", FlagValue::one, "answers are the assistant's", "assistant"},
-    {"--logprobs-mode", FlagValue::one, "log probabilities are those of the model", "raw_logprobs"},
-    {"--seed", FlagValue::any, "a request without a seed is drawn with one of its own"},
-    {"--enable-chunked-prefill,--no-enable-chunked-prefill", FlagValue::none, kAlwaysChunked},
-    {"--async-scheduling,--no-async-scheduling", FlagValue::none, "a step is prepared while the one before it runs"},
-    {"--prefix-caching-hash-algo", FlagValue::any, "tokens are compared where hashes are equal"},
-    {"--uvicorn-log-level", FlagValue::any, kOwnLog},
-    {"--disable-log-requests", FlagValue::none, kOwnLog},
-    {"--max-log-len", FlagValue::any, kOwnLog},
+    {Row::option, "--gpu-memory-utilization", kPages},
+    {Row::option, "--swap-space", kNoSwap},
+    {Row::option, "--cpu-offload-gb", kNoSwap},
+    {Row::option, "--distributed-executor-backend", kOneProcess},
+    {Row::option, "--api-server-count", kOneProcess},
+    {Row::flag, "--disable-frontend-multiprocessing", kOneProcess},
+    {Row::option, "--pipeline-parallel-size", kOneProcess, "1"},
+    {Row::option, "--data-parallel-size", kOneProcess, "1"},
+    {Row::flag, "--disable-custom-all-reduce", kOneProcess},
+    {Row::option, "--revision", kNoDownload},
+    {Row::option, "--code-revision", kNoDownload},
+    {Row::option, "--tokenizer-revision", kNoDownload},
+    {Row::option, "--download-dir", kNoDownload},
+    {Row::flag, "--trust-remote-code", kOwnReader},
+    {Row::option, "--tokenizer-mode", kOwnReader},
+    {Row::option, "--config-format", kOwnReader},
+    {Row::option, "--model-impl", kOwnReader},
+    {Row::option, "--quantization", kCheckpointSays},
+    {Row::option, "--limit-mm-per-prompt", "requests are text alone"},
+    {Row::option, "--runner", "MODEL generates text", "auto generate"},
+    {Row::option, "--task", "MODEL generates text", "auto generate"},
+    {Row::option, "--response-role", "answers are the assistant's", "assistant"},
+    {Row::option, "--logprobs-mode", "log probabilities are those of the model", "raw_logprobs"},
+    {Row::option, "--seed", "a request without a seed is drawn with one of its own"},
+    {Row::flag, "--enable-auto-tool-choice", "tool calls are always found"},
+    {Row::flag, "--enable-chunked-prefill,--no-enable-chunked-prefill", kAlwaysChunked},
+    {Row::flag, "--async-scheduling,--no-async-scheduling", "a step is prepared while the one before it runs"},
+    {Row::option, "--prefix-caching-hash-algo", "tokens are compared where hashes are equal"},
+    {Row::option, "--uvicorn-log-level", kOwnLog},
+    {Row::flag, "--disable-log-requests", kOwnLog},
+    {Row::option, "--max-log-len", kOwnLog},
 };
 
 }  // namespace
@@ -69,28 +71,26 @@ constexpr Row kRows[] = {
 void VllmFlags::declare(Flags& flags) {
   for (const Row& row : kRows) {
     const std::string sentence = fmt::format("Accepted for vLLM's scripts; decides nothing: {}.", row.reason);
-    const std::string names = row.names;
-    const std::string name = names.substr(0, names.find(','));
-    const auto take = [this, &row, name](const std::string& value) {
-      const std::vector<std::string> only = split_text(row.only, ' ');
-      USER_CHECK(row.value != FlagValue::one || std::find(only.begin(), only.end(), value) != only.end(),
-                 "[{}] must be {}, because {}, but is {}", name, fmt::join(only, " or "), row.reason, quote(value));
-      given_[name] = true;
-    };
-    if (row.value == FlagValue::none) {
-      flags.flag(names, given_[name], sentence);
-    } else {
-      flags.option(names, take, sentence);
+    bool& is_given = given_[row.name()];
+    if (row.kind == Row::flag) {
+      flags.flag(row.names, is_given, sentence);
+      continue;
     }
+    const auto take = [&row, &is_given](const std::string& value) {
+      const std::vector<std::string> only = split_text(row.only, ' ');
+      USER_CHECK(*row.only == '\0' || std::find(only.begin(), only.end(), value) != only.end(),
+                 "[{}] must be {}, because {}, but is {}", row.name(), fmt::join(only, " or "), row.reason,
+                 quote(value));
+      is_given = true;
+    };
+    flags.option(row.names, take, sentence);
   }
 }
 
 void VllmFlags::report(const NoteFunction& note) const {
   std::map<std::string, std::vector<std::string>> names;  // by reason
-  for (const Row& row : kRows) {
-    const std::string all = row.names, name = all.substr(0, all.find(','));
-    if (const auto found = given_.find(name); found != given_.end() && found->second) names[row.reason].push_back(name);
-  }
+  for (const Row& row : kRows)
+    if (given_.at(row.name())) names[row.reason].push_back(row.name());
   for (const auto& [reason, flags] : names)
     note(fmt::format("[{}] {} accepted but {} no effect: {}", fmt::join(flags, ", "), flags.size() == 1 ? "is" : "are",
                      flags.size() == 1 ? "has" : "have", reason));

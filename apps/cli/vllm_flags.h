@@ -18,7 +18,7 @@ class VllmFlags {
   void report(const NoteFunction& note) const;
 
  private:
-  std::map<std::string, bool> given_;
+  std::map<std::string, bool> given_;  // by the first name of each
 };
 
 }  // namespace weft

@@ -34,17 +34,15 @@ void AnswerSplitter::take_answer(std::string_view text, AnswerEvents& events) {
 }
 
 void AnswerSplitter::drop_other_events(AnswerEvents& events) {
-  AnswerEvents kept;
-  for (AnswerEvent& event : events) {
-    // Its text is that of a call which is cut.
-    const bool is_rest = event.kind == AnswerEvent::Kind::call_broken || event.kind == AnswerEvent::Kind::content;
-    if (calls_.must && is_rest) continue;
-    const bool is_text = event.kind == AnswerEvent::Kind::content || event.kind == AnswerEvent::Kind::reasoning;
-    if (calls_.one && has_call_ && !is_text) continue;
-    has_call_ |= event.kind == AnswerEvent::Kind::call_end;
-    kept.push_back(std::move(event));
-  }
-  events = std::move(kept);
+  using Kind = AnswerEvent::Kind;
+  std::erase_if(events, [&](const AnswerEvent& event) {
+    // Where an answer must be a call, other text is that of a call which is cut.
+    if (calls_.must && (event.kind == Kind::call_broken || event.kind == Kind::content)) return true;
+    const bool is_text = event.kind == Kind::content || event.kind == Kind::reasoning;
+    if (calls_.one && has_call_ && !is_text) return true;
+    has_call_ |= event.kind == Kind::call_end;
+    return false;
+  });
 }
 
 }  // namespace weft

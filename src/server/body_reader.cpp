@@ -24,6 +24,8 @@ struct BodyReader::State {
   http::request_parser<http::string_body> parser;
   std::uint64_t most = 0, bytes = 0;
   std::size_t field_bytes = 0;  // of the head
+  std::optional<HttpFault> fault;
+  std::function<void(std::uint64_t, boost::beast::string_view, error_code&)> on_chunk;
 
   // The parser adds trailers to the fields of the head.
   std::size_t all_field_bytes() const {
@@ -31,8 +33,6 @@ struct BodyReader::State {
     for (const auto& field : parser.get()) sum += field.name_string().size() + field.value().size() + 4;
     return sum;
   }
-  std::optional<HttpFault> fault;
-  std::function<void(std::uint64_t, boost::beast::string_view, error_code&)> on_chunk;
 };
 
 BodyReader::BodyReader(std::uint64_t most_bytes, std::size_t head_bytes) : state_(std::make_unique<State>()) {

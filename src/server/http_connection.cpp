@@ -341,8 +341,7 @@ void HttpConnection::on_written() {
   gone_ = nullptr;
   log(status_);
   // A request that came before the server was ended, and behind an answer that did not say so, is refused.
-  const bool ends = closes_ || host_.is_draining;
-  if (says_close_ || (ends && in_.empty())) return linger();
+  if (says_close_ || ((closes_ || host_.is_draining) && in_.empty())) return linger();
   phase_ = Phase::head;
   scanner_ = HeadScanner(host_.limits.head_bytes, host_.limits.head_lines);
   request_ = {.peer = std::move(request_.peer)};

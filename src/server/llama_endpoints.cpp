@@ -112,7 +112,8 @@ Json slots(const ServedModel& model, std::span<const OpenSequence> running) {
       const OpenSequence& sequence = running[static_cast<std::size_t>(i)];
       slot["id_task"] = sequence.ticket;
       slot["params"] = llama_settings(*sequence.parameters);
-      slot["next_token"] = {{"n_decoded", sequence.tokens}, {"n_remain", sequence.max_tokens - sequence.tokens}};
+      slot["next_token"] = {{"n_decoded", sequence.tokens},
+                            {"n_remain", sequence.parameters->max_tokens - sequence.tokens}};
     }
     list.push_back(std::move(slot));
   }

@@ -38,8 +38,7 @@ const SequenceTimes* SequenceRecords::ended(Ticket ticket) const {
 
 std::vector<OpenSequence> SequenceRecords::open_sequences() const {
   std::vector<OpenSequence> sequences;
-  for (const auto& [ticket, record] : open_)
-    sequences.push_back({ticket, record.tokens, record.start.max_tokens, record.start.parameters});
+  for (const auto& [ticket, record] : open_) sequences.push_back({ticket, record.tokens, record.start.parameters});
   std::sort(sequences.begin(), sequences.end(),
             [](const OpenSequence& a, const OpenSequence& b) { return a.ticket < b.ticket; });
   return sequences;

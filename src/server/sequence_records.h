@@ -25,7 +25,7 @@ struct SequenceStart {
 // A sequence that is not over.
 struct OpenSequence {
   Ticket ticket = 0;
-  std::int64_t tokens = 0, max_tokens = 0;
+  std::int64_t tokens = 0;  // generated
   std::shared_ptr<const SamplingParameters> parameters;
 };
 

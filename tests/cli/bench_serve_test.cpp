@@ -159,6 +159,18 @@ TEST_F(BenchServe, ReportsFailedRequests) {
   EXPECT_NE(none.err.find("connecting"), std::string::npos) << none.err;
 }
 
+TEST_F(BenchServe, TakesListsAndPrintsItsResultsAsJson) {
+  const ProgramRun run =
+      run_weft({"bench", "serve", model_, "--random-input-len", "5", "--random-output-len", "4", "--num-prompts", "2",
+                "--goodput", "ttft:100000", "tpot:100000", "--metadata", "a=b", "c=d", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json json = parse_json(run.out);
+  EXPECT_EQ(json["completed"], 2);
+  EXPECT_EQ(json["a"], "b");
+  EXPECT_EQ(json["c"], "d");
+  EXPECT_GT(json["request_goodput"], 0);
+}
+
 TEST_F(BenchServe, RefusesFlagsThatAreWrong) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--backend", "tgi"}, "[--backend]"},

@@ -5,23 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "server/tool_calls/dialects.h"
+#include "tests/server/recorded_reply.h"
 
 namespace weft::generation_test {
-
-class RecordedReply final : public HttpReply {
- public:
-  void add_field(std::string, std::string) override {}
-  void send(HttpResponse response) override { body = std::move(response.body); }
-  void send_event(const std::string& event) override {
-    if (event != kLastEvent) events.push_back(parse_json(event.substr(6)));
-  }
-  void end() override { has_ended = true; }
-  void on_gone(std::function<void()>) override {}
-
-  std::string body;
-  std::vector<Json> events;
-  bool has_ended = false;
-};
 
 struct Asked {
   ToolChoice::Kind choice = ToolChoice::Kind::automatic;

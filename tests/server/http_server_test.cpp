@@ -73,6 +73,24 @@ TEST(HttpServer, EndsABodyInChunksThatStops) {
   EXPECT_EQ(client.receive().status, 408);
 }
 
+// The answer before it did not say that the connection ends.
+TEST(HttpServer, RefusesARequestBehindAStreamWhenTheServerEnds) {
+  ServerSettings settings;
+  settings.shutdown_timeout = std::chrono::seconds(30);
+  RunningServer running(std::move(settings));
+  HttpClient client(running.port());
+  const std::string json = R"({"prompt":"a","n":100,"temperature":1,"max_tokens":100,"ignore_eos":true,"stream":true})";
+  client.send(post_bytes("/v1/completions", json) + "GET /health HTTP/1.1\r\nHost: a\r\n\r\n");
+  std::string all = client.some_bytes();  // the head, before the server ends
+  running.server().shut_down();
+  for (std::string more = all; !more.empty(); all += more) more = client.some_bytes();
+  EXPECT_EQ(all.find("connection: close"), all.rfind("connection: close")) << "of the second head alone";
+  const std::size_t end = all.find("data: [DONE]\n\n"), second = all.rfind("HTTP/1.1 503");
+  ASSERT_NE(second, std::string::npos) << all.substr(end);
+  EXPECT_LT(end, second);
+  EXPECT_LT(second, all.find("connection: close"));
+}
+
 TEST(HttpServer, HasOldClients) {
   RunningServer running;
   HttpClient once(running.port());

@@ -5,27 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "server/tool_calls/dialects.h"
+#include "tests/server/recorded_reply.h"
 
 namespace weft::responses_answer_test {
-
-class RecordedReply final : public HttpReply {
- public:
-  void add_field(std::string, std::string) override {}
-  void send(HttpResponse response) override { body = std::move(response.body); }
-  void send_event(const std::string& event) override {
-    if (event.starts_with(":")) return;
-    const std::size_t data = event.find("\ndata: ");
-    ASSERT_TRUE(event.starts_with("event: ") && data != std::string::npos) << event;
-    events.push_back(parse_json(event.substr(data + 7)));
-    EXPECT_EQ(event.substr(7, data - 7), events.back()["type"]);
-  }
-  void end() override { has_ended = true; }
-  void on_gone(std::function<void()>) override {}
-
-  std::string body;
-  std::vector<Json> events;
-  bool has_ended = false;
-};
 
 struct Asked {
   FinishReason finished = FinishReason::stop;
@@ -70,6 +52,7 @@ std::shared_ptr<RecordedReply> answered(const std::string& text, bool streams, c
                    .logprobs = TokenLogprobs{.chosen = {.id = static_cast<int>(at), .logprob = -1}, .rank = 1}}});
   }
   EXPECT_TRUE(answer.is_over());
+  for (std::size_t i = 0; i < reply->events.size(); ++i) EXPECT_EQ(reply->names[i], reply->events[i]["type"]);
   return reply;
 }
 

@@ -284,6 +284,18 @@ TEST(Server, TakesTheTemplateOfARequestWhereItIsTrusted) {
   EXPECT_EQ(answer["system_fingerprint"], nullptr);
 }
 
+TEST(Server, EchoesTheTokensThatTruncationLeaves) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const Json answer = json_of(client.post(
+      "/v1/completions", R"({"prompt":"abcdef","max_tokens":0,"truncate_prompt_tokens":3,"echo":true,"logprobs":0})"));
+  const Json& choice = answer["choices"][0];
+  std::string tokens;
+  for (const Json& token : choice["logprobs"]["tokens"]) tokens += token.get<std::string>();
+  EXPECT_EQ(choice["text"], "def");
+  EXPECT_EQ(tokens, "def");
+}
+
 TEST(Server, ReadsIntegersBeyond64BitsAsNumbers) {
   RunningServer running;
   HttpClient client(running.port());

@@ -85,6 +85,8 @@ void declare_limits(ServeArguments& arguments, Flags& flags) {
 void declare_responses(ServeArguments& arguments, Flags& flags) {
   flags.flag("--enable-force-include-usage", arguments.forces_usage,
              "End each stream with an event of its usage, also if it is not asked for.");
+  flags.flag("--enable-per-request-metrics", arguments.model.given.answers.has_metrics,
+             "Answers of one choice have an object `metrics`: the times of the request in milliseconds.");
   flags.flag("--enable-request-id-headers", arguments.has_id_fields, "Give each response the field X-Request-Id.");
   flags.option("--metrics-prefix", arguments.metrics_prefix, "What the names of metrics begin with.",
                {.shows_default = true});
