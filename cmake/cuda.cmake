@@ -30,7 +30,7 @@ ${cuda_rows}  };
 target_sources(weft_kernels_cuda PRIVATE ${cuda_sources} ${WEFT_GENERATED}/emulated_kernels.cpp)
 
 # nvcc's part: what the kernels compile to must keep its contract, and the check itself must see a breach. And bugs that
-# are planted in the kernels must be seen by their tests.
+# are seeded in the kernels must be seen by their tests.
 find_package(GTest QUIET)
 find_package(rapidcheck CONFIG QUIET)
 # Where tools/fetch_nvcc.py puts one.
@@ -52,9 +52,9 @@ if(Python3_FOUND AND NOT WEFT_SANITIZE)
   set_tests_properties(cuda_contract PROPERTIES LABELS slow TIMEOUT 3600)
   # Compiles with the build's own commands.
   if(GTest_FOUND AND rapidcheck_FOUND AND CMAKE_GENERATOR STREQUAL "Ninja")
-    add_test(NAME planted_bugs COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_planted.py --build
-                                       ${CMAKE_BINARY_DIR} --results ${CMAKE_BINARY_DIR}/planted_bugs.json)
-    set_tests_properties(planted_bugs PROPERTIES LABELS slow TIMEOUT 3600)
+    add_test(NAME seeded_faults COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_seeded_faults.py --build
+                                       ${CMAKE_BINARY_DIR} --results ${CMAKE_BINARY_DIR}/seeded_faults.json)
+    set_tests_properties(seeded_faults PROPERTIES LABELS slow TIMEOUT 3600)
     # Compiles every kernel anew, where the program is another one than it was.
     add_test(NAME cuda_sanitized COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_sanitized.py --build
                                          ${CMAKE_BINARY_DIR} --results ${CMAKE_BINARY_DIR}/cuda_sanitized.txt)

@@ -2,7 +2,7 @@
 # handed all that it reads.
 
 set(names codegen/row_math.h tensor/bfloat16.h tensor/float16.h tensor/float4.h tensor/float8.h
-          tensor/float_bits.h tensor/float_rounding.h tensor/house_math.h)
+          tensor/float_bits.h tensor/float_rounding.h tensor/reference_math.h)
 list(TRANSFORM names PREPEND ${CMAKE_SOURCE_DIR}/src/ OUTPUT_VARIABLE headers)
 list(JOIN names "," joined)
 set(header ${WEFT_GENERATED}/codegen/cuda_row_headers.h)

@@ -115,10 +115,10 @@ class RecordingQueue : public LaunchQueue {
 // forms.
 const Kernel* recorded_kernel(const Context& context, const std::string& op, const std::string& provider) {
   using namespace cuda;
-  const Kernel* house = provider == provider_of(Mathematics::device)
-                            ? context.kernels.find(op, provider_of(Mathematics::house))
-                            : nullptr;
-  return house != nullptr ? house : context.kernels.find(op, provider);
+  const Kernel* reference = provider == provider_of(Mathematics::device)
+                                ? context.kernels.find(op, provider_of(Mathematics::reference))
+                                : nullptr;
+  return reference != nullptr ? reference : context.kernels.find(op, provider);
 }
 
 std::shared_ptr<Context> fake_context() {

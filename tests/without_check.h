@@ -1,7 +1,7 @@
 #pragma once
 
 // Checks that a run of tests leaves out: the variable WEFT_TEST_WITHOUT names them, separated by blanks. With it
-// tools/check_planted.py shows that a seeded fault is not detected without the check that detects it. The words:
+// tools/check_seeded_faults.py shows that a seeded fault is not detected without the check that detects it. The words:
 //
 //   places, races, shared, meetings, traffic   of the emulator (emulator/checks.h), and of the
 //              PTX interpreter where it uses the emulator's memory; its own checks of alignment and meetings stay

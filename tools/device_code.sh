@@ -18,7 +18,7 @@ architectures="80 86 89 90 100 120"
 
 # What is fused is spelled so. Both kinds of mathematics. `size`: a tenth of the bytes; drivers for CUDA 12.4 and newer
 # read it.
-flags="-x cu -std=c++20 -O3 -fmad=false -DWEFT_HOUSE_KERNELS"
+flags="-x cu -std=c++20 -O3 -fmad=false -DWEFT_REFERENCE_KERNELS"
 packed="-fatbin --compress-mode=size"
 
 compile() {

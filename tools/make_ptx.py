@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the PTX of the CUDA kernels that tests run in an interpreter (tests/cuda/ptx): with the device's mathematics and
-with the house's.
+with the reference math's.
 
     tools/make_ptx.py find [NVCC]                                        the compiler to use; 1 and why where there is none
     tools/make_ptx.py compile NVCC ARCHITECTURE SOURCE.cu TO.ptx [TREE]  with headers of TREE/src, and TO.d for the build
@@ -13,7 +13,7 @@ import cuda_code
 
 
 def compile_command(nvcc, architecture, source, to, tree=cuda_code.ROOT):
-    return [nvcc, f"-I{tree}/src", *cuda_code.FLAGS, "-DWEFT_HOUSE_KERNELS", "-ptx", f"-arch=compute_{architecture}",
+    return [nvcc, f"-I{tree}/src", *cuda_code.FLAGS, "-DWEFT_REFERENCE_KERNELS", "-ptx", f"-arch=compute_{architecture}",
             "-MD", "-MF", str(pathlib.Path(to).with_suffix(".d")), str(source), "-o", str(to)]
 
 

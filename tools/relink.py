@@ -1,4 +1,4 @@
-"""Links test programs of a build anew, with sources compiled in another way: with a bug in them (check_planted.py), for
+"""Links test programs of a build anew, with sources compiled in another way: with a bug in them (check_seeded_faults.py), for
 a sanitizer (check_sanitized.py).
 """
 

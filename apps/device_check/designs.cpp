@@ -28,7 +28,7 @@ Written run(Target& target, DeviceMemory& memory, const void* x, Size size, Silu
   const std::size_t elements = std::size_t{size.rows} * size.columns;
   const Written written{static_cast<std::byte*>(memory.add(elements)),
                         static_cast<std::byte*>(memory.add(elements / kGroup * sizeof(float)))};
-  const SiluAndMulPerBlockQuant kernel{.design = design, .mathematics = cuda::Mathematics::house};
+  const SiluAndMulPerBlockQuant kernel{.design = design, .mathematics = cuda::Mathematics::reference};
   SiluAndMulPerBlockQuantArguments arguments{
       .x = x,
       .codes = written.codes,

@@ -55,7 +55,7 @@ std::vector<KernelChecks> check_launches(Target& target, std::span<const Recorde
     if (launch.kernel.find(selection.name) == std::string::npos) continue;
     if (selection.one_each && !launched.insert(launch.kernel).second) continue;
     if (!target.lost().empty()) break;
-    for (const Mathematics mathematics : {Mathematics::house, Mathematics::device}) {
+    for (const Mathematics mathematics : {Mathematics::reference, Mathematics::device}) {
       const std::string kernel = kernel_name(launch, mathematics);
       if (mathematics == Mathematics::device && kernel == launch.kernel) continue;  // there is one alone
       KernelChecks& checks = by_kernel[kernel];

@@ -87,9 +87,9 @@ std::string difference_of(const RecordedBuffer& recorded, const Placed& placed, 
 }  // namespace
 
 std::string kernel_name(const RecordedLaunch& launch, Mathematics mathematics) {
-  constexpr std::string_view kHouse = "_house";
-  if (mathematics == Mathematics::house || !launch.kernel.ends_with(kHouse)) return launch.kernel;
-  return launch.kernel.substr(0, launch.kernel.size() - kHouse.size()) + "_device";
+  constexpr std::string_view kReference = "_reference";
+  if (mathematics == Mathematics::reference || !launch.kernel.ends_with(kReference)) return launch.kernel;
+  return launch.kernel.substr(0, launch.kernel.size() - kReference.size()) + "_device";
 }
 
 std::optional<std::string> run_launch(Target& target, const RecordedLaunch& launch, Mathematics mathematics) {
@@ -115,7 +115,7 @@ std::optional<std::string> run_launch(Target& target, const RecordedLaunch& laun
     }
     throw;
   }
-  const Bound exactly = mathematics == Mathematics::house ? Bound::bits : Bound::last_places;
+  const Bound exactly = mathematics == Mathematics::reference ? Bound::bits : Bound::last_places;
   const Bound bound = launch.is_approximate ? Bound::of_largest : exactly;
   for (std::size_t i = 0; i < placed.size(); ++i)
     if (std::string found = difference_of(launch.buffers[i], placed[i], bound, launch.input); !found.empty())

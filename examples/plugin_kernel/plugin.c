@@ -35,7 +35,7 @@ struct rms_norm {
   float epsilon;
 };
 
-/* weft's own row sum (src/tensor/house_math.h): 64 strided partial sums and a fixed tree. A kernel may sum in another
+/* weft's own row sum (src/tensor/reference_math.h): 64 strided partial sums and a fixed tree. A kernel may sum in another
  * order; in this one it gives the same bits as every other provider. */
 static float mean_of_squares(const float* x, int64_t count) {
   float partial[64] = {0};

@@ -11,7 +11,7 @@ std::vector<std::string> providers_of(DeviceType device) {
       return {"cublaslt", "cuda_mma", "cuda"};
     case DeviceType::fake_cuda:
       // CPU kernels replace missing device kernels, because the host can read the memory of the fake device.
-      return {"cublaslt", "cuda_mma", "cuda_house", "cuda", "cpu"};
+      return {"cublaslt", "cuda_mma", "cuda_reference", "cuda", "cpu"};
   }
   return {};
 }

@@ -10,7 +10,7 @@ namespace weft {
 // The lists depend on the device and are the same for eager and compiled mode; `native` is always last.
 //
 //   cuda       kernels with the device's own math (provider cuda), which need about a third of the instructions
-//   fake_cuda  kernels with the reference math (cuda_house) if both forms exist, so that results have the
+//   fake_cuda  kernels with the reference math (cuda_reference) if both forms exist, so that results have the
 //              host's bits; with --ir-op-priority.OP=cuda the emulator runs the kernel that a GPU runs
 //
 // Both forms are batch-invariant, and no choice between them depends on a row count, so --batch-invariant does not

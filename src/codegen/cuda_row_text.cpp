@@ -55,11 +55,11 @@ struct SignedLargerPart {
   }
 };
 
-// Of all threads' parts, by the tree of house mathematics, whose first step joins the two warps; every thread gets it.
+// Of all threads' parts, by the tree of reference math, whose first step joins the two warps; every thread gets it.
 // `parts` may be written again once all threads have come to another reduction's barrier.
 template <class Join>
 float joined_parts(float* parts, float part, Join join) {
-  static_assert(kHouseSumLanes == 2 * kWarp);
+  static_assert(kReferenceSumLanes == 2 * kWarp);
   const unsigned lane = threadIdx.x % kWarp;
   parts[threadIdx.x] = part;
   __syncthreads();

@@ -15,7 +15,7 @@
 #include "codegen/level_work.h"
 #include "codegen/row_program.h"
 #include "codegen/short_ways.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 
 namespace weft {
 
@@ -43,8 +43,8 @@ class ReductionEmitter : protected StoreEmitter<Builder> {
   // latency than a sum, and its order does not matter, so it uses eight vectors of partial results.
   int lanes_of_partial(int id) const {
     constexpr int kChains = 8;
-    return value_at(id).op == RowOp::row_signed_max ? std::max(kHouseSumLanes, kChains * builder_.lanes())
-                                                    : kHouseSumLanes;
+    return value_at(id).op == RowOp::row_signed_max ? std::max(kReferenceSumLanes, kChains * builder_.lanes())
+                                                    : kReferenceSumLanes;
   }
 
   // Declares the partial results of a loop's row reductions.
@@ -171,7 +171,7 @@ class ReductionEmitter : protected StoreEmitter<Builder> {
     const Value nothing = builder_.splat(builder_.constant(kNothing, false));
     const int of_group = static_cast<int>(program_.group / lanes);
     for (int first = 0; first < vectors; first += of_group) {
-      std::vector<Value> partial(static_cast<std::size_t>(kHouseSumLanes / lanes), nothing);
+      std::vector<Value> partial(static_cast<std::size_t>(kReferenceSumLanes / lanes), nothing);
       std::size_t number = 0;
       for (const int summed : {value_at(id).a, value_at(id).b})
         for (int i = 0; summed >= 0 && i < of_group; ++i, ++number) {

@@ -10,7 +10,7 @@
 #include "tensor/float16.h"
 #include "tensor/float4.h"
 #include "tensor/float8.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 
 namespace weft {
 
@@ -25,17 +25,17 @@ static inline float row_larger(float a, float b) {
 static inline float row_at_least(float a, float b) { return a < b ? b : a; }
 static inline float row_at_most(float a, float b) { return a > b ? b : a; }
 static inline float row_abs(float a) { return __builtin_fabsf(a); }
-static inline float row_exp(float a) { return house_exp(a); }
-static inline float row_tanh(float a) { return house_tanh(a); }
-static inline float row_erf(float a) { return house_erf(a); }
-static inline float row_sigmoid(float a) { return house_sigmoid(a); }
+static inline float row_exp(float a) { return reference_exp(a); }
+static inline float row_tanh(float a) { return reference_tanh(a); }
+static inline float row_erf(float a) { return reference_erf(a); }
+static inline float row_sigmoid(float a) { return reference_sigmoid(a); }
 
-// 1 + exp(-a): the bits of house_exp's lines, in fewer steps. The signs of n and r are turned, which moves no rounding;
-// below exp(-86) the power adds nothing to 1, so that 2^n needs no care for denormals; and half the power is a normal
-// number up to 2^128.
+// 1 + exp(-a): the bits of reference_exp's lines, in fewer steps. The signs of n and r are turned, which moves no
+// rounding; below exp(-86) the power adds nothing to 1, so that 2^n needs no care for denormals; and half the power is
+// a normal number up to 2^128.
 static inline float row_silu_divisor(float a) {
-  using C = HouseExpConstants;
-  using S = HouseSiluConstants;
+  using C = ReferenceExpConstants;
+  using S = ReferenceSiluConstants;
   a = a < S::low ? S::low : a;
   a = a > S::high ? S::high : a;
   const float shifted = a * C::inverse_ln2 + C::magic;
@@ -55,7 +55,7 @@ static inline float row_silu_divisor(float a) {
 // NaN of bf16, which stays one.
 template <class C>
 static inline float fused_power(float x, float scale) {
-  constexpr float kMagic = HouseExpConstants::magic;
+  constexpr float kMagic = ReferenceExpConstants::magic;
   const float shifted = __builtin_fmaf(x, scale, kMagic);
   const float f = __builtin_fmaf(x, scale, kMagic - shifted);
   float p = __builtin_fmaf(C::p4, f, C::p3);
@@ -68,8 +68,8 @@ static inline float fused_power(float x, float scale) {
 // The divisor for bf16 (Bf16SiluConstants), where the processor fuses products and sums.
 static inline float row_bf16_silu_divisor(float a) {
 #ifdef WEFT_FUSES_MULTIPLY_ADD
-  a = a < HouseSiluConstants::low ? HouseSiluConstants::low : a;
-  a = a > HouseSiluConstants::high ? HouseSiluConstants::high : a;
+  a = a < ReferenceSiluConstants::low ? ReferenceSiluConstants::low : a;
+  a = a > ReferenceSiluConstants::high ? ReferenceSiluConstants::high : a;
   const float half = fused_power<Bf16SiluConstants>(a, Bf16SiluConstants::turned);
   return __builtin_fmaf(half, 2.0f, 1.0f);
 #else
@@ -83,7 +83,7 @@ static inline float row_bf16_sigmoid(float a) {
   using C = Bf16SigmoidConstants;
   float x = float_of_bits(bits_of_float(a) | kFloatSign);
   x = x < C::low ? C::low : x;
-  const float power = fused_power<C>(x, HouseExpConstants::inverse_ln2) * C::unit;
+  const float power = fused_power<C>(x, ReferenceExpConstants::inverse_ln2) * C::unit;
   return (a >= 0.0f ? 1.0f : power) / (1.0f + power);
 #else
   return row_sigmoid(a);
@@ -121,7 +121,7 @@ static inline float row_inverse_rest(float b, float c) {
 }
 static inline float row_shorter_quotient(float a, float rest, float c) { return __builtin_fmaf(a, c, a * rest); }
 
-static inline float row_sqrt(float a) { return house_sqrt(a); }
+static inline float row_sqrt(float a) { return reference_sqrt(a); }
 
 // The magnitude of the power of two at or before that of a finite number other than 0. A denormal counts its smallest
 // parts, and as a number of them it is no denormal.

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "codegen/short_ways.h"
 #include "tensor/arithmetic_cost.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 
 namespace weft {
 namespace {
@@ -248,7 +248,7 @@ void RowProgram::keep(RowValue& value) {
   const std::int64_t floats = value.domain == RowDomain::group ? columns / group : columns;
   value.slot = static_cast<int>(slots.size());
   slots.push_back(scratch_floats);
-  scratch_floats += (floats + kHouseSumLanes - 1) / kHouseSumLanes * kHouseSumLanes;
+  scratch_floats += (floats + kReferenceSumLanes - 1) / kReferenceSumLanes * kReferenceSumLanes;
 }
 
 // With a fast path no slot is shared: the fallback computes a level again, so the values that it reads must not be

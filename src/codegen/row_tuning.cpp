@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 
 namespace weft {
 namespace {
@@ -20,7 +20,7 @@ class Parting {
 
   bool run(int parts) {
     // A part must consist of whole groups or whole steps of the row sum, so that its vectors are whole.
-    const std::int64_t unit = program_.group > 0 ? program_.group : kHouseSumLanes;
+    const std::int64_t unit = program_.group > 0 ? program_.group : kReferenceSumLanes;
     if (program_.columns % (unit * parts) != 0) return false;
     strides_.assign(program_.buffers.size(), std::nullopt);
     for (const RowValue& value : program_.values) {
@@ -68,7 +68,7 @@ std::optional<RowProgram> tuned_program(const RowProgram& program, const RowTuni
 
 std::vector<RowTuning> unrolled_variants(const RowProgram& program) {
   std::vector<RowTuning> variants;
-  for (int unroll = 2; unroll <= kMostUnrolled && program.columns > unroll / 2 * kHouseSumLanes; unroll *= 2)
+  for (int unroll = 2; unroll <= kMostUnrolled && program.columns > unroll / 2 * kReferenceSumLanes; unroll *= 2)
     variants.push_back({.unroll = unroll});
   return variants;
 }

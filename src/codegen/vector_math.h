@@ -221,7 +221,7 @@ WEFT_LANE_FUNCTION float folded(Floats* parts, int count, Combine combine) {
     for (int i = 0; i < width; ++i) parts[0][i] = combine(parts[0][i], parts[0][i + width]);
   return parts[0][0];
 }
-// The tree of house mathematics over 64 partial sums.
+// The tree of reference math over 64 partial sums.
 template <class... Parts>
 WEFT_LANE_FUNCTION float sum_of(Parts... each) {
   Floats parts[] = {each...};

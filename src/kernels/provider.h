@@ -21,7 +21,7 @@ std::span<const ProviderEntry> provider_table();
 // The origin of the kernels of src/kernels/<folder>/<file>.cpp.
 std::string origin_of_file(const std::string& folder, const std::string& file);
 // The row of the folder that defines the kernel. A folder may have kernels of several providers: of its own name and of
-// names that begin with it, as cuda has those of cuda_house. Null: the kernel is a plugin's.
+// names that begin with it, as cuda has those of cuda_reference. Null: the kernel is a plugin's.
 const ProviderEntry* folder_of(const Kernel& kernel);
 
 }  // namespace weft

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// Returns the error function of x, computed with the reference math (tensor/house_math.h) and rounded to the dtype
+// Returns the error function of x, computed with the reference math (tensor/reference_math.h) and rounded to the dtype
 // once.
 Value erf(const Value& x, CallSite site = CallSite::current());
 

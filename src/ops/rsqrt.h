@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// Returns 1 / sqrt(x), each step rounded, computed with the reference math (tensor/house_math.h) and rounded to the
+// Returns 1 / sqrt(x), each step rounded, computed with the reference math (tensor/reference_math.h) and rounded to the
 // dtype once.
 Value rsqrt(const Value& x, CallSite site = CallSite::current());
 

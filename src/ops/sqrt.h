@@ -4,7 +4,8 @@
 
 namespace weft {
 
-// Returns the square root of x, computed with the reference math (tensor/house_math.h) and rounded to the dtype once.
+// Returns the square root of x, computed with the reference math (tensor/reference_math.h) and rounded to the dtype
+// once.
 Value sqrt(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

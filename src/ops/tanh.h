@@ -4,8 +4,8 @@
 
 namespace weft {
 
-// Returns the hyperbolic tangent of x, computed with the reference math (tensor/house_math.h) and rounded to the dtype
-// once.
+// Returns the hyperbolic tangent of x, computed with the reference math (tensor/reference_math.h) and rounded to the
+// dtype once.
 Value tanh(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

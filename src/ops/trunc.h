@@ -4,7 +4,8 @@
 
 namespace weft {
 
-// Returns x rounded towards zero, computed with the reference math (tensor/house_math.h) and rounded to the dtype once.
+// Returns x rounded towards zero, computed with the reference math (tensor/reference_math.h) and rounded to the dtype
+// once.
 Value trunc(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -1,8 +1,8 @@
 #pragma once
 
 // The cost of a function for one vector, in instructions as short as an addition, on AVX-512. For functions with
-// reference math (tensor/house_math.h) it is the count of their instructions; for instructions of the processor, their
-// share of the issue limit.
+// reference math (tensor/reference_math.h) it is the count of their instructions; for instructions of the processor,
+// their share of the issue limit.
 
 namespace weft {
 

@@ -17,7 +17,7 @@
 #include "runtime/loaded_code.h"
 #include "tensor/bfloat16.h"
 #include "tensor/device.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 #include "tests/codegen/random_rows.h"
 #include "tests/codegen/row_text_library.h"
 #include "tests/test_context.h"
@@ -120,13 +120,13 @@ std::vector<std::uint16_t> given_for_every_bfloat(const RowProgram& program, Cpu
 }
 
 // With fewer operations than a separate sigmoid has.
-TEST_F(RowCompiler, RoundsTheSigmoidOfEveryBfloatAsTheHouseDoes) {
+TEST_F(RowCompiler, RoundsTheSigmoidOfEveryBfloatAsTheReferenceDoes) {
   RowProgram program = of_every_bfloat([](RowProgram& rows) { return rows.add({.op = RowOp::bf16_sigmoid, .a = 0}); });
   program.finish();
   for (const CpuFeatures features : features_to_try()) {
     const std::vector<std::uint16_t> given = given_for_every_bfloat(program, features);
     for (std::size_t code = 0; code < given.size(); ++code)
-      ASSERT_EQ(given[code], f32_to_bf16(house_sigmoid(bf16_to_f32(static_cast<std::uint16_t>(code)))))
+      ASSERT_EQ(given[code], f32_to_bf16(reference_sigmoid(bf16_to_f32(static_cast<std::uint16_t>(code)))))
           << code << " on " << cpu_features_text(features);
   }
 }

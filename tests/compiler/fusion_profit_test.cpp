@@ -37,10 +37,10 @@ class FusionProfit : public testing::Test {
 
   // A kernel with the highest priority that does nothing for a given time.
   void add_kernel(const std::string& op, std::function<double(std::int64_t rows)> seconds) {
-    context_->kernels.add({.op = op, .provider = "planted", .run = [this, seconds](const KernelCall& call) {
+    context_->kernels.add({.op = op, .provider = "seeded", .run = [this, seconds](const KernelCall& call) {
                              timer_.at += seconds(call.operands[0].size[0]);
                            }});
-    context_->priorities.add_defaults(op, {"planted"});
+    context_->priorities.add_defaults(op, {"seeded"});
   }
 
   std::vector<CompileRecord> compiled() {
@@ -86,7 +86,7 @@ TEST_F(FusionProfit, IsAssumedWhereNobodyMeasured) {
 TEST_F(FusionProfit, IsDeclinedWhereTheFusedKernelIsSlower) {
   add_kernel(kFused, [](std::int64_t) { return 3e-3; });
   tune();
-  const std::string reason = "tuned: its parts are 1.5x faster than planted";
+  const std::string reason = "tuned: its parts are 1.5x faster than seeded";
   EXPECT_EQ(outcomes(), (std::map<std::int64_t, std::string>{{1, reason}, {65, reason}}));
 }
 
@@ -94,7 +94,7 @@ TEST_F(FusionProfit, IsDeclinedInTheRangesAloneWhereItLoses) {
   add_kernel(kFused, [](std::int64_t rows) { return rows > 64 ? 5e-3 : 1e-3; });
   tune();
   EXPECT_EQ(outcomes(),
-            (std::map<std::int64_t, std::string>{{1, "fused"}, {65, "tuned: its parts are 2.5x faster than planted"}}));
+            (std::map<std::int64_t, std::string>{{1, "fused"}, {65, "tuned: its parts are 2.5x faster than seeded"}}));
   EXPECT_EQ(measured_[1], "tuned: 2.00x as fast as its parts");
 }
 

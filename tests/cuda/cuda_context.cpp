@@ -50,7 +50,8 @@ std::string provider_of_form(const Context& context, const std::string& op, cuda
 namespace {
 
 const Kernel& kernel_of(const Context& context, const std::string& op, const std::string& provider) {
-  return context.kernel_for(op, provider.empty() ? provider_of_form(context, op, cuda::Mathematics::house) : provider);
+  return context.kernel_for(op,
+                            provider.empty() ? provider_of_form(context, op, cuda::Mathematics::reference) : provider);
 }
 
 // With missing operands at the end as absent ones.

@@ -38,15 +38,15 @@ const Report& report_without_launches() {
 TEST(DeviceCheck, FindsEverySampleGoodInBothKindsOfMathematics) {
   const Report report = checked(sample_launches());
   EXPECT_TRUE(is_good(report)) << table_text(report);
-  int house = 0, device = 0;
+  int reference = 0, device = 0;
   for (const KernelChecks& checks : report.kernels) {
     EXPECT_EQ(checks.absent, 0) << checks.kernel;
     EXPECT_GT(checks.passed, 0) << checks.kernel;
-    house += checks.kernel.ends_with("_house");
+    reference += checks.kernel.ends_with("_reference");
     device += checks.kernel.ends_with("_device");
   }
-  EXPECT_EQ(house, device);
-  EXPECT_GE(house, 50);
+  EXPECT_EQ(reference, device);
+  EXPECT_GE(reference, 50);
 }
 
 TEST(DeviceCheck, TakesNoNumberForAnInfinity) {
@@ -65,19 +65,19 @@ TEST(DeviceCheck, TakesNoNumberForAnInfinity) {
 }
 
 TEST(DeviceCheck, FindsAWrongByteInAResult) {
-  RecordedLaunch launch = launch_of("rms_norm_bf16_plain_house");
+  RecordedLaunch launch = launch_of("rms_norm_bf16_plain_reference");
   for (RecordedBuffer& buffer : launch.buffers)
     if (!buffer.wanted.empty()) buffer.wanted.back() ^= std::byte{0x40};
   const Report report = checked({launch});
   EXPECT_FALSE(is_good(report));
   const std::string text = table_text(report);
-  EXPECT_NE(text.find("FAILED rms_norm_bf16_plain_house, sample of"), std::string::npos) << text;
+  EXPECT_NE(text.find("FAILED rms_norm_bf16_plain_reference, sample of"), std::string::npos) << text;
   EXPECT_NE(text.find("1 of "), std::string::npos) << text;
 }
 
 // Differences that the device's mathematics may have, reference math must not have in any bit.
 TEST(DeviceCheck, AllowsAStepInTheLastPlaceToTheDevicesMathematicsAlone) {
-  RecordedLaunch launch = launch_of("rms_norm_bf16_plain_house");
+  RecordedLaunch launch = launch_of("rms_norm_bf16_plain_reference");
   for (RecordedBuffer& buffer : launch.buffers)
     if (!buffer.wanted.empty()) buffer.wanted.front() ^= std::byte{1};
   const Report report = checked({launch});
@@ -88,13 +88,14 @@ TEST(DeviceCheck, AllowsAStepInTheLastPlaceToTheDevicesMathematicsAlone) {
 }
 
 TEST(DeviceCheck, FindsThatAKernelWroteWhatItWasToRead) {
-  RecordedLaunch launch = launch_of("rms_norm_f32_plain_house");
+  RecordedLaunch launch = launch_of("rms_norm_f32_plain_reference");
   for (RecordedBuffer& buffer : launch.buffers) buffer.wanted.clear();
   EXPECT_NE(table_text(checked({launch})).find("result 0 was written"), std::string::npos);
 }
 
 TEST(DeviceCheck, ChecksWhatIsSelectedAndNamesTheRest) {
-  const RecordedLaunch one = launch_of("rms_norm_bf16_plain_house"), other = launch_of("rms_norm_f32_plain_house");
+  const RecordedLaunch one = launch_of("rms_norm_bf16_plain_reference"),
+                       other = launch_of("rms_norm_f32_plain_reference");
   const auto select = [&](const Selection& selection) {
     Target target = Target::fake(1);
     return check_device(target, std::vector{one, one, other}, "", selection);
@@ -112,9 +113,9 @@ TEST(DeviceCheck, ChecksWhatIsSelectedAndNamesTheRest) {
 }
 
 TEST(DeviceCheck, GoesOnWhenAKernelFails) {
-  RecordedLaunch broken = launch_of("rms_norm_f32_plain_house");
+  RecordedLaunch broken = launch_of("rms_norm_f32_plain_reference");
   broken.pointers.front().offset += 4;
-  const Report report = checked({broken, launch_of("rms_norm_bf16_plain_house")});
+  const Report report = checked({broken, launch_of("rms_norm_bf16_plain_reference")});
   EXPECT_FALSE(is_good(report));
   EXPECT_NE(table_text(report).find("at an address that is not a multiple"), std::string::npos);
   for (const KernelChecks& checks : report.kernels)
@@ -123,10 +124,10 @@ TEST(DeviceCheck, GoesOnWhenAKernelFails) {
 
 // As a driver that refuses the device to a process after a kernel fault.
 TEST(DeviceCheck, StopsWhereTheDeviceIsLost) {
-  RecordedLaunch broken = launch_of("rms_norm_f32_plain_house");
+  RecordedLaunch broken = launch_of("rms_norm_f32_plain_reference");
   broken.pointers.front().offset += 4;
   Target target = Target::fake(1, 0, false);
-  const Report report = check_device(target, std::vector{broken, launch_of("rms_norm_bf16_plain_house")}, "");
+  const Report report = check_device(target, std::vector{broken, launch_of("rms_norm_bf16_plain_reference")}, "");
   EXPECT_FALSE(is_good(report));
   EXPECT_NE(report.lost.find("start the process again"), std::string::npos) << report.lost;
   ASSERT_EQ(report.kernels.size(), 1u);
@@ -161,11 +162,12 @@ TEST(DeviceCheck, LaunchesWhereTheBuffersLieAndLeavesWhatWasCurrent) {
     EXPECT_EQ(driver.current_stream(0), of_first);
     EXPECT_EQ(driver.current_stream(1), of_second);
   };
-  RecordedLaunch launch = launch_of("rms_norm_bf16_plain_house");
-  EXPECT_EQ(run_launch(target, launch, cuda::Mathematics::house), "");
+  RecordedLaunch launch = launch_of("rms_norm_bf16_plain_reference");
+  EXPECT_EQ(run_launch(target, launch, cuda::Mathematics::reference), "");
   expect_as_before();
   launch.pointers.front().offset += 2;
-  const std::string message = message_of<DeviceError>([&] { run_launch(target, launch, cuda::Mathematics::house); });
+  const std::string message =
+      message_of<DeviceError>([&] { run_launch(target, launch, cuda::Mathematics::reference); });
   EXPECT_TRUE(message.starts_with("[fake-cuda:1] cuStreamSynchronize")) << message;
   expect_as_before();
 }
@@ -198,7 +200,7 @@ TEST(DeviceCheck, MeasuresNothingOnAFakeDevice) {
   EXPECT_GE(json.at("timings").size(), 40u);
   for (const auto& timing : json.at("timings")) EXPECT_TRUE(timing.at("microseconds").is_null()) << timing;
   for (const char* what :
-       {"rms_norm | 1024", "the same, fused, house mathematics | 1024", "the same, house mathematics | 8192"})
+       {"rms_norm | 1024", "the same, fused, reference math | 1024", "the same, reference math | 8192"})
     EXPECT_NE(table_text(report).find(fmt::format("| {} x ", what)), std::string::npos) << what;
   for (const char* what : {"attention of a prompt, matrix units", "the same, multiply-adds"})
     EXPECT_NE(table_text(report).find(fmt::format("| {} | 2048 x 4096 | 41.9 | not measured |", what)),
@@ -346,7 +348,7 @@ TEST(DeviceCheck, CountsAPhaseThatThrows) {
 TEST(DeviceCheck, WritesItsReportAndRefusesWhereThereIsNoDevice) {
   const std::string folder = ::testing::TempDir() + "device_check";
   const std::string launches = folder + ".launches", json = folder + ".json", table = folder + ".md";
-  write_then_rename(launches, pack_launches(std::vector{launch_of("rms_norm_f32_plain_house")}));
+  write_then_rename(launches, pack_launches(std::vector{launch_of("rms_norm_f32_plain_reference")}));
   std::ostringstream out, err;
   const auto run = [&](const std::vector<std::string>& words) {
     out.str("");

@@ -77,32 +77,32 @@ Written normalized(const std::string& kernel, DType dtype, std::size_t output_by
   return written;
 }
 
-TEST(DeviceMathematics, NormalizesWithinTheLastPlacesOfTheHouse) {
+TEST(DeviceMathematics, NormalizesWithinTheLastPlacesOfTheReference) {
   for (const std::string front : {"rms_norm", "fused_add_rms_norm"}) {
     for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
       const std::string kernel = fmt::format("{}_{}_plain_", front, dtype_text(dtype));
       const std::size_t bytes = kRows * kColumns * static_cast<std::size_t>(dtype_info(dtype).block_bytes);
-      const Written house = normalized(kernel + "house", dtype, bytes);
+      const Written reference = normalized(kernel + "reference", dtype, bytes);
       const Written device = normalized(kernel + "device", dtype, bytes);
       // Two roundings apart at most: of the norm and of the product.
       const float step = dtype == DType::bf16 ? 0x1p-6f : dtype == DType::f16 ? 0x1p-9f : 0x1p-20f;
       for (std::int64_t i = 0; i < kRows * kColumns; ++i) {
-        const float wanted = load_float(dtype, house.output.data(), i);
+        const float wanted = load_float(dtype, reference.output.data(), i);
         EXPECT_NEAR(load_float(dtype, device.output.data(), i), wanted, std::abs(wanted) * step) << kernel << i;
       }
     }
   }
 }
 
-TEST(DeviceMathematics, GivesCodesOneStepFromTheHouses) {
+TEST(DeviceMathematics, GivesCodesOneStepFromTheReferences) {
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
     for (const std::string epilogue : {"static_f8e4m3", "token_f8e4m3", "token_i8", "group_f8e4m3", "group_i8"}) {
       const std::string kernel = fmt::format("fused_add_rms_norm_{}_{}_", dtype_text(dtype), epilogue);
-      const Written house = normalized(kernel + "house", dtype, kRows * kColumns);
+      const Written reference = normalized(kernel + "reference", dtype, kRows * kColumns);
       const Written device = normalized(kernel + "device", dtype, kRows * kColumns);
       std::int64_t differing = 0;
-      for (std::size_t i = 0; i < house.output.size(); ++i) {
-        const std::int64_t step = step_of_codes(house.output[i], device.output[i], epilogue.ends_with("i8"));
+      for (std::size_t i = 0; i < reference.output.size(); ++i) {
+        const std::int64_t step = step_of_codes(reference.output[i], device.output[i], epilogue.ends_with("i8"));
         EXPECT_LE(step, 1) << kernel << i;
         differing += step;
       }
@@ -138,8 +138,8 @@ TEST(DeviceMathematics, GatesWithinTheBoundsOfTheDevicesFunctions) {
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
     const std::string kernel = fmt::format("silu_and_mul_{}_", dtype_text(dtype));
     const std::size_t bytes = kRows * kColumns * static_cast<std::size_t>(dtype_info(dtype).block_bytes);
-    const std::vector<std::byte> house = gated(kernel + "plain_house", dtype, bytes);
-    const std::vector<std::byte> codes = gated(kernel + "static_f8e4m3_rounded_house", dtype, kRows * kColumns);
+    const std::vector<std::byte> reference = gated(kernel + "plain_reference", dtype, bytes);
+    const std::vector<std::byte> codes = gated(kernel + "static_f8e4m3_rounded_reference", dtype, kRows * kColumns);
     for (const Approximation approximation :
          {Approximation::exact, Approximation::upwards, Approximation::downwards, Approximation::scattered}) {
       current_approximation = approximation;
@@ -149,7 +149,7 @@ TEST(DeviceMathematics, GatesWithinTheBoundsOfTheDevicesFunctions) {
       current_approximation = Approximation::exact;
       const float step = dtype == DType::bf16 ? 0x1p-6f : dtype == DType::f16 ? 0x1p-9f : 0x1p-19f;
       for (std::int64_t i = 0; i < kRows * kColumns; ++i) {
-        const float wanted = load_float(dtype, house.data(), i);
+        const float wanted = load_float(dtype, reference.data(), i);
         EXPECT_NEAR(load_float(dtype, device.data(), i), wanted, std::abs(wanted) * step + 1e-7f) << kernel << i;
         EXPECT_LE(step_of_codes(codes[static_cast<std::size_t>(i)], device_codes[static_cast<std::size_t>(i)], false),
                   1)

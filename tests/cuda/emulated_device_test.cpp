@@ -24,7 +24,7 @@ constexpr std::size_t kElements = kRows * kColumns;
 struct Chain {
   explicit Chain(std::uint64_t seed) : driver(open_emulated_device(seed)), stream(driver->create_stream(0)) {
     const Module module = driver->load_module(0, fake_image({90}));
-    norm = driver->find_function(module, "rms_norm_f32_plain_house", sizeof(RmsNormArguments));
+    norm = driver->find_function(module, "rms_norm_f32_plain_reference", sizeof(RmsNormArguments));
     quant = driver->find_function(module, "per_token_group_quant_f32_i8_128", sizeof(PerTokenGroupQuantArguments));
     x = driver->allocate(stream, kElements * 4);
     normal = driver->allocate(stream, kElements * 4);
@@ -136,7 +136,7 @@ TEST(EmulatedDevice, NamesTheKernelThatTouchesWhatIsNotItsOwn) {
   chain.x = of_the_host.data();
   chain.normalize(chain.stream);
   const std::string message = message_of<DeviceError>([&] { chain.driver->synchronize(chain.stream); });
-  EXPECT_NE(message.find("rms_norm_f32_plain_house"), std::string::npos) << message;
+  EXPECT_NE(message.find("rms_norm_f32_plain_reference"), std::string::npos) << message;
   EXPECT_NE(message.find("memory that was not given to it"), std::string::npos) << message;
 }
 

@@ -126,7 +126,7 @@ std::string refusal_of_run(const Context& context, const std::string& op, const 
     for (const Tensor& operand : call.operands) from.push_back(operand.view());
     for (const Tensor& result : results) to.push_back(result.view());
     change(from, to);
-    const Kernel& kernel = context.kernel_for(op, provider_of_form(context, op, cuda::Mathematics::house));
+    const Kernel& kernel = context.kernel_for(op, provider_of_form(context, op, cuda::Mathematics::reference));
     return message_of([&] { kernel.run({from, to, call.attributes, {}, *context.threads}); });
   }
   return "takes none of the samples";

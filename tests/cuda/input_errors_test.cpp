@@ -65,7 +65,7 @@ class DeviceCall {
     }
     return true;
   }
-  std::string provider() const { return provider_of_form(context_, op_, Mathematics::house); }
+  std::string provider() const { return provider_of_form(context_, op_, Mathematics::reference); }
   std::int64_t launches() const { return queue_->launches(); }
 
  private:

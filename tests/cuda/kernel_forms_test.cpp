@@ -17,7 +17,7 @@ namespace weft::kernel_forms_test {
 
 using cuda::Mathematics;
 
-std::vector<std::string> ops_of_two_forms(const Context& context) { return ops_of_provider(context, "cuda_house"); }
+std::vector<std::string> ops_of_two_forms(const Context& context) { return ops_of_provider(context, "cuda_reference"); }
 
 // The provider that is chosen for the first sample of an op that provider cuda supports.
 std::string chosen(const Context& context, const PriorityLists& priorities, const std::string& op,
@@ -33,7 +33,7 @@ std::string chosen(const Context& context, const PriorityLists& priorities, cons
   return "takes none of the samples";
 }
 
-TEST(KernelForms, AreTheDevicesOwnOnAGpuAndTheHousesOnAFakeOne) {
+TEST(KernelForms, AreTheDevicesOwnOnAGpuAndTheReferencesOnAFakeOne) {
   const auto context = cuda_context();
   const std::vector<std::string> ops = ops_of_two_forms(*context);
   EXPECT_GE(ops.size(), 15u);
@@ -43,9 +43,9 @@ TEST(KernelForms, AreTheDevicesOwnOnAGpuAndTheHousesOnAFakeOne) {
         return chosen(*context, default_priorities(device), op, batch_invariant);
       };
       EXPECT_EQ(first(DeviceType::cuda), "cuda") << op;
-      EXPECT_EQ(first(DeviceType::fake_cuda), "cuda_house") << op;
+      EXPECT_EQ(first(DeviceType::fake_cuda), "cuda_reference") << op;
     }
-  EXPECT_EQ(chosen(*context, context->priorities, "rms_norm"), "cuda_house");
+  EXPECT_EQ(chosen(*context, context->priorities, "rms_norm"), "cuda_reference");
 }
 
 TEST(KernelForms, AreChosenByPriority) {
@@ -54,10 +54,10 @@ TEST(KernelForms, AreChosenByPriority) {
   options.ir_op_priority["rms_norm"] = {"cuda"};
   const auto context = make_context(std::move(options));
   EXPECT_EQ(chosen(*context, context->priorities, "rms_norm"), "cuda");
-  EXPECT_EQ(chosen(*context, context->priorities, "silu_and_mul"), "cuda_house");
+  EXPECT_EQ(chosen(*context, context->priorities, "silu_and_mul"), "cuda_reference");
   PriorityLists on_gpu = default_priorities(DeviceType::cuda);
-  on_gpu.set("silu_and_mul", {"cuda_house"});
-  EXPECT_EQ(chosen(*context, on_gpu, "silu_and_mul"), "cuda_house");
+  on_gpu.set("silu_and_mul", {"cuda_reference"});
+  EXPECT_EQ(chosen(*context, on_gpu, "silu_and_mul"), "cuda_reference");
   EXPECT_EQ(chosen(*context, on_gpu, "rms_norm"), "cuda");
 }
 
@@ -98,9 +98,9 @@ TEST(KernelForms, LaunchTheKernelsOfTheirMathematics) {
       if (!supports_of_cuda(*context, op, call.operands, call.attributes)) continue;
       SCOPED_TRACE(call.text);
       const std::string device = launched(*context, op, call, Mathematics::device);
-      const std::string house = launched(*context, op, call, Mathematics::house);
-      ASSERT_TRUE(device.ends_with("_device") && house.ends_with("_house")) << device << " " << house;
-      EXPECT_EQ(device.substr(0, device.rfind('_')), house.substr(0, house.rfind('_')));
+      const std::string reference = launched(*context, op, call, Mathematics::reference);
+      ASSERT_TRUE(device.ends_with("_device") && reference.ends_with("_reference")) << device << " " << reference;
+      EXPECT_EQ(device.substr(0, device.rfind('_')), reference.substr(0, reference.rfind('_')));
       kernels.insert(device);
     }
   EXPECT_GE(kernels.size(), 40u);

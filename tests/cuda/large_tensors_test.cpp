@@ -85,7 +85,7 @@ struct Tensors {
 };
 
 TEST(LargeTensors, AreQuantizedByGroupInTheirOwnPlace) {
-  const SiluAndMulPerBlockQuant kernel{.mathematics = Mathematics::house};
+  const SiluAndMulPerBlockQuant kernel{.mathematics = Mathematics::reference};
   constexpr std::size_t kGroupsOfBlock = 16;  // the last block of a row has its last ones
   const auto quantize = [&](Tensors& tensors) {
     tensors.written_output = kGroupsOfBlock * kGroup;
@@ -115,7 +115,7 @@ TEST(LargeTensors, AreNormalizedInTheirOwnPlace) {
                                      .epsilon = 1e-5f,
                                      .columns = kColumns,
                                      .variance_columns = kColumns};
-    tensors.run("rms_norm_bf16_plain_house", {.blocks = tensors.rows, .threads = 256}, arguments);
+    tensors.run("rms_norm_bf16_plain_reference", {.blocks = tensors.rows, .threads = 256}, arguments);
     return tensors.last_row();
   };
   constexpr Sizes kSizes{.x = 2 * kColumns, .output = 2 * kColumns, .scales = sizeof(float)};

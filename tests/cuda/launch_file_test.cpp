@@ -17,7 +17,7 @@ TEST(LaunchFile, ReadsWhatItWrites) {
 }
 
 TEST(LaunchFile, RefusesWhatIsBroken) {
-  const std::vector<std::byte> packed = pack_launches(std::vector{launch_of("rms_norm_f32_plain_house")});
+  const std::vector<std::byte> packed = pack_launches(std::vector{launch_of("rms_norm_f32_plain_reference")});
   const auto refusal = [](std::vector<std::byte> bytes) { return message_of([&] { unpack_launches(bytes); }); };
   EXPECT_EQ(refusal(packed), "");
   for (std::size_t length = 0; length < packed.size(); length += 7)
@@ -25,7 +25,7 @@ TEST(LaunchFile, RefusesWhatIsBroken) {
   std::vector<std::byte> longer = packed;
   longer.push_back(std::byte{0});
   EXPECT_NE(refusal(longer).find("1 bytes follow"), std::string::npos);
-  RecordedLaunch launch = launch_of("rms_norm_f32_plain_house");
+  RecordedLaunch launch = launch_of("rms_norm_f32_plain_reference");
   launch.pointers.front().buffer = 99;
   EXPECT_NE(refusal(pack_launches(std::vector{launch})).find("into buffer 99"), std::string::npos);
 }

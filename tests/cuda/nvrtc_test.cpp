@@ -75,8 +75,8 @@ NvrtcSource device_source(const std::string& file) {
     if (entry.path().extension() == ".cuh")
       source.headers.emplace_back("kernels/cuda/device/" + entry.path().filename().string(),
                                   read_file(entry.path().string(), 1u << 20));
-  for (const char* name :
-       {"kernels/cuda/lib/arguments.h", "kernels/cuda/lib/block_sizes.h", "tensor/house_math.h", "tensor/float_bits.h"})
+  for (const char* name : {"kernels/cuda/lib/arguments.h", "kernels/cuda/lib/block_sizes.h", "tensor/reference_math.h",
+                           "tensor/float_bits.h"})
     source.headers.emplace_back(name, text(name));
   return source;
 }

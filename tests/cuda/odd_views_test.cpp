@@ -36,7 +36,7 @@ class OddViews : public testing::Test {
     options.device = "fake-cuda";
     options.threads = 1;
     context_ = make_context(std::move(options));
-    context_->priorities.set("rms_norm", {"cuda_house"});
+    context_->priorities.set("rms_norm", {"cuda_reference"});
   }
 
   std::shared_ptr<Graph> parsed(const std::string& text) const {
@@ -108,7 +108,7 @@ TEST_F(OddViews, AreCopiedWhereTheyMustBeAndSayWhy) {
   for (const int start : {1, 6}) {
     const auto kept = kept_clones(norm(start));
     ASSERT_EQ(kept.size(), 1u) << start;
-    EXPECT_EQ(kept[0].second, "%v begins between the vectors of 16 bytes that rms_norm@cuda_house reads");
+    EXPECT_EQ(kept[0].second, "%v begins between the vectors of 16 bytes that rms_norm@cuda_reference reads");
   }
   context_->priorities.set("rms_norm", {"cpu"});
   EXPECT_TRUE(kept_clones(norm(1)).empty()) << "the host reads it";

@@ -105,7 +105,7 @@ TEST_F(PtxBesideEmulator, SiluAndMulPerBlockQuantInAllItsForms) {
         for (const std::int64_t group : {32, 64, 128})
           for (const bool rounds : {false, true})
             for (const SiluAndMulDesign design : {SiluAndMulDesign::fast, SiluAndMulDesign::tree})
-              for (const Mathematics mathematics : {Mathematics::device, Mathematics::house}) {
+              for (const Mathematics mathematics : {Mathematics::device, Mathematics::reference}) {
                 const SiluAndMulPerBlockQuant kernel{dtype, codes, group, rounds, design, mathematics};
                 if (!kernel.takes_group()) continue;
                 silu_and_quantize(built, kernel, x);
@@ -129,7 +129,7 @@ TEST_F(PtxBesideEmulator, NormsWithEveryEpilogue) {
       for (const std::string front : {"rms_norm", "fused_add_rms_norm"})
         for (const std::string epilogue :
              {"plain", "static_f8e4m3", "token_f8e4m3", "token_i8", "group_f8e4m3", "group_i8", "group_i8_truncated"})
-          for (const std::string mathematics : {"device", "house"}) {
+          for (const std::string mathematics : {"device", "reference"}) {
             const std::string kernel = fmt::format("{}_{}_{}_{}", front, dtype_text(dtype), epilogue, mathematics);
             const RmsNormArguments arguments{.x = x.data(),
                                              .residual = residual.data(),
@@ -168,7 +168,7 @@ TEST_F(PtxBesideEmulator, SiluAndMulWithEveryEpilogue) {
       const Bytes x = random_numbers(dtype, 2 * kRows * kColumns, 4);
       for (const std::string epilogue :
            {"plain", "static_f8e4m3_wide", "static_f8e4m3_rounded", "f4e2m1_wide", "f4e2m1_rounded"})
-        for (const std::string mathematics : {"device", "house"}) {
+        for (const std::string mathematics : {"device", "reference"}) {
           const SiluAndMulArguments arguments{
               .x = x.data(), .scale = &scale, .rows = kRows, .columns = kColumns, .slices = divisor_of(1)};
           const Buffers sizes{.output = Bytes(x.size() / 2), .sums = Bytes(kRows * kColumns / 16)};
@@ -248,14 +248,14 @@ TEST_F(PtxBesideEmulator, QuantizationPerToken) {
 
 // Reference math divides by the device's approximate reciprocal and corrects it: for any error within its bound, the
 // bits are the same.
-TEST_F(PtxBesideEmulator, HouseMathematicsDoesNotDependOnWhereTheDevicesFunctionsLie) {
+TEST_F(PtxBesideEmulator, ReferenceMathDoesNotDependOnWhereTheDevicesFunctionsLie) {
   for (const Approximation approximation :
        {Approximation::upwards, Approximation::downwards, Approximation::scattered}) {
     BuiltPtx built(89);
     const Bytes x = random_numbers(DType::bf16, 3 * 2 * 384, 5);
     current_approximation = approximation;
     for (const DType codes : {DType::f8e4m3, DType::i8})
-      silu_and_quantize(built, {.codes = codes, .mathematics = Mathematics::house}, x);
+      silu_and_quantize(built, {.codes = codes, .mathematics = Mathematics::reference}, x);
     current_approximation = Approximation::exact;
   }
 }

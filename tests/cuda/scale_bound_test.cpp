@@ -79,7 +79,7 @@ TEST(ScaleBound, GivesTheMeaningsBitsByCudaKernels) {
   std::map<std::string, int> calls;
   for_each_call(*context, [&](const std::string& op, const SampleCall& call) {
     const std::vector<Tensor> wanted = meaning_of(*context, op, call.operands, call.attributes);
-    for (const std::string provider : {"cuda", "cuda_house", "cuda_tree"}) {
+    for (const std::string provider : {"cuda", "cuda_reference", "cuda_tree"}) {
       const bool has_meanings_bits = provider != "cuda" || op == kGroups;
       if (!has_meanings_bits || context->kernels.find(op, provider) == nullptr) continue;
       EXPECT_EQ(difference_of_results(wanted, by_cuda(*context, op, call.operands, call.attributes, provider)), "")
@@ -87,7 +87,7 @@ TEST(ScaleBound, GivesTheMeaningsBitsByCudaKernels) {
       ++calls[provider];
     }
   });
-  EXPECT_EQ(calls, (std::map<std::string, int>{{"cuda", 42}, {"cuda_house", 3 * 42}, {"cuda_tree", 42}}));
+  EXPECT_EQ(calls, (std::map<std::string, int>{{"cuda", 42}, {"cuda_reference", 3 * 42}, {"cuda_tree", 42}}));
 }
 
 }  // namespace weft::scale_bound_test

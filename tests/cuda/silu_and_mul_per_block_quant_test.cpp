@@ -13,7 +13,7 @@
 #include "kernels/cuda/code/kernel_table.h"
 #include "tensor/convert.h"
 #include "tensor/float8.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 #include "tests/cuda/cuda_context.h"
 #include "tests/tensor/random_source.h"
 #include "tests/thrown_message.h"
@@ -163,7 +163,7 @@ TEST(CudaSiluAndMulPerBlockQuant, GivesTheTreeDesignsBitsInTheFastDesign) {
     for (const DType codes : {DType::f8e4m3, DType::i8})
       for (const std::int64_t group : {64, 128})
         for (const bool rounds : {false, true}) {
-          SiluAndMulPerBlockQuant kernel{dtype, codes, group, rounds, SiluAndMulDesign::fast, Mathematics::house};
+          SiluAndMulPerBlockQuant kernel{dtype, codes, group, rounds, SiluAndMulDesign::fast, Mathematics::reference};
           const Tensor x = numbers(dtype, 21, 768, true);
           const Launched fast(kernel, x, kPublishedRule, true);
           kernel.design = SiluAndMulDesign::tree;
@@ -180,7 +180,7 @@ TEST(CudaSiluAndMulPerBlockQuant, HoldsScalesToTheBound) {
       *context, kFp8, {{"group_size", 128}, {"intermediate", EnumWord{"f32"}}, {"scale_ub_of", EnumWord{"scale"}}});
   const Tensor x = numbers(DType::bf16, 9, 512), bound = Tensor::empty(Meta::tensor(DType::f32, {1}));
   *bound.as<float>() = 0.001f;
-  for (const char* provider : {"cuda_house", "cuda_tree"}) {
+  for (const char* provider : {"cuda_reference", "cuda_tree"}) {
     const std::vector<Tensor> free = by_cuda(*context, kFp8, {x}, attributes, provider);
     const std::vector<Tensor> held = by_cuda(*context, kFp8, {x, bound}, attributes, provider);
     int count = 0;
@@ -191,7 +191,7 @@ TEST(CudaSiluAndMulPerBlockQuant, HoldsScalesToTheBound) {
         EXPECT_EQ(held[1].as<float>()[place], scale);
         count += scale == 0.001f ? 1 : 0;
         const auto element = [&](std::int64_t i) { return load_float(DType::bf16, x.data(), row * 512 + i); };
-        const float value = house_silu(element(column)) * element(column + 256);
+        const float value = reference_silu(element(column)) * element(column + 256);
         EXPECT_EQ(std::to_integer<int>(held[0].data()[row * 256 + column]), f32_to_f8e4m3(value / scale));
       }
     EXPECT_GT(count, 1000) << provider;
@@ -200,7 +200,7 @@ TEST(CudaSiluAndMulPerBlockQuant, HoldsScalesToTheBound) {
 
 // A bound that leaves the largest element just beyond the last code.
 TEST(CudaSiluAndMulPerBlockQuant, HoldsInt8CodesAtTheEdge) {
-  const SiluAndMulPerBlockQuant kernel{.x = DType::f32, .codes = DType::i8, .mathematics = Mathematics::house};
+  const SiluAndMulPerBlockQuant kernel{.x = DType::f32, .codes = DType::i8, .mathematics = Mathematics::reference};
   for (const float largest : {127.4f, 127.49999f, 127.5f, 128.0f, 128.4f, 500.0f}) {
     Tensor x = Tensor::empty(Meta::tensor(DType::f32, {1, 256}));
     for (std::int64_t i = 0; i < 128; ++i) {
@@ -210,7 +210,7 @@ TEST(CudaSiluAndMulPerBlockQuant, HoldsInt8CodesAtTheEdge) {
     const float bound = 1;
     const Launched launched(kernel, x, {.bound = &bound});
     for (std::int64_t i = 0; i < 128; ++i) {
-      const float value = house_silu(100.0f) * x.as<float>()[128 + i];
+      const float value = reference_silu(100.0f) * x.as<float>()[128 + i];
       const float wanted = std::nearbyint(std::clamp(value, -128.0f, 127.0f));
       EXPECT_EQ(static_cast<int>(launched.codes.as<std::int8_t>()[i]), static_cast<int>(wanted)) << largest;
     }
@@ -233,18 +233,18 @@ int largest_step(const Tensor& wanted, const Tensor& came) {
 TEST(CudaSiluAndMulPerBlockQuant, StaysWithinOneCodeWhereverTheDevicesFunctionsLieInTheirBounds) {
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
     for (const DType codes : {DType::f8e4m3, DType::i8}) {
-      SiluAndMulPerBlockQuant kernel{.x = dtype, .codes = codes, .rounds = true, .mathematics = Mathematics::house};
+      SiluAndMulPerBlockQuant kernel{.x = dtype, .codes = codes, .rounds = true, .mathematics = Mathematics::reference};
       const Tensor x = numbers(dtype, 16, 1024);
-      const Launched house(kernel, x, kPublishedRule);
+      const Launched reference(kernel, x, kPublishedRule);
       kernel.mathematics = Mathematics::device;
       for (const Approximation approximation :
            {Approximation::exact, Approximation::upwards, Approximation::downwards, Approximation::scattered}) {
         current_approximation = approximation;
         const Launched device(kernel, x, kPublishedRule);
         current_approximation = Approximation::exact;
-        EXPECT_LE(largest_step(house.codes, device.codes), 1) << kernel.kernel_name();
+        EXPECT_LE(largest_step(reference.codes, device.codes), 1) << kernel.kernel_name();
         for (std::int64_t i = 0; i < 16 * 4; ++i) {
-          const float wanted = house.scales.as<float>()[i];
+          const float wanted = reference.scales.as<float>()[i];
           // Where the largest element is rounded, to one step of its type.
           const float step = dtype == DType::bf16 ? 0x1p-7f : dtype == DType::f16 ? 0x1p-10f : 0x1p-19f;
           EXPECT_NEAR(device.scales.as<float>()[i], wanted, wanted * step) << kernel.kernel_name();
@@ -255,7 +255,7 @@ TEST(CudaSiluAndMulPerBlockQuant, StaysWithinOneCodeWhereverTheDevicesFunctionsL
 }
 
 TEST(CudaSiluAndMulPerBlockQuant, MovesNoSectorThatItDoesNotUse) {
-  const SiluAndMulPerBlockQuant kernel{.mathematics = Mathematics::house};
+  const SiluAndMulPerBlockQuant kernel{.mathematics = Mathematics::reference};
   const std::int64_t rows = 64, columns = 2048;
   for (const bool column_major : {false, true}) {
     const Launched launched(kernel, numbers(DType::bf16, rows, 2 * columns), kPublishedRule, column_major);

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tensor/float8.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 #include "tests/kernels/cpu_quantized_rows_support.h"
 
 namespace weft::cpu_quantized_rows_test {
@@ -330,7 +330,7 @@ TEST(CpuQuantizedRows, EveryBfloatHasTheActivationOfItsMeaning) {
     const Tensor came = kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {512, 128})})[0];
     std::vector<float> wanted;
     for (int code = 0; code < 65536; ++code)
-      wanted.push_back(rounded(DType::bf16, house_silu(float_of_bits(static_cast<std::uint32_t>(code) << 16))));
+      wanted.push_back(rounded(DType::bf16, reference_silu(float_of_bits(static_cast<std::uint32_t>(code) << 16))));
     expect_same_bits(wanted, values_of(came), ceiling);
   }
 }

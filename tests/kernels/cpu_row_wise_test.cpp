@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 #include "tests/kernels/cpu_rows_support.h"
 
 namespace weft::cpu_row_wise_test {
@@ -33,8 +33,8 @@ std::vector<float> normalized(const std::vector<float>& rows, std::int64_t colum
   const std::vector<float> factors = weight ? values_of(*weight) : std::vector<float>();
   for (std::size_t row = 0; row < rows.size(); row += static_cast<std::size_t>(columns)) {
     for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = rows[row + i] * rows[row + i];
-    const float mean = house_row_sum(squares.data(), variance_size) / static_cast<float>(variance_size);
-    const float scale = house_rsqrt(mean + static_cast<float>(epsilon));
+    const float mean = reference_row_sum(squares.data(), variance_size) / static_cast<float>(variance_size);
+    const float scale = reference_rsqrt(mean + static_cast<float>(epsilon));
     for (std::size_t i = 0; i < static_cast<std::size_t>(columns); ++i) {
       float y = rows[row + i] * scale;
       if (weight) y = rounded(weight->meta.dtype, rounded(weight->meta.dtype, y) * factors[i]);
@@ -109,12 +109,12 @@ TEST(CpuFusedAddRmsNorm, GivesTheBitsOfItsMeaningOverItsArguments) {
   });
 }
 
-float silu(float x) { return house_silu(x); }
-float gelu(float x) { return (x * 0.5f) * (house_erf(x * static_cast<float>(std::sqrt(0.5))) + 1.0f); }
+float silu(float x) { return reference_silu(x); }
+float gelu(float x) { return (x * 0.5f) * (reference_erf(x * static_cast<float>(std::sqrt(0.5))) + 1.0f); }
 float gelu_tanh(float x) {
   const double sum = x + static_cast<double>(x * x * x) * static_cast<double>(0.044715f);
   const float inner = static_cast<float>(sum) * static_cast<float>(std::sqrt(2 / M_PI));
-  return (x * 0.5f) * (house_tanh(inner) + 1.0f);
+  return (x * 0.5f) * (reference_tanh(inner) + 1.0f);
 }
 
 TEST(CpuActivation, GivesTheBitsOfItsMeaning) {
@@ -152,8 +152,8 @@ std::vector<float> softmax_of(const Tensor& x) {
   for (auto row = values.begin(); row != values.end(); row += columns) {
     float largest = *row;
     for (std::int64_t i = 0; i < columns; ++i) largest = std::isnan(largest) || largest > row[i] ? largest : row[i];
-    for (std::int64_t i = 0; i < columns; ++i) row[i] = house_exp(row[i] - largest);
-    const float sum = house_row_sum(&*row, columns);
+    for (std::int64_t i = 0; i < columns; ++i) row[i] = reference_exp(row[i] - largest);
+    const float sum = reference_row_sum(&*row, columns);
     for (std::int64_t i = 0; i < columns; ++i) row[i] = rounded(x.meta.dtype, row[i] / sum);
   }
   return values;

@@ -18,14 +18,14 @@ TEST(Provider, OfEveryKernelOfTheProgramIsAFolderOrAFormOfIt) {
     if (folder->name != kernel.provider) forms.insert(kernel.provider);
   });
   EXPECT_TRUE(folders.contains("cpu") && folders.contains("reference") && folders.contains("cuda"));
-  EXPECT_EQ(forms, (std::set<std::string>{"cuda_house", "cuda_mma", "cuda_tree"}));
+  EXPECT_EQ(forms, (std::set<std::string>{"cuda_reference", "cuda_mma", "cuda_tree"}));
 }
 
 TEST(Provider, OfAPluginHasNoFolderWhateverItsName) {
   const std::string origin = origin_of_file("cuda", "rms_norm");
-  EXPECT_NE(folder_of({.op = "rms_norm", .provider = "cuda_house", .origin = origin}), nullptr);
+  EXPECT_NE(folder_of({.op = "rms_norm", .provider = "cuda_reference", .origin = origin}), nullptr);
   EXPECT_EQ(folder_of({.op = "rms_norm", .provider = "rival", .origin = origin}), nullptr);
-  EXPECT_EQ(folder_of({.op = "rms_norm", .provider = "cuda_house", .origin = "plugin mine, libmine.so"}), nullptr);
+  EXPECT_EQ(folder_of({.op = "rms_norm", .provider = "cuda_reference", .origin = "plugin mine, libmine.so"}), nullptr);
 }
 
 }  // namespace weft::provider_test

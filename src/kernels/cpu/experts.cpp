@@ -12,7 +12,7 @@
 #include "kernels/registry.h"
 #include "kernels/row_chunks.h"
 #include "tensor/convert.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 
 namespace weft::cpu {
 namespace {
@@ -47,8 +47,8 @@ bool is_larger(float a, float b) { return std::isnan(a) ? !std::isnan(b) : a > b
 void softmax_in_place(float* row, std::int64_t width) {
   float largest = row[0];
   for (std::int64_t i = 1; i < width; ++i) largest = std::isnan(largest) || largest > row[i] ? largest : row[i];
-  for (std::int64_t i = 0; i < width; ++i) row[i] = house_exp(row[i] - largest);
-  const float sum = house_row_sum(row, width);
+  for (std::int64_t i = 0; i < width; ++i) row[i] = reference_exp(row[i] - largest);
+  const float sum = reference_row_sum(row, width);
   for (std::int64_t i = 0; i < width; ++i) row[i] /= sum;
 }
 
@@ -79,7 +79,7 @@ void run_topk_softmax(const KernelCall& call) {
     float* const chosen = weights.as<float>() + row * k;
     choose(scores, width, k, chosen, indices.as<std::int32_t>() + row * k);
     if (!renormalizes) return;
-    const float sum = house_row_sum(chosen, k);
+    const float sum = reference_row_sum(chosen, k);
     for (std::int64_t i = 0; i < k; ++i) chosen[i] /= sum;
   });
 }
@@ -229,14 +229,14 @@ Verdict supports_moe_unpermute(const KernelRequest& request) {
   if (!float_kind(x.dtype)) return Verdict::no(fmt::format("no rows of {}", dtype_text(x.dtype)));
   if (!x.is_contiguous() || !weights.is_contiguous() || !positions.is_contiguous())
     return Verdict::no("an operand is not contiguous");
-  if (positions.shape[1].number() > kHouseSumLanes)
-    return Verdict::no(fmt::format("more than {} experts of a token", kHouseSumLanes));
+  if (positions.shape[1].number() > kReferenceSumLanes)
+    return Verdict::no(fmt::format("more than {} experts of a token", kReferenceSumLanes));
   return Verdict::yes();
 }
 
-// Sums `count` rows of columns into the first one, in the order of house_row_sum, whose other lanes are zeros.
+// Sums `count` rows of columns into the first one, in the order of reference_row_sum, whose other lanes are zeros.
 void add_as_lanes(float (*lanes)[kColumnsAtOnce], std::int64_t count, std::int64_t columns) {
-  for (std::int64_t half = kHouseSumLanes / 2; half > 0; half /= 2)
+  for (std::int64_t half = kReferenceSumLanes / 2; half > 0; half /= 2)
     for (std::int64_t j = 0; j < half && j + half < count; ++j)
       for (std::int64_t column = 0; column < columns; ++column) lanes[j][column] += lanes[j + half][column];
 }
@@ -248,7 +248,7 @@ void run_moe_unpermute(const KernelCall& call) {
   for_each_row(positions.size[0], (k + 1) * bytes_of(x.dtype, width), call.threads, [&](std::int64_t row, int) {
     for (std::int64_t first = 0; first < width; first += kColumnsAtOnce) {
       const std::int64_t columns = std::min(kColumnsAtOnce, width - first);
-      float lanes[kHouseSumLanes][kColumnsAtOnce];
+      float lanes[kReferenceSumLanes][kColumnsAtOnce];
       for (std::int64_t j = 0; j < k; ++j) {
         const std::int64_t position = index_at(positions, row * k + j);
         USER_CHECK(position >= 0 && position < x.size[0], "[moe_unpermute] position {} is outside [0, {})", position,

@@ -54,11 +54,12 @@ struct Form {
   Mathematics mathematics;
 };
 // cuda_tree has the kernel as it was first published, for comparison: docs/cuda-silu-quant.md leads from it to the fast
-// design. It has the bits of the op's meaning, as cuda_house; weft_device_check times it with the device's mathematics.
+// design. It has the bits of the op's meaning, as cuda_reference; weft_device_check times it with the device's
+// mathematics.
 constexpr std::array kForms = {
     Form{provider_of(Mathematics::device), SiluAndMulDesign::fast, Mathematics::device},
-    Form{provider_of(Mathematics::house), SiluAndMulDesign::fast, Mathematics::house},
-    Form{"cuda_tree", SiluAndMulDesign::tree, Mathematics::house},
+    Form{provider_of(Mathematics::reference), SiluAndMulDesign::fast, Mathematics::reference},
+    Form{"cuda_tree", SiluAndMulDesign::tree, Mathematics::reference},
 };
 
 Kernel kernel_of(const char* op, const Form& form) {

@@ -12,8 +12,8 @@
 #include "tensor/batch.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
-#include "tensor/house_math.h"
 #include "tensor/kv_pages.h"
+#include "tensor/reference_math.h"
 
 namespace weft {
 namespace {
@@ -26,7 +26,7 @@ struct Scores {
 
   float of(float product) const {
     const float score = product * scale;
-    return softcap == 0 ? score : softcap * house_tanh(score / softcap);
+    return softcap == 0 ? score : softcap * reference_tanh(score / softcap);
   }
 };
 
@@ -48,9 +48,9 @@ std::vector<float> attend(const std::vector<float>& query, const TensorView& pag
   }
   if (scores.sink) {
     largest = std::fmax(largest, *scores.sink);
-    sum = house_exp(*scores.sink - largest);
+    sum = reference_exp(*scores.sink - largest);
   }
-  for (float& weight : weights) sum += weight = house_exp(weight - largest);
+  for (float& weight : weights) sum += weight = reference_exp(weight - largest);
   std::vector<float> output(static_cast<std::size_t>(kv.head_dim));
   for (std::int64_t t = first; t < visible; ++t) {
     const std::int64_t value = kv_value_offset(kv, table[t / kv.block], head) + t % kv.block * kv.head_dim;

@@ -4,7 +4,7 @@
 
 #include "kernels/registry.h"
 #include "kernels/strided.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 
 namespace weft {
 namespace {
@@ -48,15 +48,15 @@ void run_binary(const KernelCall& call, Function function) {
 }
 
 struct Exp {
-  float operator()(float x) const { return house_exp(x); }
+  float operator()(float x) const { return reference_exp(x); }
   double operator()(double x) const { return std::exp(x); }
 };
 struct Tanh {
-  float operator()(float x) const { return house_tanh(x); }
+  float operator()(float x) const { return reference_tanh(x); }
   double operator()(double x) const { return std::tanh(x); }
 };
 struct Erf {
-  float operator()(float x) const { return house_erf(x); }
+  float operator()(float x) const { return reference_erf(x); }
   double operator()(double x) const { return std::erf(x); }
 };
 struct Log1p {
@@ -64,7 +64,7 @@ struct Log1p {
   double operator()(double x) const { return std::log1p(x); }
 };
 struct Sigmoid {
-  float operator()(float x) const { return house_sigmoid(x); }
+  float operator()(float x) const { return reference_sigmoid(x); }
   double operator()(double x) const { return 1 / (1 + std::exp(-x)); }
 };
 

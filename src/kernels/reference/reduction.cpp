@@ -7,7 +7,7 @@
 
 #include "kernels/registry.h"
 #include "kernels/strided.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 
 namespace weft {
 namespace {
@@ -27,7 +27,7 @@ std::vector<T> line_at(const TensorView& x, int axis, const std::int64_t* index)
 
 struct Sum {
   float operator()(const std::vector<float>& line) const {
-    return house_row_sum(line.data(), static_cast<std::int64_t>(line.size()));
+    return reference_row_sum(line.data(), static_cast<std::int64_t>(line.size()));
   }
   double operator()(const std::vector<double>& line) const { return std::accumulate(line.begin(), line.end(), 0.0); }
 };

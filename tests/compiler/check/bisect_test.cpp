@@ -64,14 +64,14 @@ std::string wrong_pattern(int layer, const std::string& instead) {
       Attribute(1e-6 * (layer + 1)).text(), instead);
 }
 
-Registrations planted(const std::string& text) {
+Registrations seeded(const std::string& text) {
   Registrations registrations("the test");
   registrations.register_patterns(text, true);
   return registrations;
 }
 
 BisectRun run_model(const Options& options, const std::string& patterns) {
-  const auto context = make_context(options, planted(patterns));
+  const auto context = make_context(options, seeded(patterns));
   const auto graph = parse_graph(model_text(), context->ops);
   std::vector<Tensor> inputs;
   for (const auto& input : graph->inputs()) {
@@ -90,7 +90,7 @@ BisectRun run_model(const Options& options, const std::string& patterns) {
 BisectResult bisected(const std::string& patterns) {
   Options options;
   options.threads = 1;
-  const auto context = make_context(options, planted(patterns));
+  const auto context = make_context(options, seeded(patterns));
   return bisect(options, *context, [&](const Options& with) { return run_model(with, patterns); });
 }
 
@@ -100,7 +100,7 @@ TEST(Bisect, SaysWhenThereIsNothingToFind) {
   EXPECT_EQ(result.runs, 2);
 }
 
-TEST(Bisect, FindsEachOfTwentyPlantedRewrites) {
+TEST(Bisect, FindsEachOfTwentySeededRewrites) {
   int found = 0;
   for (int layer = 0; layer < kLayers; ++layer)
     for (const char* instead :
@@ -116,7 +116,7 @@ TEST(Bisect, FindsEachOfTwentyPlantedRewrites) {
       ++found;
     }
   EXPECT_EQ(found, 20);
-  std::printf("count: %d planted rewrites found\n", found);
+  std::printf("count: %d seeded rewrites found\n", found);
 }
 
 }  // namespace weft::bisect_test

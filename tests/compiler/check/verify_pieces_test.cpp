@@ -76,10 +76,10 @@ TEST_F(VerifyPieces, NameThePieceOfEachWrongKernel) {
     for (std::size_t result = 0; result < plan.steps[i].results.size(); ++result) {
       SCOPED_TRACE(plan.steps[i].op + " " + std::to_string(result));
       const Kernel wrong = wrong_kernel(*plan.steps[i].kernel, result);
-      auto planted = std::make_shared<Plan>(plan);
-      planted->steps[i].kernel = &wrong;
+      auto seeded = std::make_shared<Plan>(plan);
+      seeded->steps[i].kernel = &wrong;
       differs_ = 0;
-      const std::vector<PieceVerdict> all = verdicts(planted);
+      const std::vector<PieceVerdict> all = verdicts(seeded);
       EXPECT_EQ(wrong_of(all), std::set<std::string>{plan.steps[i].piece});
       EXPECT_GT(differs_, 0);
       for (const PieceVerdict& verdict : all) {
@@ -93,7 +93,7 @@ TEST_F(VerifyPieces, NameThePieceOfEachWrongKernel) {
       ++found;
     }
   EXPECT_GE(found, 10);
-  std::printf("count: %d planted kernels found\n", found);
+  std::printf("count: %d seeded kernels found\n", found);
 }
 
 // The attention overwrites the residual, which bypasses it from p0 to p2: each piece alone is correct.
@@ -104,15 +104,15 @@ TEST_F(VerifyPieces, FindAValueThatIsWrittenOverBetweenPieces) {
   std::size_t residual = 0;  // among the inputs of p2
   while (calls[2].node->operands[residual]->producer != calls[0].node) ++residual;
   Replay* replay = nullptr;
-  auto planted = std::make_shared<Plan>(*compiled_.plans[0]);
-  const Kernel* right = planted->steps[calls[1].first_step].kernel;
+  auto seeded = std::make_shared<Plan>(*compiled_.plans[0]);
+  const Kernel* right = seeded->steps[calls[1].first_step].kernel;
   Kernel wrong = *right;
   wrong.run = [&](const KernelCall& call) {
     right->run(call);
     replay->tensor(calls[2].operands[residual]).data()[5] ^= std::byte{1};
   };
-  planted->steps[calls[1].first_step].kernel = &wrong;
-  Replay made(planted, *context_->threads);
+  seeded->steps[calls[1].first_step].kernel = &wrong;
+  Replay made(seeded, *context_->threads);
   replay = &made;
   PieceVerification verification(*context_);
   verification.watch(made, compiled_.records[0]);

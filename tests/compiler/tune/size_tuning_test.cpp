@@ -126,18 +126,18 @@ TEST_F(SizeTuningTest, TriesGeneratedCodeBesideAKernel) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   timer_->table = [](const TimedRun& run) { return run.contender == "native" && run.rows == 8 ? 1e-6 : 2e-6; };
   const auto context = open();
-  Kernel planted = *context->kernels.find("silu_and_mul", "cpu");
-  planted.provider = "planted";
-  planted.yields = [](const KernelRequest&) { return false; };
-  context->kernels.add(std::move(planted));
-  context->priorities.add_defaults("silu_and_mul", {"planted"});
+  Kernel seeded = *context->kernels.find("silu_and_mul", "cpu");
+  seeded.provider = "seeded";
+  seeded.yields = [](const KernelRequest&) { return false; };
+  context->kernels.add(std::move(seeded));
+  context->priorities.add_defaults("silu_and_mul", {"seeded"});
   tune(*context);
   EXPECT_TRUE(timer_->timed.contains("silu_and_mul@native"));
   EXPECT_TRUE(context->priorities.user().empty()) << "as it was";
   const CompiledRanges all = compiled(*context);
-  EXPECT_EQ(provider_of(all.records[0], "silu_and_mul"), "planted");
+  EXPECT_EQ(provider_of(all.records[0], "silu_and_mul"), "seeded");
   EXPECT_EQ(provider_of(all.records[1], "silu_and_mul"), "native");
-  EXPECT_EQ(provider_of(all.records[2], "silu_and_mul"), "planted");
+  EXPECT_EQ(provider_of(all.records[2], "silu_and_mul"), "seeded");
   EXPECT_EQ(result_of(all.plans[1], *context, 8), result_of(all.plans[2], *context, 8));
 }
 

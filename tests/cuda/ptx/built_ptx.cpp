@@ -13,7 +13,7 @@
 namespace weft::ptx {
 namespace {
 
-// tools/check_planted.py names another one.
+// tools/check_seeded_faults.py names another one.
 std::filesystem::path folder() {
   const char* given = std::getenv("WEFT_TEST_PTX");
   return given != nullptr ? given : WEFT_PTX_FOLDER;

@@ -228,8 +228,8 @@ inline FloatPairs squares_of(Integers pairs) {
 // kTogether.
 template <class Square>
 __attribute__((always_inline)) inline float paired_row_sum(std::int64_t columns, Square square) {
-  constexpr int kVectors = kHouseSumLanes / kLanes;
-  static_assert(kHouseSumLanes == 2 * kTogether);
+  constexpr int kVectors = kReferenceSumLanes / kLanes;
+  static_assert(kReferenceSumLanes == 2 * kTogether);
   Floats partial[kVectors];
 #pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) partial[v] = Floats{};
@@ -242,7 +242,7 @@ __attribute__((always_inline)) inline float paired_row_sum(std::int64_t columns,
     }
   };
   std::int64_t column = 0;
-  for (; column + kHouseSumLanes <= columns; column += kHouseSumLanes) add(column, kVectors);
+  for (; column + kReferenceSumLanes <= columns; column += kReferenceSumLanes) add(column, kVectors);
   if (column < columns) add(column, kVectors / 2);
 #pragma GCC unroll 4
   for (int width = kVectors / 2; width > 1; width /= 2) {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/lib/house_vector.h"
 #include "kernels/cpu/lib/quantized_rows_kernels.h"
+#include "kernels/cpu/lib/reference_vector.h"
 
 namespace weft::cpu {
 namespace {

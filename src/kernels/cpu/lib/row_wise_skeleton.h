@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/lib/house_vector.h"
+#include "kernels/cpu/lib/reference_vector.h"
 #include "kernels/cpu/lib/row_wise_kernels.h"
 
 namespace weft::cpu {
@@ -60,7 +60,7 @@ inline Floats rounded_scaled(Floats x) {
 }
 
 inline float norm_scale(float square_sum, const NormTask& task) {
-  return house_rsqrt(square_sum / static_cast<float>(task.variance_columns) + task.epsilon);
+  return reference_rsqrt(square_sum / static_cast<float>(task.variance_columns) + task.epsilon);
 }
 
 // Calls take(row, value) for each row. value(column, lanes) is the result of rms_norm there, not yet rounded to T.

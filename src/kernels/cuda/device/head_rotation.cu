@@ -5,7 +5,7 @@
 // lane, as two loads in flight at once. Bytes an element (bf16): 4. K is stored element by element, because in its
 // pages a token's elements are `block` apart.
 //
-// The mean square of a head is the sum that tensor/house_math.h defines, with the same 64 partial sums and tree, so
+// The mean square of a head is the sum that tensor/reference_math.h defines, with the same 64 partial sums and tree, so
 // that one kernel has the bits of every other device.
 
 #include "kernels/cuda/device/element_kinds.cuh"

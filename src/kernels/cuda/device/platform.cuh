@@ -7,8 +7,9 @@
 // A kernel takes one plain struct. WEFT_CUDA_KERNELS(file, Arguments, LIST) defines the kernels of a file, where
 // LIST(KERNEL) has KERNEL(name, threads, function...) for each; `function` is a WEFT_DEVICE function of the struct.
 //
-// Kernels with reference math are listed if WEFT_HOUSE_KERNELS is defined: always on the host; with nvcc in the code of
-// the program, in the code that the contract checks (tools/check_cuda.py), and in the code that the tests interpret.
+// Kernels with reference math are listed if WEFT_REFERENCE_KERNELS is defined: always on the host; with nvcc in the
+// code of the program, in the code that the contract checks (tools/check_cuda.py), and in the code that the tests
+// interpret.
 
 #include <cstdint>
 
@@ -67,7 +68,7 @@ WEFT_DEVICE bool holds_in_any_lane(bool holds) { return __any_sync(kWholeWarp, h
 #include "emulator/emulated_kernel.h"
 #include "emulator/thread.h"
 
-#define WEFT_HOUSE_KERNELS
+#define WEFT_REFERENCE_KERNELS
 #define WEFT_DEVICE inline
 #define WEFT_UNROLL
 #define WEFT_UNROLL_BY(count)

@@ -157,11 +157,11 @@ WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_f8e4m3, GroupEpilogue<T, Fp8>) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8, GroupEpilogue<T, Int8>) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8_truncated, GroupEpilogue<T, TruncatedInt8>)
-#if !defined(WEFT_HOUSE_KERNELS)
+#if !defined(WEFT_REFERENCE_KERNELS)
 #define WEFT_MATHEMATICS(KERNEL, name, x, adds, T) WEFT_TAILS(KERNEL, name, x, adds, device, T, DeviceSum)
 #else
 #define WEFT_MATHEMATICS(KERNEL, name, x, adds, T) \
-  WEFT_TAILS(KERNEL, name, x, adds, device, T, DeviceSum) WEFT_TAILS(KERNEL, name, x, adds, house, T, HouseSum)
+  WEFT_TAILS(KERNEL, name, x, adds, device, T, DeviceSum) WEFT_TAILS(KERNEL, name, x, adds, reference, T, ReferenceSum)
 #endif
 #define WEFT_NORMS(KERNEL, x, T) \
   WEFT_MATHEMATICS(KERNEL, rms_norm, x, false, T) WEFT_MATHEMATICS(KERNEL, fused_add_rms_norm, x, true, T)

@@ -47,10 +47,10 @@ struct DeviceSum {
   float sum_ = 0;
 };
 
-#if defined(WEFT_HOUSE_KERNELS)
+#if defined(WEFT_REFERENCE_KERNELS)
 // The order of every other device: 64 partial sums, by column modulo 64, each in the order of columns; then a fixed
 // tree.
-struct HouseSum {
+struct ReferenceSum {
   static constexpr int kLanes = 64;
 
   template <int threads, int count>

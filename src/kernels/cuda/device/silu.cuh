@@ -5,8 +5,8 @@
 #include "kernels/cuda/device/arithmetic.cuh"
 #include "kernels/cuda/device/elements.cuh"
 
-#if defined(WEFT_HOUSE_KERNELS)
-#include "kernels/cuda/device/house_functions.cuh"
+#if defined(WEFT_REFERENCE_KERNELS)
+#include "kernels/cuda/device/reference_functions.cuh"
 #endif
 
 namespace weft::cuda {
@@ -33,12 +33,12 @@ struct DeviceMathematics {
   }
 };
 
-#if defined(WEFT_HOUSE_KERNELS)
+#if defined(WEFT_REFERENCE_KERNELS)
 // This has the bits of every other device.
-struct HouseMathematics {
+struct ReferenceMath {
   template <bool precise>
   static WEFT_DEVICE float silu(float x) {
-    return house_silu(x);
+    return reference_silu(x);
   }
   // The product is rounded to f32 first, as in the definition. This matters for denormal products of bf16.
   template <class T>

@@ -101,12 +101,12 @@ WEFT_DEVICE void silu_and_mul_fp4(const SiluAndMulArguments& arguments) {
   KERNEL(silu_and_mul_##x##_static_f8e4m3_rounded_##mathematics, kSiluThreads, weft::cuda::silu_and_mul_static_fp8<T, true, Mathematics>) \
   KERNEL(silu_and_mul_##x##_f4e2m1_wide_##mathematics, kSiluThreads, weft::cuda::silu_and_mul_fp4<T, false, Mathematics>) \
   KERNEL(silu_and_mul_##x##_f4e2m1_rounded_##mathematics, kSiluThreads, weft::cuda::silu_and_mul_fp4<T, true, Mathematics>)
-#if !defined(WEFT_HOUSE_KERNELS)
+#if !defined(WEFT_REFERENCE_KERNELS)
 #define WEFT_MATHEMATICS(KERNEL, x, T) WEFT_TAILS(KERNEL, x, T, device, weft::cuda::DeviceMathematics)
 #else
 #define WEFT_MATHEMATICS(KERNEL, x, T) \
   WEFT_TAILS(KERNEL, x, T, device, weft::cuda::DeviceMathematics) \
-  WEFT_TAILS(KERNEL, x, T, house, weft::cuda::HouseMathematics)
+  WEFT_TAILS(KERNEL, x, T, reference, weft::cuda::ReferenceMath)
 #endif
 #define WEFT_LIST(KERNEL) \
   WEFT_MATHEMATICS(KERNEL, bf16, Brain) WEFT_MATHEMATICS(KERNEL, f16, Half) WEFT_MATHEMATICS(KERNEL, f32, float)

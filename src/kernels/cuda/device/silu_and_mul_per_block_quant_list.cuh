@@ -6,13 +6,13 @@
 // clang-format off
 #define WEFT_SILU_KERNEL(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds, mathematics, Mathematics) \
   KERNEL(design##_##x##_##codes##_##group##_##way##_##mathematics, THREADS(group), design<T, Code, group, rounds, Mathematics>)
-#if !defined(WEFT_HOUSE_KERNELS)
+#if !defined(WEFT_REFERENCE_KERNELS)
 #define WEFT_SILU_MATHEMATICS(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds) \
   WEFT_SILU_KERNEL(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds, device, DeviceMathematics)
 #else
 #define WEFT_SILU_MATHEMATICS(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds) \
   WEFT_SILU_KERNEL(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds, device, DeviceMathematics) \
-  WEFT_SILU_KERNEL(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds, house, HouseMathematics)
+  WEFT_SILU_KERNEL(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds, reference, ReferenceMath)
 #endif
 #define WEFT_SILU_GROUPS(KERNEL, design, THREADS, x, T, codes, Code, way, rounds) \
   WEFT_SILU_MATHEMATICS(KERNEL, design, THREADS, x, T, codes, Code, 64, way, rounds) \

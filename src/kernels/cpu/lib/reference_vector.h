@@ -1,10 +1,10 @@
 #pragma once
 
-// The reference math (tensor/house_math.h) for vectors, line by line: the same bits in every lane, on every instruction
-// set. WEFT_FLOAT_VECTORS: see float_vector_operations.h.
+// The reference math (tensor/reference_math.h) for vectors, line by line: the same bits in every lane, on every
+// instruction set. WEFT_FLOAT_VECTORS: see float_vector_operations.h.
 
 #include "kernels/cpu/lib/float_vector_operations.h"
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 
 namespace weft::cpu {
 namespace {
@@ -14,7 +14,7 @@ inline Floats at_least(Floats x, float low) { return larger(fill(low), x); }
 inline Floats at_most(Floats x, float high) { return smaller(fill(high), x); }
 
 inline Floats vector_exp(Floats x) {
-  using C = HouseExpConstants;
+  using C = ReferenceExpConstants;
   x = at_least(x, C::low);
   x = at_most(x, C::high);
   const Floats shifted = x * C::inverse_ln2 + C::magic;
@@ -37,8 +37,8 @@ inline Floats with_sign(Floats magnitude, Integers sign) { return floats_of(bits
 inline Integers sign_of(Floats x) { return bits_of(x) & INT32_MIN; }
 
 inline Floats vector_tanh_far(Floats x) {
-  using C = HouseTanhConstants;
-  using E = HouseExpConstants;
+  using C = ReferenceTanhConstants;
+  using E = ReferenceExpConstants;
   x = fill(C::one_from) < x ? fill(C::far_end) : x;
   const Floats twice = x + x;
   const Floats shifted = twice * E::inverse_ln2 + E::magic;
@@ -68,7 +68,7 @@ inline Floats vector_tanh_far(Floats x) {
 }
 
 inline Floats vector_tanh(Floats x) {
-  using C = HouseTanhConstants;
+  using C = ReferenceTanhConstants;
   const Floats magnitude = absolute(x);
   const Floats z = x * x;
   const Floats p = C::p1 * z + C::p0;
@@ -78,7 +78,7 @@ inline Floats vector_tanh(Floats x) {
 }
 
 inline Floats vector_erf(Floats x) {
-  using C = HouseErfConstants;
+  using C = ReferenceErfConstants;
   const Floats magnitude = absolute(x);
   const Floats z = x * x;
   Floats p = fill(C::p6);
@@ -108,12 +108,12 @@ inline Floats once_rounded_sum(Floats a, float b, Floats c) {
   return __builtin_convertvector(sum, Floats);
 }
 
-// 1 + exp(-x), the divisor of silu. It has the bits of house_exp in fewer steps. The signs of n and r are reversed,
+// 1 + exp(-x), the divisor of silu. It has the bits of reference_exp in fewer steps. The signs of n and r are reversed,
 // which changes no rounding. Below exp(-86) the power adds nothing to 1, so 2^n needs no special case for denormals.
 // Half the power is a normal number up to 2^128.
 inline Floats vector_silu_divisor(Floats x) {
-  using C = HouseExpConstants;
-  x = at_most(at_least(x, HouseSiluConstants::low), HouseSiluConstants::high);
+  using C = ReferenceExpConstants;
+  x = at_most(at_least(x, ReferenceSiluConstants::low), ReferenceSiluConstants::high);
   const Floats shifted = x * C::inverse_ln2 + C::magic;
   const Floats n = shifted - C::magic;
   const Floats r = (x - n * C::ln2_high) - n * C::ln2_low;
@@ -131,7 +131,7 @@ inline Floats vector_silu_divisor(Floats x) {
 // be within the limits, where half the power is a normal number.
 inline Floats bfloat_silu_divisor(Floats x) {
   using C = Bf16SiluConstants;
-  constexpr float kMagic = HouseExpConstants::magic;
+  constexpr float kMagic = ReferenceExpConstants::magic;
   const Floats turned = fill(C::turned);
   const Floats shifted = multiply_add(x, turned, fill(kMagic));
   const Floats f = multiply_add(x, turned, kMagic - shifted);
@@ -150,7 +150,7 @@ inline Integers silu_operands(Integers pairs) {
 // the limit matters.
 template <class Lanes>
 inline Floats load_silu_operand(const Brain* x, Lanes lanes) {
-  return at_most(at_least(load(x, lanes), HouseSiluConstants::low), HouseSiluConstants::high);
+  return at_most(at_least(load(x, lanes), ReferenceSiluConstants::low), ReferenceSiluConstants::high);
 }
 inline Floats load_silu_operand(const Brain* x, EvenLanes) { return even_of(silu_operands(load_bits(x))); }
 inline Floats load_silu_operand(const Brain* x, OddLanes) { return odd_of(silu_operands(load_bits(x - kLanes))); }
@@ -159,12 +159,12 @@ inline Floats load_silu_operand(const Brain* x, OddLanes) { return odd_of(silu_o
 // that 0 changes no bit: a partial sum that begins with 0.0f is never -0.0f.
 template <class Term>
 inline float vector_row_sum(std::int64_t columns, Term term) {
-  constexpr int kVectors = kHouseSumLanes / kLanes;
+  constexpr int kVectors = kReferenceSumLanes / kLanes;
   Floats partial[kVectors];
 #pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) partial[v] = Floats{};
   std::int64_t column = 0;
-  for (; column + kHouseSumLanes <= columns; column += kHouseSumLanes) {
+  for (; column + kReferenceSumLanes <= columns; column += kReferenceSumLanes) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) partial[v] = partial[v] + term(column + v * kLanes, AllLanes{});
   }

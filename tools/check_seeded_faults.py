@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Plants bugs and sees that tests catch them.
 
-    tools/check_planted.py --build BUILD --results FILE [PATCH...]
+    tools/check_seeded_faults.py --build BUILD --results FILE [PATCH...]
 
-A patch of tests/planted begins with lines of its own:
+A patch of tests/seeded_faults begins with lines of its own:
 
     What: a sentence on the bug
     Caught by: PROGRAM FILTER       a program of BUILD/tests and a GoogleTest filter
@@ -90,7 +90,7 @@ def copied(folder):
     return tree
 
 
-def planted(patch, folder):
+def seeded(patch, folder):
     """A copy of the sources with the bug in it."""
     tree = copied(folder)
     # Whatever repository the folder may lie in is none of its business.
@@ -104,7 +104,7 @@ def planted(patch, folder):
 def ptx_of(build, patch, fields, folder):
     """A folder with PTX of the sources with the bug in them, for each architecture that the build has."""
     nvcc = (build / "ptx/nvcc.txt").read_text()
-    tree, to = planted(patch, folder), folder / "ptx"
+    tree, to = seeded(patch, folder), folder / "ptx"
     to.mkdir()
     for name in fields["PTX"].split():
         texts = sorted((build / "ptx").glob(f"{pathlib.Path(name).stem}.*.ptx"))
@@ -132,7 +132,7 @@ def sources_of(patch, fields, tree):
 
 
 def built_with_bug(build, patch, fields, folder):
-    tree = planted(patch, folder)
+    tree = seeded(patch, folder)
     return built(build, tests_of(fields)[0], tree, sources_of(patch, fields, tree), folder)
 
 
@@ -183,13 +183,13 @@ def check_sanitized(build, patch, fields, sanitizer):
     program, pattern = tests_of(fields)
     flags, under = SANITIZERS[sanitizer], run_tests.without_address_randomisation()
     if problem := relink.problem_of(build, program, sanitizer):
-        print(f"count: {patch.name} is not planted: {flags[0]} does not run here: {problem}")
+        print(f"count: {patch.name} is not seeded: {flags[0]} does not run here: {problem}")
         return None
     with tempfile.TemporaryDirectory() as name:
         folders = {kind: pathlib.Path(name) / kind for kind in ("sound", "with_bug", "plain")}
         for folder in folders.values():
             folder.mkdir()
-        tree = planted(patch, folders["with_bug"])
+        tree = seeded(patch, folders["with_bug"])
         sources = sources_of(patch, fields, tree)
         compiled = [*FIBERS, *(source for source in sources if source not in FIBERS)]
         sound = built(build, program, copied(folders["sound"]), compiled, folders["sound"], flags)
@@ -279,11 +279,11 @@ def main():
     parser.add_argument("patches", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
     build = arguments.build.resolve()
-    patches = [path.resolve() for path in arguments.patches] or sorted((ROOT / "tests/planted").glob("*.patch"))
+    patches = [path.resolve() for path in arguments.patches] or sorted((ROOT / "tests/seeded_faults").glob("*.patch"))
     if (build / "ptx/absent.txt").exists():
         device_alone = [patch for patch in patches if {"PTX", "Passes"} & header(patch).keys()]
         patches = [patch for patch in patches if patch not in device_alone]
-        print(f"count: {len(device_alone)} bugs of device code are not planted: {(build / 'ptx/absent.txt').read_text()}")
+        print(f"count: {len(device_alone)} bugs of device code are not seeded: {(build / 'ptx/absent.txt').read_text()}")
     key = key_of(build, patches)
     if arguments.results and arguments.results.exists():
         kept = json.loads(arguments.results.read_text())
@@ -296,9 +296,9 @@ def main():
     for problem in problems:
         print(problem)
     checked = len(results) - results.count(None)
-    text = f"count: {checked} planted bugs, {checked - len(problems)} caught as they should be, and not without"
+    text = f"count: {checked} seeded bugs, {checked - len(problems)} caught as they should be, and not without"
     if None in results:
-        text += f"\ncount: {results.count(None)} bugs are not planted: what would catch them does not run here"
+        text += f"\ncount: {results.count(None)} bugs are not seeded: what would catch them does not run here"
     print(text)
     if not problems and None not in results and arguments.results:
         arguments.results.write_text(json.dumps({"key": key, "text": text}))

@@ -25,7 +25,7 @@
 namespace weft {
 
 // exp(x) = 2^n * exp(r), n = round(x / ln 2), |r| <= ln 2 / 2; exp(r) = 1 + (r + r^2 * p(r)).
-struct HouseExpConstants {
+struct ReferenceExpConstants {
   // exp(x) is 0 below `low` and infinite above `high`. Between them, n fits the two steps of scaling.
   static constexpr float low = -104.0f;
   static constexpr float high = 89.0f;
@@ -48,7 +48,7 @@ struct HouseExpConstants {
 // sign of x. The second form computes with pairs, a value and its rounding error: gelu_tanh adds 1 to tanh, which
 // cancels, so that the last bit of tanh is many bits of the sum. The result is the nearest float except for 1 argument
 // in 15 below 1, in 400 from 1 to 2, in 3,000 from 2 to 4, and in 20,000 from 4 to one_from.
-struct HouseTanhConstants {
+struct ReferenceTanhConstants {
   static constexpr float split = 0.0625f;
   // tanh is 1 from here on, as in SLEEF, which torch calls; the nearest float is 1 - 2^-24 up to 9.01.
   static constexpr float one_from = 0x1.154246p+3f;
@@ -65,7 +65,7 @@ struct HouseTanhConstants {
 
 // erf(x) = x + x * p(z), z = x^2, for |x| < split; else 1 - exp(q(|x|)), where q fits ln(erfc), of |x|, then with the
 // sign of x. From `high` on, erf rounds to 1.
-struct HouseErfConstants {
+struct ReferenceErfConstants {
   static constexpr float split = 0.9f;
   static constexpr float high = 4.0f;
   static constexpr float p0 = 0x1.06eba8p-3f;
@@ -84,9 +84,9 @@ struct HouseErfConstants {
   static constexpr float q6 = 0x1.9d850cp-13f;
 };
 
-// For 1 + exp(-x), the divisor of silu, with house_exp's constants. x is clamped to these limits. Below exp(-86) the
-// power adds nothing to 1; at the lower limit it is infinite.
-struct HouseSiluConstants {
+// For 1 + exp(-x), the divisor of silu, with reference_exp's constants. x is clamped to these limits. Below exp(-86)
+// the power adds nothing to 1; at the lower limit it is infinite.
+struct ReferenceSiluConstants {
   static constexpr float low = -89.0f;
   static constexpr float high = 86.0f;
 };
@@ -95,7 +95,7 @@ struct HouseSiluConstants {
 // search. If products and sums are fused, silu rounds to the same bf16 as the definition for each of the 65,536
 // operands, except for payloads of NaN.
 struct Bf16SiluConstants {
-  static constexpr float turned = -HouseExpConstants::inverse_ln2;
+  static constexpr float turned = -ReferenceExpConstants::inverse_ln2;
   static constexpr float p0 = 0.5f;
   static constexpr float p1 = 0x1.62e1cep-2f;
   static constexpr float p2 = 0x1.ebfa14p-4f;
@@ -116,8 +116,8 @@ struct Bf16SigmoidConstants {
   static constexpr float unit = 0x1p-64f;
 };
 
-static inline float house_exp(float x) {
-  using C = HouseExpConstants;
+static inline float reference_exp(float x) {
+  using C = ReferenceExpConstants;
   x = C::low > x ? C::low : x;
   x = C::high < x ? C::high : x;
   const float shifted = x * C::inverse_ln2 + C::magic;
@@ -138,16 +138,16 @@ static inline float house_exp(float x) {
 }
 
 // 1 / (1 + exp(-x)), without losing small results to an infinite exp.
-static inline float house_sigmoid(float x) {
-  const float e = house_exp(float_of_bits(bits_of_float(x) | kFloatSign));  // exp(-|x|)
+static inline float reference_sigmoid(float x) {
+  const float e = reference_exp(float_of_bits(bits_of_float(x) | kFloatSign));  // exp(-|x|)
   const float numerator = x >= 0.0f ? 1.0f : e;
   return numerator / (1.0f + e);
 }
 
 // 1 - 1 / (exp(2 x) / 2 + 1 / 2) for x >= 0.
-static inline float house_tanh_far(float x) {
-  using C = HouseTanhConstants;
-  using E = HouseExpConstants;
+static inline float reference_tanh_far(float x) {
+  using C = ReferenceTanhConstants;
+  using E = ReferenceExpConstants;
   x = C::one_from < x ? C::far_end : x;
   const float twice = x + x;
   const float shifted = twice * E::inverse_ln2 + E::magic;
@@ -177,19 +177,19 @@ static inline float house_tanh_far(float x) {
   return (1.0f - head) - remainder * quotient;
 }
 
-static inline float house_tanh(float x) {
-  using C = HouseTanhConstants;
+static inline float reference_tanh(float x) {
+  using C = ReferenceTanhConstants;
   const std::uint32_t sign = bits_of_float(x) & kFloatSign;
   const float magnitude = float_of_bits(bits_of_float(x) & kFloatMagnitude);
   const float z = magnitude * magnitude;
   const float p = C::p1 * z + C::p0;
   const float near = magnitude + magnitude * (z * p);
-  const float far = house_tanh_far(magnitude);
+  const float far = reference_tanh_far(magnitude);
   return float_of_bits(bits_of_float(magnitude < C::split ? near : far) | sign);
 }
 
-static inline float house_erf(float x) {
-  using C = HouseErfConstants;
+static inline float reference_erf(float x) {
+  using C = ReferenceErfConstants;
   const std::uint32_t sign = bits_of_float(x) & kFloatSign;
   const float magnitude = float_of_bits(bits_of_float(x) & kFloatMagnitude);
   const float z = magnitude * magnitude;
@@ -209,33 +209,33 @@ static inline float house_erf(float x) {
   q = q * a + C::q2;
   q = q * a + C::q1;
   q = q * a + C::q0;
-  const float far = 1.0f - house_exp(q);
+  const float far = 1.0f - reference_exp(q);
   return float_of_bits(bits_of_float(magnitude < C::split ? near : far) | sign);
 }
 
-static inline float house_sqrt(float x) { return __builtin_sqrtf(x); }
-static inline float house_rsqrt(float x) { return 1.0f / house_sqrt(x); }
+static inline float reference_sqrt(float x) { return __builtin_sqrtf(x); }
+static inline float reference_rsqrt(float x) { return 1.0f / reference_sqrt(x); }
 
 // x * sigmoid(x), in the operations of its definition: -x, exp, 1 +, x /.
-static inline float house_silu(float x) { return x / (1.0f + house_exp(-x)); }
+static inline float reference_silu(float x) { return x / (1.0f + reference_exp(-x)); }
 
-// The row sum has kHouseSumLanes strided partial sums, each from 0.0f in order of position, then a fixed tree.
-inline constexpr int kHouseSumLanes = 64;
+// The row sum has kReferenceSumLanes strided partial sums, each from 0.0f in order of position, then a fixed tree.
+inline constexpr int kReferenceSumLanes = 64;
 
 // Sums partial[0 .. 63] in place; the result is partial[0]. For w = 32, 16, 8, 4, 2, 1: partial[j] += partial[j + w].
-static inline float house_sum_tree(float* partial) {
-  for (int width = kHouseSumLanes / 2; width > 0; width /= 2)
+static inline float reference_sum_tree(float* partial) {
+  for (int width = kReferenceSumLanes / 2; width > 0; width /= 2)
     for (int j = 0; j < width; ++j) partial[j] += partial[j + width];
   return partial[0];
 }
 
-static inline float house_row_sum(const float* x, std::int64_t count) {
-  float partial[kHouseSumLanes] = {};
+static inline float reference_row_sum(const float* x, std::int64_t count) {
+  float partial[kReferenceSumLanes] = {};
   std::int64_t i = 0;
-  for (; i + kHouseSumLanes <= count; i += kHouseSumLanes)
-    for (int j = 0; j < kHouseSumLanes; ++j) partial[j] += x[i + j];
+  for (; i + kReferenceSumLanes <= count; i += kReferenceSumLanes)
+    for (int j = 0; j < kReferenceSumLanes; ++j) partial[j] += x[i + j];
   for (int j = 0; i + j < count; ++j) partial[j] += x[i + j];
-  return house_sum_tree(partial);
+  return reference_sum_tree(partial);
 }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-#include "tensor/house_math.h"
+#include "tensor/reference_math.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "tests/tensor/random_source.h"
 
-namespace weft::house_math_test {
+namespace weft::reference_math_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -46,62 +46,63 @@ void expect_within(FloatFunction function, DoubleFunction exact, double units) {
 
 double exact_sigmoid(double x) { return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x)); }
 
-TEST(HouseMath, StaysWithinTheDocumentedErrors) {
-  expect_within(house_exp, std::exp, 1.0);
-  expect_within(house_sigmoid, exact_sigmoid, 2.5);
-  expect_within(house_tanh, std::tanh, 1.0);
-  expect_within(house_erf, std::erf, 1.5);
+TEST(ReferenceMath, StaysWithinTheDocumentedErrors) {
+  expect_within(reference_exp, std::exp, 1.0);
+  expect_within(reference_sigmoid, exact_sigmoid, 2.5);
+  expect_within(reference_tanh, std::tanh, 1.0);
+  expect_within(reference_erf, std::erf, 1.5);
 }
 
-TEST(HouseMath, ExpIsExactAtItsEnds) {
-  EXPECT_EQ(house_exp(0.0f), 1.0f);
-  EXPECT_EQ(house_exp(-0.0f), 1.0f);
-  EXPECT_EQ(house_exp(kInfinity), kInfinity);
-  EXPECT_EQ(house_exp(-kInfinity), 0.0f);
-  EXPECT_EQ(house_exp(88.8f), kInfinity);
-  EXPECT_LT(house_exp(88.7f), kInfinity);
-  EXPECT_EQ(house_exp(-103.9f), std::numeric_limits<float>::denorm_min());
-  EXPECT_EQ(house_exp(-104.0f), 0.0f);
-  EXPECT_GT(house_exp(-100.0f), 0.0f);
+TEST(ReferenceMath, ExpIsExactAtItsEnds) {
+  EXPECT_EQ(reference_exp(0.0f), 1.0f);
+  EXPECT_EQ(reference_exp(-0.0f), 1.0f);
+  EXPECT_EQ(reference_exp(kInfinity), kInfinity);
+  EXPECT_EQ(reference_exp(-kInfinity), 0.0f);
+  EXPECT_EQ(reference_exp(88.8f), kInfinity);
+  EXPECT_LT(reference_exp(88.7f), kInfinity);
+  EXPECT_EQ(reference_exp(-103.9f), std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(reference_exp(-104.0f), 0.0f);
+  EXPECT_GT(reference_exp(-100.0f), 0.0f);
 }
 
-TEST(HouseMath, LimitsAndZerosAreRight) {
-  EXPECT_EQ(house_sigmoid(kInfinity), 1.0f);
-  EXPECT_EQ(house_sigmoid(-kInfinity), 0.0f);
-  EXPECT_EQ(house_sigmoid(0.0f), 0.5f);
-  EXPECT_GT(house_sigmoid(-95.0f), 0.0f);
-  for (const FloatFunction odd : {house_tanh, house_erf}) {
+TEST(ReferenceMath, LimitsAndZerosAreRight) {
+  EXPECT_EQ(reference_sigmoid(kInfinity), 1.0f);
+  EXPECT_EQ(reference_sigmoid(-kInfinity), 0.0f);
+  EXPECT_EQ(reference_sigmoid(0.0f), 0.5f);
+  EXPECT_GT(reference_sigmoid(-95.0f), 0.0f);
+  for (const FloatFunction odd : {reference_tanh, reference_erf}) {
     EXPECT_EQ(odd(kInfinity), 1.0f);
     EXPECT_EQ(odd(-kInfinity), -1.0f);
     EXPECT_EQ(bits_of_float(odd(-0.0f)), bits_of_float(-0.0f));
     EXPECT_EQ(bits_of_float(odd(0.0f)), 0u);
     EXPECT_EQ(odd(20.0f), 1.0f);
   }
-  EXPECT_EQ(house_rsqrt(0.25f), 2.0f);
-  EXPECT_EQ(house_rsqrt(0.0f), kInfinity);
-  EXPECT_TRUE(std::isnan(house_rsqrt(-1.0f)));
-  EXPECT_EQ(house_silu(0.0f), 0.0f);
-  EXPECT_EQ(house_silu(100.0f), 100.0f);
+  EXPECT_EQ(reference_rsqrt(0.25f), 2.0f);
+  EXPECT_EQ(reference_rsqrt(0.0f), kInfinity);
+  EXPECT_TRUE(std::isnan(reference_rsqrt(-1.0f)));
+  EXPECT_EQ(reference_silu(0.0f), 0.0f);
+  EXPECT_EQ(reference_silu(100.0f), 100.0f);
 }
 
-TEST(HouseMath, NanGivesNan) {
-  for (const FloatFunction function : {house_exp, house_sigmoid, house_tanh, house_erf, house_rsqrt, house_silu}) {
+TEST(ReferenceMath, NanGivesNan) {
+  for (const FloatFunction function :
+       {reference_exp, reference_sigmoid, reference_tanh, reference_erf, reference_rsqrt, reference_silu}) {
     EXPECT_TRUE(std::isnan(function(kNan)));
     EXPECT_TRUE(std::isnan(function(float_of_bits(0x7f800001u))));
     EXPECT_TRUE(std::isnan(function(float_of_bits(0xffffffffu))));
   }
 }
 
-TEST(HouseMath, TanhAndErfAreOdd) {
+TEST(ReferenceMath, TanhAndErfAreOdd) {
   RandomSource random(8);
   for (int i = 0; i < 10000; ++i) {
     const float x = random.real(0.0f, 6.0f);
-    ASSERT_EQ(house_tanh(-x), -house_tanh(x));
-    ASSERT_EQ(house_erf(-x), -house_erf(x));
+    ASSERT_EQ(reference_tanh(-x), -reference_tanh(x));
+    ASSERT_EQ(reference_erf(-x), -reference_erf(x));
   }
 }
 
-TEST(HouseMath, RowSumIsSixtyFourPartialSumsAndATree) {
+TEST(ReferenceMath, RowSumIsSixtyFourPartialSumsAndATree) {
   RandomSource random(9);
   for (const std::int64_t count : {0, 1, 63, 64, 65, 128, 576, 1000}) {
     std::vector<float> x(static_cast<std::size_t>(count));
@@ -113,17 +114,17 @@ TEST(HouseMath, RowSumIsSixtyFourPartialSumsAndATree) {
       for (std::size_t j = 0; j < width; ++j) partial[j] += partial[j + width];
       partial.resize(width);
     }
-    EXPECT_EQ(bits_of_float(house_row_sum(x.data(), count)), bits_of_float(partial[0])) << count;
+    EXPECT_EQ(bits_of_float(reference_row_sum(x.data(), count)), bits_of_float(partial[0])) << count;
   }
 }
 
 // The wanted bits were computed outside of C++, with one numpy float32 operation for each operation of the header: a
 // compiler that fuses or reorders any of them fails here.
-TEST(HouseMath, GivesTheBitsOfItsOperationsOneByOne) {
+TEST(ReferenceMath, GivesTheBitsOfItsOperationsOneByOne) {
   const std::vector<float> inputs = {-87.5f, -3.4373179f, -0.3f, 1e-4f, 0.7f, 1.1f, 2.5f, 10.0f};
   std::vector<std::uint32_t> bits;
   for (const float x : inputs)
-    for (const FloatFunction function : {house_exp, house_sigmoid, house_tanh, house_erf})
+    for (const FloatFunction function : {reference_exp, reference_sigmoid, reference_tanh, reference_erf})
       bits.push_back(bits_of_float(function(x)));
   const std::vector<std::uint32_t> wanted = {
       0x006cb2bcu, 0x006cb2bcu, 0xbf800000u, 0xbf800000u, 0x3d03b090u, 0x3cff2ce2u, 0xbf7f78a7u, 0xbf7fffecu,
@@ -135,24 +136,24 @@ TEST(HouseMath, GivesTheBitsOfItsOperationsOneByOne) {
 
 // As above; arguments whose result is not the nearest float, so that a lost remainder of a pair is visible, and both
 // sides of the bounds between its forms.
-TEST(HouseMath, TanhGivesTheBitsOfItsOperationsOneByOne) {
+TEST(ReferenceMath, TanhGivesTheBitsOfItsOperationsOneByOne) {
   const std::vector<std::pair<float, std::uint32_t>> wanted = {
       {0.09593267f, 0x3dc3de9eu}, {0.14378738f, 0x3e123b5eu},    {0.28534454f, 0x3e8e419du},
       {0.92731696f, 0x3f3ab610u}, {1.0867897f, 0x3f4bb338u},     {2.2197673f, 0x3f7a0734u},
       {8.0f, 0x3f7ffffcu},        {0x1.fffffep-5f, 0x3d7faaccu}, {-0.0625f, 0xbd7faaccu},
       {8.66434f, 0x3f7fffffu},    {0x1.154248p+3f, 0x3f800000u}};
-  for (const auto& [x, bits] : wanted) EXPECT_EQ(bits_of_float(house_tanh(x)), bits) << x;
+  for (const auto& [x, bits] : wanted) EXPECT_EQ(bits_of_float(reference_tanh(x)), bits) << x;
 }
 
 // gelu_tanh adds 1 to tanh near -1: a last bit of tanh is many bits of the sum.
-TEST(HouseMath, TanhIsNearlyAlwaysTheNearestFloatWhereOnePlusTanhCancels) {
+TEST(ReferenceMath, TanhIsNearlyAlwaysTheNearestFloatWhereOnePlusTanhCancels) {
   RandomSource random(10);
   int other = 0;
   for (int i = 0; i < 100000; ++i) {
     const float x = random.real(-8.66f, -1.0f);
-    other += house_tanh(x) != static_cast<float>(std::tanh(static_cast<double>(x)));
+    other += reference_tanh(x) != static_cast<float>(std::tanh(static_cast<double>(x)));
   }
   EXPECT_LT(other, 100);
 }
 
-}  // namespace weft::house_math_test
+}  // namespace weft::reference_math_test
