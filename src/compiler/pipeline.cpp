@@ -1,16 +1,11 @@
 #include "compiler/pipeline.h"
 
 #include <algorithm>
-#include <iostream>
 #include <iterator>
 
 #include "base/stopwatch.h"
-#include "codegen/build_row_program.h"
-#include "compiler/functions/generated_calls.h"
 #include "compiler/pieces.h"
-#include "compiler/splitting_ops.h"
 #include "compiler/stitch.h"
-#include "ir/print.h"
 #include "passes/all.h"
 #include "passes/pattern_pass.h"
 
@@ -18,32 +13,31 @@ namespace weft {
 namespace {
 
 // The passes in order. Each row: the pass, the stage it needs, the stage it leaves.
-//
-// Reasons for the order:
-// - The two eliminations come before CSE, so that equal values look equal. CSE comes before DCE, which removes the
-//   nodes that CSE leaves unused.
-// - Patterns of the user come before built-in ones. Sums join norms before norms join quantizations. Larger fusions
-//   come first: norms, rotation and cache update in one; then rotation and update; then norms and rotation.
-// - The passes for ranks (sequence_parallelism, gather_codes) come before a norm and its quantization are fused,
-//   because they share the rows of the norm and quantize before they gather.
-// - Passes over op patterns come before `lower`, where ops become kernels. Clones exist only after `lower`.
 const PassRow kPasses[] = {
     {"functionalize", functionalize, Stage::traced, Stage::pure},
+    // Before CSE, so that equal values look equal.
     {"noop_elimination", noop_elimination, Stage::pure, Stage::pure},
     {"common_subexpression_elimination", common_subexpression_elimination, Stage::pure, Stage::pure},
+    // Removes the nodes that CSE leaves unused.
     {"dead_code_elimination", dead_code_elimination, Stage::pure, Stage::pure},
     {"raise", raise, Stage::pure, Stage::pure},
+    // Patterns of the user come before built-in ones.
     {"fuse_custom", pattern_pass(kCustomFusion), Stage::pure, Stage::pure},
+    // Sums join norms before norms join quantizations.
     {"fuse_add_norm", pattern_pass("add_rms_norm", &Options::fuse_norm_quant), Stage::pure, Stage::pure},
+    // The passes for ranks share the rows of a norm, and quantize before they gather: before the norm and its
+    // quantization are one op.
     {"sequence_parallelism", sequence_parallelism, Stage::pure, Stage::pure},
     {"gather_codes", pattern_pass("gather_codes", &Options::enable_sp), Stage::pure, Stage::pure},
     {"fuse_norm_quant", pattern_pass("rms_quant", &Options::fuse_norm_quant), Stage::pure, Stage::pure},
     {"fuse_act_quant", pattern_pass("act_quant", &Options::fuse_act_quant), Stage::pure, Stage::pure},
+    // Larger fusions come first: norms, rotation and cache update in one; then two of them.
     {"fuse_qk_norm_rope_kvcache", pattern_pass("qk_norm_rope_kvcache", &Options::fuse_qk_norm_rope_kvcache),
      Stage::pure, Stage::pure},
     {"fuse_rope_kvcache", pattern_pass("rope_kvcache", &Options::fuse_rope_kvcache), Stage::pure, Stage::pure},
     {"fuse_attn_quant", pattern_pass("attn_quant", &Options::fuse_attn_quant), Stage::pure, Stage::pure},
     {"fuse_qk_norm_rope", pattern_pass("qk_norm_rope", &Options::enable_qk_norm_rope_fusion), Stage::pure, Stage::pure},
+    // After all passes over patterns of ops: here ops become kernels. Clones exist only after it.
     {"lower", lower, Stage::pure, Stage::lowered},
     {"clone_elimination", clone_elimination, Stage::lowered, Stage::lowered},
     {"split", split, Stage::lowered, Stage::split},
@@ -79,50 +73,6 @@ std::shared_ptr<const Plan> make_plan(const Graph& split, const Context& context
 }  // namespace
 
 std::span<const PassRow> pipeline_passes() { return kPasses; }
-
-void bound_rows(Graph& graph, TokenRange range) {
-  if (const std::string symbol = graph.governing_symbol(); !symbol.empty()) graph.bounds[symbol] = {range.lo, range.hi};
-}
-
-PassContext pass_context(const Context& context, TokenRange range) {
-  return pass_context(context, range, context.priorities);
-}
-
-PassContext pass_context(const Context& context, TokenRange range, const PriorityLists& priorities) {
-  GeneratedCheck extent;
-  if (generates_code(context))
-    extent = [calls = std::make_shared<GeneratedCalls>(context)](const std::string& op, const KernelRequest& request) {
-      return calls->extent(op, request);
-    };
-  return {.ops = context.ops,
-          .kernels = context.kernels,
-          .priorities = priorities,
-          .options = context.options,
-          .device = context.device,
-          .range = range,
-          .batch_invariant = context.options.batch_invariant,
-          .splitting_ops = resolve_splitting_ops(context.options.splitting_ops, context.ops),
-          .patterns = context.patterns,
-          .is_generated = extent ? &is_row_node : nullptr,
-          .generated_extent = std::move(extent),
-          .timeline = context.timeline.get()};
-}
-
-std::vector<PassRow> passes_of(const Context& context) {
-  std::vector<PassRow> passes;
-  const auto add_own = [&](Stage stage) {
-    for (const PassRow& own : context.passes)
-      if (own.needs == stage) passes.push_back(own);
-  };
-  Stage stage = Stage::traced;
-  for (const PassRow& row : kPasses) {
-    if (row.leaves != stage) add_own(stage);
-    passes.push_back(row);
-    stage = row.leaves;
-  }
-  add_own(stage);
-  return passes;
-}
 
 Compiled compile(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
   CompileRecord record = run_pipeline(graph, context, range, options);
@@ -198,18 +148,6 @@ std::map<std::string, std::map<std::string, std::string>> selected_impls(const C
   for (const PassRecord& pass : record.passes)
     for (const NodeChoice& node : pass.result.choices) selected[node.op][node.node] = node.choice.provider;
   return selected;
-}
-
-PassRunnerOptions pass_runner_options(const Options& options) {
-  PassRunnerOptions runner;
-  runner.skip = options.skip_pass;
-  runner.dump_folder = options.debug_dump_path;
-  runner.print_after = options.print_ir_after;
-  runner.stop_after = stage_from_text(options.compile_to);  // nullopt for `plan`
-  runner.print = [](const std::string& pass, const Graph& graph) {
-    std::cerr << "# after " << pass << "\n" << display(graph);
-  };
-  return runner;
 }
 
 }  // namespace weft

@@ -6,22 +6,13 @@
 #include <memory>
 
 #include "compiler/pass_runner.h"
+#include "compiler/pass_setup.h"
 #include "runtime/plan.h"
 
 namespace weft {
 
 // The passes of the tree, in order.
 std::span<const PassRow> pipeline_passes();
-
-// The context of passes that run on one graph for one range. It refers to the Context, and to `priorities` if given.
-PassContext pass_context(const Context& context, TokenRange range);
-PassContext pass_context(const Context& context, TokenRange range, const PriorityLists& priorities);
-
-// The built-in passes and the Context's own; each of the latter runs after all others of its stage.
-std::vector<PassRow> passes_of(const Context& context);
-
-// Sets the bounds of the governing symbol, which the passes see, to the range.
-void bound_rows(Graph& graph, TokenRange range);
 
 // Everything the compiler did with one graph and token range.
 struct CompileRecord {
@@ -67,8 +58,5 @@ std::vector<std::shared_ptr<const Graph>> stages_of(const Graph& traced, const C
 
 // The provider that computes each node: op -> node -> provider.
 std::map<std::string, std::map<std::string, std::string>> selected_impls(const CompileRecord& record);
-
-// The runner's options that follow from the Context's options.
-PassRunnerOptions pass_runner_options(const Options& options);
 
 }  // namespace weft
