@@ -77,6 +77,9 @@ CONFIGS = {
         **SHAPE, num_local_experts=5, num_experts_per_tok=2, sliding_window=6,
         rope_parameters=dict(rope_type="yarn", rope_theta=150000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0,
                              truncate=False, original_max_position_embeddings=16), rms_norm_eps=1e-5),
+    "stablelm_heads": lambda: transformers.StableLmConfig(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25),
+        layer_norm_eps=1e-5, use_parallel_residual=True, qk_layernorm=True, use_qkv_bias=False),
 }
 
 IDS = [(7 * i * i + 3 * i + 5) % 61 for i in range(40)]
