@@ -39,8 +39,8 @@ class FunctionsBench {
 
   void of_model(VerbCall& call) {
     const ModelCompilation model(context_, arguments_.model.open(call), make_model_registry());
-    for (const auto& traced : {model.forward().traced, model.head().traced}) {
-      const auto graph = traced->clone();
+    for (const ModelGraph* of_model : model.graphs()) {
+      const auto graph = of_model->traced->clone();
       const std::shared_ptr<const Plan> plan = compile_graph(*graph, *context_);
       USER_CHECK(plan != nullptr, "[bench functions] there is no Plan with these options");
       of_plan(graph->name, *plan);

@@ -48,7 +48,7 @@ class Sequences {
     const std::int64_t rows_of_step = std::min(chunk, runner_.max_tokens());
     for (std::int64_t sequence = 0; sequence < count_; ++sequence)
       for (std::int64_t fed = 0; fed < count; fed += rows_of_step) {
-        begin_step();
+        begin_step(Phase::prompt);
         add_tokens(sequence, length_ + fed, std::min(rows_of_step, count - fed));
         run_step();
       }
@@ -58,15 +58,15 @@ class Sequences {
   // Feeds `count` random tokens of each sequence, one token of each sequence a step.
   void generate(std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i, ++length_) {
-      begin_step();
+      begin_step(Phase::decode);
       for (std::int64_t sequence = 0; sequence < count_; ++sequence) add_tokens(sequence, length_, 1);
       run_step();
     }
   }
 
  private:
-  void begin_step() {
-    step_.begin(pages_of_each_);
+  void begin_step(Phase phase) {
+    step_.begin(pages_of_each_, phase);
     rows_ = 0;
   }
 

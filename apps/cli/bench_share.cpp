@@ -16,9 +16,10 @@ LeastTime least_time(ModelCompilation& model, const BenchTest& test, const PeakR
     seconds_of_limit[peaks.limit_of(step.work)] += seconds;
   };
   for (std::int64_t fed = 0; fed < test.prompt; fed += model.max_tokens())
-    add(planned_step(model, std::min(model.max_tokens(), test.prompt - fed), test.depth + fed), test.sequences);
+    add(planned_step(model, Phase::prompt, std::min(model.max_tokens(), test.prompt - fed), test.depth + fed),
+        test.sequences);
   for (std::int64_t i = 0; i < test.generated; ++i)
-    add(planned_step(model, test.sequences, test.depth + test.prompt + i, test.sequences), 1);
+    add(planned_step(model, Phase::decode, test.sequences, test.depth + test.prompt + i, test.sequences), 1);
   double most = 0;
   for (const auto& [limit, seconds] : seconds_of_limit)
     if (seconds > most) {

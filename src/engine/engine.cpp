@@ -27,7 +27,7 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
     : context_(std::move(context)), speculation_(speculative_config(context_->options.speculative_config)) {
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
-  models.find(checkpoint.architecture(), checkpoint.path());  // reports an unknown model before its tokenizer's errors
+  models.find(checkpoint);  // reports an unknown model before its tokenizer's errors
   if (!checkpoint.is_dummy() || checkpoint.has_vocabulary())
     tokenizer_ = std::make_unique<Tokenizer>(checkpoint.vocabulary());
   laps.lap("tokenizer");
@@ -38,6 +38,7 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   const StepLimits most = runner_->step_limits();
   const auto sequences_of_step = static_cast<std::size_t>(most.sequences);
   step_requests_.reserve(sequences_of_step);
+  for (std::vector<Chunk>& chunks : phase_chunks_) chunks.reserve(sequences_of_step);
   logit_rows_.reserve(static_cast<std::size_t>(runner_->max_logit_rows()));
   events_.reserve(sequences_of_step * static_cast<std::size_t>(1 + speculation_.num_speculative_tokens));
   spare_outputs_.resize(sequences_of_step);
@@ -84,7 +85,8 @@ SchedulerSettings Engine::scheduler_settings() const {
           .longest = max_model_len(),
           .long_prefill_threshold = options.long_prefill_token_threshold,
           .has_priorities = options.scheduling_policy == "priority",
-          .caches_prefixes = options.enable_prefix_caching};
+          .caches_prefixes = options.enable_prefix_caching,
+          .has_phases = runner_->has_phases()};
 }
 
 void Engine::limit_pages(std::int64_t pages) {
@@ -194,11 +196,17 @@ void Engine::schedule() {
   }
 }
 
-const Tensor& Engine::run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows) {
+// The scheduler cuts chunks at the end of the prompt where phases have graphs of their own.
+Phase Engine::phase_of(const ScheduledSequence& sequence) const {
+  const bool is_decoded = runner_->has_phases() && sequence.computed >= std::ssize(sequence.prompt);
+  return is_decoded ? Phase::decode : Phase::prompt;
+}
+
+const Tensor& Engine::run(Phase phase, std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows) {
   const std::int64_t block = runner_->facts().kv.block;
   std::size_t widest = 0;
   for (const Chunk& chunk : chunks) widest = std::max(widest, chunk.sequence->pages.size());
-  step_.begin(static_cast<std::int64_t>(widest));
+  step_.begin(static_cast<std::int64_t>(widest), phase);
   for (const Chunk& chunk : chunks) {
     const ScheduledSequence& sequence = *chunk.sequence;
     const std::int64_t end = sequence.computed + chunk.rows;
@@ -242,25 +250,38 @@ std::span<const RequestEvent> Engine::step() {
   const auto start = std::chrono::steady_clock::now();
   schedule();
   if (chunks_.empty()) return {};
+  // The phase of a chunk is known before any of them is run.
+  for (std::vector<Chunk>& chunks : phase_chunks_) chunks.clear();
+  for (const Chunk& chunk : chunks_)
+    phase_chunks_[static_cast<std::size_t>(phase_of(*chunk.sequence))].push_back(chunk);
+  for (const Phase phase : {Phase::prompt, Phase::decode})
+    if (!run_phase(phase)) return events_;
+  scheduler_.observe(seconds_since(start));
+  return events_;
+}
+
+// Runs and finishes the chunks of a phase; without phases those of both. Returns false if the device was lost.
+bool Engine::run_phase(Phase phase) {
+  const std::vector<Chunk>& chunks = phase_chunks_[static_cast<std::size_t>(phase)];
+  if (chunks.empty()) return true;
   logit_rows_.clear();
   std::int64_t end = 0;
-  for (const Chunk& chunk : chunks_) {
+  for (const Chunk& chunk : chunks) {
     end += chunk.rows;
     for (std::int64_t row = end - chunk.logit_rows; row < end; ++row) logit_rows_.push_back(row);
   }
   const Tensor* logits = nullptr;
   try {
-    logits = &run(chunks_, logit_rows_);
+    logits = &run(phase, chunks, logit_rows_);
   } catch (const DeviceError& error) {
     if (!runner_->is_broken()) throw;
     fail_chunks(error.what());
-    return events_;
+    return false;
   }
   std::int64_t first_row = 0;  // of the logits
-  for (const Chunk& chunk : chunks_)
+  for (const Chunk& chunk : chunks)
     finish_chunk(chunk, *logits, std::exchange(first_row, first_row + chunk.logit_rows));
-  scheduler_.observe(seconds_since(start));
-  return events_;
+  return true;
 }
 
 void Engine::cancel(int request) {
@@ -336,7 +357,7 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
     std::vector<std::int64_t> logit_rows;
     for (std::size_t i = next; i < rows.size() && rows[i] < begin + count; ++i) logit_rows.push_back(rows[i] - begin);
     const Chunk chunk{&request, count};
-    const Tensor& logits = run({&chunk, 1}, logit_rows);
+    const Tensor& logits = run(Phase::prompt, {&chunk, 1}, logit_rows);
     const std::string overflow = runner_->describe_overflow(request.pages, begin, begin + count);
     USER_CHECK(overflow.empty(), "{}", overflow);
     for (std::size_t i = 0; i < logit_rows.size(); ++i) {

@@ -4,6 +4,7 @@
 // tokens of each. KV pages with the tokens that a request begins with are found in the prefix cache.
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -152,7 +153,9 @@ class Engine {
   // Samples the token after row `row` of the logits, and adds its event. Returns whether the request goes on.
   bool sample(Request& request, const Tensor& logits, std::int64_t row);
   void fail(const Request& request, std::string error);
-  const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
+  Phase phase_of(const ScheduledSequence& sequence) const;
+  bool run_phase(Phase phase);
+  const Tensor& run(Phase phase, std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
   // Copies row `row` of the step's logits into logits_. Returns "", or the error where a logit is not a number.
   std::string take_logits(const Request& request, const Tensor& logits, std::int64_t row);
   // Adds the log probabilities of the prompt's tokens that follow the rows of this step, whose logits begin at
@@ -178,7 +181,8 @@ class Engine {
 
   // State of the current step. The memory is reused by the next step.
   std::span<const Chunk> chunks_;
-  std::vector<int> step_requests_;  // their ids
+  std::array<std::vector<Chunk>, 2> phase_chunks_;  // by Phase
+  std::vector<int> step_requests_;                  // their ids
   std::vector<std::int64_t> logit_rows_;
   StepBuffer step_;
   std::vector<float> logits_;      // one row

@@ -49,16 +49,28 @@ enum class WeightRole : std::uint8_t {
   query_scale
 };
 
+// How activations meet quantized weights.
+//   int8    as 8-bit codes, for weights of block types with integer codes; for others as their scheme says
+//   bf16    rounded to bf16, for weights of block types, whose values are rounded to bf16, too; for others as int8
+//   exact   as they are, and weights as the numbers that they represent
+enum class Activations : std::uint8_t { int8, bf16, exact };
+
+// The product of linear layers with a weight that may be of a block type: linear_int8, linear_bf16, or linear.
+enum class BlockProduct : std::uint8_t { int8, bf16, numbers };
+BlockProduct block_product(DType weight, Activations activations);
+
 // The facts of one model in one configuration.
 struct ModelFacts {
   ModelConfig config;
   DType dtype = DType::f32;  // of the residual stream
-  bool fast = true;          // activations are quantized for products with quantized weights
-  KvLayout kv;               // of layers with a window, if the others have another
+  Activations activations = Activations::int8;
+  KvLayout kv;  // of layers with a window, if the others have another
   KvLayout kv_of(int layer) const;
   // Scales of activation groups have the layout that matrix products on a GPU read: for each group, the scales of all
   // rows are contiguous.
   bool scales_by_group = false;
+
+  bool is_exact() const { return activations == Activations::exact; }
 };
 
 inline KvLayout ModelFacts::kv_of(int layer) const {

@@ -6,13 +6,16 @@
 #include "nn/model_weight.h"
 #include "ops/add.h"
 #include "ops/batched_linear.h"
+#include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/dynamic_per_token_scaled_int8_quant.h"
 #include "ops/grouped_linear.h"
+#include "ops/grouped_linear_bf16.h"
 #include "ops/grouped_linear_int8.h"
 #include "ops/index_select.h"
 #include "ops/linear.h"
+#include "ops/linear_bf16.h"
 #include "ops/linear_fp8_block.h"
 #include "ops/linear_int8.h"
 #include "ops/linear_nvfp4.h"
@@ -24,6 +27,16 @@
 #include "ops/static_scaled_fp8_quant.h"
 #include "ops/take_along_dim.h"
 #include "tensor/block_format.h"
+
+namespace weft {
+
+BlockProduct block_product(DType weight, Activations activations) {
+  if (activations == Activations::bf16 && is_block(weight)) return BlockProduct::bf16;
+  const bool has_codes = activations == Activations::int8 && has_integer_codes(weight);
+  return has_codes ? BlockProduct::int8 : BlockProduct::numbers;
+}
+
+}  // namespace weft
 
 namespace weft::nn {
 namespace {
@@ -66,10 +79,6 @@ Value scaled_linear(const Value& x, const QuantizedParams& params, const Quantiz
   return linear_scaled(codes, scale, params.codes(), params.scale(WeightRole::row_scale), {}, x.dtype());
 }
 
-bool multiplies_codes(const Builder& builder, const Value& weight) {
-  return has_integer_codes(weight.dtype()) && builder.facts.fast;
-}
-
 Value product_of_keys(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys,
                       const Value& bias) {
   if (const QuantizationConfig* config = builder.quantization(keys)) {
@@ -82,7 +91,9 @@ Value product_of_keys(Builder& builder, const Value& x, const std::string& name,
   const std::string order = builder.order_key(keys);
   const Value input =
       order.empty() ? x : index_select(x, builder.weight(name + ".order", {order}, WeightRole::order), -1);
-  if (!multiplies_codes(builder, weight)) return weft::linear(input, weight, bias);
+  const BlockProduct kind = block_product(weight.dtype(), builder.facts.activations);
+  if (kind == BlockProduct::numbers) return weft::linear(input, weight, bias);
+  if (kind == BlockProduct::bf16) return linear_bf16(cast(input, DType::bf16), weight, bias, x.dtype());
   const auto [codes, scale] = per_token_group_quant_int8(input, kGroup);
   const Value y = linear_int8(codes, scale, weight, x.dtype());
   return bias.present() ? add(y, bias) : y;
@@ -146,7 +157,10 @@ Value product_of_experts(Builder& builder, const ExpertRows& given, const std::s
   const ExpertRows rows = ordered_rows(builder, given, name, keys.weights);
   const Value weight = builder.weight(name, keys.weights, builder.matrix_role(weights[0]));
   const Value bias = keys.bias(builder, name);
-  if (!multiplies_codes(builder, weight)) return grouped_linear(taken(rows, rows.x), weight, rows.experts, bias);
+  const BlockProduct kind = block_product(weight.dtype(), builder.facts.activations);
+  if (kind == BlockProduct::numbers) return grouped_linear(taken(rows, rows.x), weight, rows.experts, bias);
+  if (kind == BlockProduct::bf16)
+    return grouped_linear_bf16(taken(rows, cast(rows.x, DType::bf16)), weight, rows.experts, bias, rows.x.dtype());
   const auto [codes, scale] = per_token_group_quant_int8(rows.x, kGroup);
   return grouped_linear_int8(taken(rows, codes), taken(rows, scale), weight, rows.experts, bias, rows.x.dtype());
 }

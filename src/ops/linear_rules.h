@@ -1,9 +1,12 @@
 #pragma once
 
-// Checks that ops of the linear family share: of rows of int8 codes, and of the experts of rows.
+// What ops of the linear family share: checks of rows of int8 codes, of bf16 and of the experts of rows, and a weight
+// rounded to bf16.
 
 #include "base/error.h"
 #include "ir/op.h"
+#include "ir/shape_rules.h"
+#include "ops/cast.h"
 #include "tensor/block_format.h"
 
 namespace weft {
@@ -21,6 +24,21 @@ inline void check_int8_product(const OpRequest& request, const char* op, std::si
              "[{}] weight must be [{}N, {}] of a block type with integer codes to match x: {}, but is {}", op,
              rank == 3 ? "E, " : "", x.shape[1].text(), x.text(), weight.text());
 }
+
+// x bf16[..., K], weight with `rank` dims that end in K, and a floating dtype of the result.
+inline void check_rounded_product(const OpRequest& request, const char* op, std::size_t rank) {
+  const Meta &x = request.operand(0), &weight = request.operand(1);
+  USER_CHECK(x.is_tensor() && x.dtype == DType::bf16 && x.rank() >= 1, "[{}] x must be bf16[..., K], but is {}", op,
+             x.text());
+  USER_CHECK(weight.is_tensor() && weight.rank() == rank && weight.shape.back() == x.shape.back(),
+             "[{}] weight must be [{}N, {}] to match x: {}, but is {}", op, rank == 3 ? "E, " : "",
+             x.shape.back().text(), x.text(), weight.text());
+  const DType dtype = request.attributes.at("dtype").dtype();
+  USER_CHECK(is_floating(dtype), "[{}] dtype must be floating, but is {}", op, dtype_text(dtype));
+}
+
+// The weight's values, rounded to bf16, as f32.
+inline Value rounded_weight(const Value& weight) { return cast(cast(weight, DType::bf16), DType::f32); }
 
 // Operand `experts` is i32 or i64 [rows of x], and the one after it, if present, a bias [E, N] of the stack of weights.
 inline void check_experts(const OpRequest& request, const char* op, const Meta& weight, std::size_t index) {

@@ -133,7 +133,7 @@ TEST_F(BenchModel, TheLeastTimeIsThatOfItsSteps) {
   const LeastTime two = least_time(model, {.generated = 2, .depth = 4, .sequences = 3}, peaks);
   double bytes = 0;
   for (const std::int64_t depth : {4, 5})
-    bytes += static_cast<double>(planned_step(model, 3, depth, 3).work.least_bytes());
+    bytes += static_cast<double>(planned_step(model, Phase::decode, 3, depth, 3).work.least_bytes());
   EXPECT_NEAR(two.seconds, bytes / 1e9, 1e-9 * bytes / 1e9);
   EXPECT_EQ(two.limit, "bandwidth");
   EXPECT_EQ(least_time(model, {.prompt = 4}, PeakRates{}).limit, "");

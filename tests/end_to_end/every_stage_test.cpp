@@ -63,7 +63,7 @@ TEST_F(EveryStage, IsLegalAndTheSameAfterATripThroughText) {
   for_each([&](const std::string& path, const Settings& settings) {
     const auto context = context_with(settings);
     const ModelRunner runner(context, Checkpoint::open(path), models_);
-    for (const auto& traced : {runner.model().forward().traced, runner.model().head().traced})
+    for (const auto& traced : {runner.model().phases()[0].forward.traced, runner.model().phases()[0].head.traced})
       for (const Stage stage : kStages) {
         SCOPED_TRACE(traced->name + " " + std::string(stage_text(stage)));
         const auto graph = traced->clone();
@@ -105,9 +105,9 @@ TEST_F(EveryStage, CanBeReachedFromTheTextOfTheStageBefore) {
   for_each([&](const std::string& path, const Settings& settings) {
     const auto context = context_with(settings);
     const ModelRunner runner(context, Checkpoint::open(path), models_);
-    const auto straight = runner.model().forward().traced->clone();
+    const auto straight = runner.model().phases()[0].forward.traced->clone();
     run_passes_to(*straight, *context, Stage::split);
-    auto stepwise = parse_graph(display(*runner.model().forward().traced), context->ops);
+    auto stepwise = parse_graph(display(*runner.model().phases()[0].forward.traced), context->ops);
     for (const Stage stage : {Stage::pure, Stage::lowered, Stage::split}) {
       run_passes_to(*stepwise, *context, stage);
       stepwise = parse_graph(display(*stepwise), context->ops);

@@ -175,7 +175,7 @@ TEST_F(FakeDeviceModel, HasOneArenaForAllRangesOfAGraph) {
   const auto engine = this->engine(settings);
   std::int64_t wanted = 0, apart = 0;
   const ModelCompilation& model = engine->runner().model();
-  for (const ModelGraph* graph : {&model.forward(), &model.head()}) {
+  for (const ModelGraph* graph : model.graphs()) {
     std::int64_t most = 0;
     for (const auto& plan : std::set(graph->plans.begin(), graph->plans.end())) {
       most = std::max(most, plan->arena_bytes);

@@ -41,7 +41,7 @@ class LoadFormat : public ::testing::Test {
     given.insert(given.end(), {{"load-format", load_format}, {"compile-to", "traced"}});
     const Options options = options_of(given);
     const ModelRunner runner(make_context(options), open_checkpoint(path, options, models_), models_);
-    return display(*runner.model().forward().traced) + display(*runner.model().head().traced);
+    return display(*runner.model().phases()[0].forward.traced) + display(*runner.model().phases()[0].head.traced);
   }
   std::string config_alone(const std::string& name, const json& changes) const {
     std::filesystem::create_directory(folder_ / name);

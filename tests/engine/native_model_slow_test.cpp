@@ -31,8 +31,8 @@ class NativeModel : public ::testing::Test {
   std::set<std::string> ops() const {
     const auto engine = tiny_engine(path_);
     std::set<std::string> names;
-    for (const Graph* traced :
-         {engine->runner().model().forward().traced.get(), engine->runner().model().head().traced.get()})
+    for (const Graph* traced : {engine->runner().model().phases()[0].forward.traced.get(),
+                                engine->runner().model().phases()[0].head.traced.get()})
       for (const auto& node : traced->nodes())
         if (!node->op->is_view) names.insert(node->name);
     for (const CompileRecord& record : engine->runner().records())
@@ -99,7 +99,7 @@ CompiledForm compiled(const ModelForm& form, const Options& options) {
   const auto context = make_context(options);
   ModelCompilation model(context, open_checkpoint(form.path, options, models), models);
   model.compile();
-  return {context, {{"forward", model.forward().plans}, {"head", model.head().plans}}};
+  return {context, {{"forward", model.phases()[0].forward.plans}, {"head", model.phases()[0].head.plans}}};
 }
 
 // All that a row program can compute is in one, and no op is left to the reference kernels. Exceptions are listed here

@@ -290,6 +290,46 @@ TEST(CpuLinear, SumsBfloatsInTheOrderOfTiles) {
   }
 }
 
+// The widened weight, rounded to bf16.
+Tensor rounded(const Tensor& weight) {
+  const std::vector<float> values = widened(weight);
+  Tensor result = Tensor::empty(Meta::tensor(DType::bf16, weight.meta.shape));
+  convert_row(DType::f32, reinterpret_cast<const std::byte*>(values.data()), DType::bf16, result.data(),
+              static_cast<std::int64_t>(values.size()));
+  return result;
+}
+
+TEST(CpuLinear, MultipliesBlocksAsTheirWeightsInBf16) {
+  for (const DType dtype : block_types()) {
+    for (const std::int64_t rows : {1, 2, 3, 17, 130, 290}) {
+      if (rows > 17 && dtype != DType::q4_1 && dtype != DType::q6_k && dtype != DType::nf4g32) continue;
+      const std::int64_t depth = whole_blocks(dtype, rows == 17 ? 1120 : 160);
+      const Tensor weight = random_weight(dtype, 45, depth, 25), x = random_floats(DType::bf16, {rows, depth}, 26);
+      const Tensor bias = random_floats(DType::f32, {45}, 27);
+      const std::vector<float> wanted = summed(x, rounded(weight), &bias, tile_order);
+      const auto came = [&](LinearFamily& family, const Tensor& given) {
+        return family.call("linear_bf16", {x, given, bias}, {{"dtype", DType::bf16}},
+                           Meta::tensor(DType::bf16, {rows, 45}));
+      };
+      for (const std::string& ceiling : cpu_features_to_try()) {
+        LinearFamily family(ceiling, 1);
+        SCOPED_TRACE(x.meta.text() + " " + weight.meta.text() + " " + ceiling);
+        const bool is_baseline = family.features() == CpuFeatures::baseline;
+        const std::vector<float> of_level = is_baseline ? summed(x, rounded(weight), &bias, chain<false>) : wanted;
+        expect_bits(came(family, family.pack(weight)), of_level);
+        expect_bits(came(family, weight), of_level);
+      }
+      LinearFamily family("baseline", 1);
+      cpu::LinearVariant variant = cpu::kLinearEmulatedPairs;
+      variant.rounded = cpu::kRoundedEmulatedTiles;
+      variant.rounds_weights = true;
+      family.run_with([variant](const KernelCall& call) { cpu::run_linear(variant, call); });
+      SCOPED_TRACE(x.meta.text() + " " + weight.meta.text() + " emulated tiles");
+      expect_bits(came(family, family.pack(weight)), wanted);
+    }
+  }
+}
+
 // On hosts that use other products of bf16, too.
 TEST(CpuLinear, DotsOfBfloatsAreNearTheTrueSum) {
   if (describe_cpu("", 1).host < CpuFeatures::avx512_bf16) GTEST_SKIP() << "this host has no dots of bf16";

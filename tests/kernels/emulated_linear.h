@@ -13,6 +13,7 @@ extern const LinearInt8Variant kLinearInt8EmulatedDots;
 extern const LinearVariant kLinearEmulatedPairs;
 extern const LinearVariant kLinearEmulatedDots;
 extern const BfloatVariant kBfloatEmulatedTiles;
+extern const RoundedVariant kRoundedEmulatedTiles;
 extern const Int8TilePanel kInt8TilePanelEmulated;
 extern const ScaledTileKernels kScaledTilesEmulated;
 

@@ -9,6 +9,7 @@
 namespace weft::cpu {
 
 const LinearInt8Variant kLinearInt8EmulatedDots = kLinearInt8Variant;
-const LinearVariant kLinearEmulatedDots = {linear_panel, widen, kBfloatDots, {nullptr, 0}};
+const LinearVariant kLinearEmulatedDots = {linear_panel, widen,           kBfloatDots,
+                                           {nullptr, 0}, kRoundedOrdered, {nullptr, 0}};
 
 }  // namespace weft::cpu

@@ -9,6 +9,7 @@
 namespace weft::cpu {
 
 const BfloatVariant kBfloatEmulatedTiles = kBfloatTiles;
+const RoundedVariant kRoundedEmulatedTiles = kRoundedTiles;
 const Int8TilePanel kInt8TilePanelEmulated = int8_tiles_panel;
 
 }  // namespace weft::cpu

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <fmt/ranges.h>
+
 #include "apps/cli/dump_code.h"
 #include "apps/cli/graph_commands.h"
 #include "apps/cli/session.h"
@@ -89,7 +91,6 @@ int dump_options(const DumpArguments& arguments, VerbCall& call) {
 // The graphs of a model or file, as they are before any pass.
 std::vector<std::shared_ptr<Graph>> source_graphs(const DumpArguments& arguments, VerbCall& call,
                                                   const std::shared_ptr<Context>& context) {
-  const bool known = arguments.graph.empty() || arguments.graph == "forward" || arguments.graph == "head";
   std::vector<std::shared_ptr<Graph>> graphs;
   if (is_graph_text(arguments.source.name)) {
     graphs = read_graphs(arguments.source.name, context->ops);
@@ -99,10 +100,13 @@ std::vector<std::shared_ptr<Graph>> source_graphs(const DumpArguments& arguments
     USER_CHECK(!graphs.empty(), "[--graph] {} holds no graph {}", arguments.source.name, quote(arguments.graph));
     return graphs;
   }
-  USER_CHECK(known, "[--graph] must be forward or head, but is {}", quote(arguments.graph));
   const ModelCompilation model(context, arguments.source.open(call), make_model_registry());
-  if (arguments.graph != "head") graphs.push_back(model.forward().traced->clone());
-  if (arguments.graph != "forward") graphs.push_back(model.head().traced->clone());
+  std::vector<std::string> names;
+  for (const ModelGraph* graph : model.graphs()) {
+    names.push_back(graph->traced->name);
+    if (arguments.graph.empty() || arguments.graph == names.back()) graphs.push_back(graph->traced->clone());
+  }
+  USER_CHECK(!graphs.empty(), "[--graph] must be one of {}, but is {}", fmt::join(names, ", "), quote(arguments.graph));
   return graphs;
 }
 

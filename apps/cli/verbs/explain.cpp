@@ -26,7 +26,7 @@ struct ExplainArguments {
 // Prints where the pattern matches in each graph and range, and where it almost does.
 void say_why_not(const ExplainArguments& arguments, const Context& context, const ModelRunner& runner, VerbCall& call) {
   PatternLines lines(parse_pattern_question(arguments.why_not, "--why-not"), context, call.out);
-  for (const ModelGraph* graph : {&runner.model().forward(), &runner.model().head()})
+  for (const ModelGraph* graph : runner.model().graphs())
     for (const TokenRange& range : graph->ranges) {
       const std::string rows = graph->ranges.size() == 1 ? "" : fmt::format(", {} to {} rows", range.lo, range.hi);
       lines.print(graph->traced->name + rows, *graph->traced, range);
@@ -44,7 +44,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   ModelRunner runner(context, std::move(checkpoint), make_model_registry(), &watch);
   print_notes(runner.notes(), call.err);
   if (!arguments.why_not.empty()) {
-    USER_CHECK(runner.model().forward().traced != nullptr, "[--why-not] there is no graph");
+    USER_CHECK(runner.model().graphs().front()->traced != nullptr, "[--why-not] there is no graph");
     USER_CHECK(!arguments.measure, "[--measure] is for the report, and --why-not prints none");
     say_why_not(arguments, *context, runner, call);
     return 0;

@@ -47,8 +47,9 @@ int plan(const PlanArguments& arguments, VerbCall& call) {
                     .memory = planned_memory(model)};
   USER_CHECK(depth >= 0 && depth < report.context_length,
              "[--n-depth] must leave a token of the context of {}, but is {}", report.context_length, depth);
-  report.decode = planned_step(model, 1, depth);
-  report.prompt = planned_step(model, std::min(model.max_tokens(), report.context_length - depth), depth);
+  report.decode = planned_step(model, Phase::decode, 1, depth);
+  report.prompt =
+      planned_step(model, Phase::prompt, std::min(model.max_tokens(), report.context_length - depth), depth);
   report.roof =
       peak_rates(*context, given_rate(arguments.bandwidth, "--bandwidth"), given_rate(arguments.flops, "--flops"));
   call.out << (arguments.json ? json_text(plan_json(report), 2) + "\n" : plan_report_text(report));

@@ -80,7 +80,7 @@ Member graph_member(const Graph& graph, TokenRange range) {
 // must have the same members.
 std::vector<Member> members_of(const ModelCompilation& model, std::vector<StoredPlans>& graphs) {
   std::vector<Member> members;
-  for (const ModelGraph* graph : {&model.forward(), &model.head()})
+  for (const ModelGraph* graph : model.graphs())
     for (const TokenRange& range : graph->ranges)
       for (const auto& stage : stages_of(*graph->traced, model.context(), range))
         members.push_back(graph_member(*stage, range));

@@ -23,6 +23,19 @@ DType dtype_named(const std::string& text) {
   return *dtype;
 }
 
+struct PhaseActivations {
+  Activations prompt, decode;
+};
+
+PhaseActivations activations_of(const std::string& option) {
+  if (option == "exact") return {Activations::exact, Activations::exact};
+  if (option == "bf16") return {Activations::bf16, Activations::bf16};
+  if (option == "prompt=bf16,decode=fast") return {Activations::bf16, Activations::int8};
+  if (option == "prompt=fast,decode=bf16") return {Activations::int8, Activations::bf16};
+  CHECK(option == "fast", "the options table lets through the precision {}", option);
+  return {Activations::int8, Activations::int8};
+}
+
 // A GGUF file names no dtype of the residual stream.
 DType default_dtype(const ModelConfig& config, DeviceType device) {
   return config.format == CheckpointFormat::gguf && device != DeviceType::cpu ? DType::bf16 : config.dtype;
@@ -47,9 +60,9 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
   facts.config = checkpoint.config(model.facts);
   const ModelConfig& config = facts.config;
   facts.dtype = options.dtype == "auto" ? default_dtype(config, device) : dtype_named(options.dtype);
-  facts.fast = options.activation_precision == "fast";
+  facts.activations = activations_of(options.activation_precision).prompt;
   facts.scales_by_group = device != DeviceType::cpu;
-  const DType pages = facts.fast ? default_pages(checkpoint, model, facts.dtype) : DType::f32;
+  const DType pages = facts.is_exact() ? DType::f32 : default_pages(checkpoint, model, facts.dtype);
   facts.kv = {.dtype = options.kv_cache_dtype == "auto" ? pages : dtype_named(options.kv_cache_dtype),
               .block = options.block_size,
               .heads = config.kv_head_count,
@@ -59,6 +72,9 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
       "[--kv-cache-dtype] {} is for the CPU, but the device is a GPU, which has no kernels for it; f32, f16 and bf16 "
       "are for both",
       dtype_text(facts.kv.dtype));
+  USER_CHECK(device == DeviceType::cpu || options.activation_precision.find("bf16") == std::string::npos,
+             "[--activation-precision] bf16 is for the CPU, but the device is a GPU, which has no kernels for it; fast "
+             "and exact are for both");
   if (options.max_model_len > 0) {
     USER_CHECK(options.max_model_len <= config.context_length,
                "[--max-model-len] must be at most the model's context of {}, but is {}", config.context_length,
@@ -90,31 +106,60 @@ void check_context_fits(const ModelFacts& facts, const Context& context) {
 }  // namespace
 
 ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models)
-    : context_(std::move(context)),
-      checkpoint_(std::move(checkpoint)),
-      definition_(models.find(checkpoint_.architecture(), checkpoint_.path())),
-      facts_(make_facts(context_->options, checkpoint_, definition_, context_->device.id.type)) {
+    : context_(std::move(context)), checkpoint_(std::move(checkpoint)), definition_(models.find(checkpoint_)) {
+  phases_.reserve(2);  // what evaluates guards refers to the facts of a phase
+  phases_.push_back({.facts = make_facts(context_->options, checkpoint_, definition_, context_->device.id.type)});
   context_->first_time_work->set_loading();
   check_checkpoint();
-  check_context_fits(facts_, *context_);
-  weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
-  max_tokens_ = std::min(context_->options.max_num_batched_tokens, facts_.config.context_length);
-  forward_ = trace("forward", definition_.forward);
+  check_context_fits(facts(), *context_);
+  weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts());
+  max_tokens_ = std::min(context_->options.max_num_batched_tokens, facts().config.context_length);
+  trace_phases();
   const auto note = [&](const std::vector<std::string>& more) {
     notes_.insert(notes_.end(), more.begin(), more.end());
   };
-  note(weights_->costs_of_options(forward_.params));
-  note(weights_->expansions(forward_.params));
+  note(weights_->costs_of_options(phases_[0].forward.params));
+  note(weights_->expansions(phases_[0].forward.params));
   note(weights_->unmerged());
-  head_ = trace("head", definition_.head);
-  forward_.ranges = token_ranges(*forward_.traced, *context_, max_tokens_).ranges;
-  head_.ranges = {{1, max_logit_rows()}};
+}
+
+// Phases have graphs of their own if a weight shows the difference.
+void ModelCompilation::trace_phases() {
+  trace_phase(phases_[0], {"forward", "head"});
+  const PhaseActivations wanted = activations_of(context_->options.activation_precision);
+  if (wanted.prompt != Activations::bf16 && wanted.decode != Activations::bf16) return;
+  const auto has_blocks_in = [](const ModelGraph& graph) {
+    const auto& inputs = graph.traced->inputs();
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [](const auto& input) { return input->meta.is_tensor() && is_block(input->meta.dtype); });
+  };
+  const bool has_blocks = has_blocks_in(phases_[0].forward) || has_blocks_in(phases_[0].head);
+  if (!has_blocks)
+    notes_.push_back(fmt::format("[--activation-precision] {} changes nothing: {} stores no weight in blocks",
+                                 context_->options.activation_precision, checkpoint_.path()));
+  if (!has_blocks || wanted.prompt == wanted.decode) return;
+  PhaseGraphs& decode = phases_.emplace_back(PhaseGraphs{.facts = facts()});
+  decode.facts.activations = wanted.decode;
+  trace_phase(decode, {"decode_forward", "decode_head"});
+}
+
+void ModelCompilation::trace_phase(PhaseGraphs& phase, PhaseNames names) {
+  phase.forward = trace(phase.facts, names.forward, definition_.forward);
+  phase.head = trace(phase.facts, names.head, definition_.head);
+  phase.forward.ranges = token_ranges(*phase.forward.traced, *context_, max_tokens_).ranges;
+  phase.head.ranges = {{1, max_logit_rows()}};
+}
+
+std::vector<const ModelGraph*> ModelCompilation::graphs() const {
+  std::vector<const ModelGraph*> graphs;
+  for (const PhaseGraphs& phase : phases_) graphs.insert(graphs.end(), {&phase.forward, &phase.head});
+  return graphs;
 }
 
 ModelCompilation::~ModelCompilation() = default;
 
 void ModelCompilation::check_checkpoint() {
-  const ModelConfig& config = facts_.config;
+  const ModelConfig& config = facts().config;
   if (definition_.check) definition_.check(config);
   definition_.check_weights(checkpoint_, config);
   const UnreadTensors unread = unread_tensors(checkpoint_, definition_, config);
@@ -127,8 +172,9 @@ void ModelCompilation::check_checkpoint() {
   for (const std::string& sentence : unread.harmless) context_->log.say("config", Log::Detail::more, sentence);
 }
 
-ModelGraph ModelCompilation::trace(const char* name, const std::function<Values(Builder&)>& function) const {
-  const TraceInputs traced{context_->ops, facts_, definition_, *weights_, max_tokens_};
+ModelGraph ModelCompilation::trace(const ModelFacts& facts, const char* name,
+                                   const std::function<Values(Builder&)>& function) const {
+  const TraceInputs traced{context_->ops, facts, definition_, *weights_, max_tokens_};
   TracedGraph graph = trace_graph(traced, name, function);
   ModelGraph made;
   if (context_->options.evaluate_guards) made.guards = evaluate_guards(traced, graph, function);
@@ -140,9 +186,14 @@ ModelGraph ModelCompilation::trace(const char* name, const std::function<Values(
 void ModelCompilation::compile(Stopwatch* watch) {
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
-  if (tune_sizes(*forward_.traced, *context_, forward_.ranges)) laps.lap("tune");
-  forward_was_found_ = compile(forward_, &forward_key_);
-  compile(head_);
+  for (PhaseGraphs& phase : phases_)
+    if (tune_sizes(*phase.forward.traced, *context_, phase.forward.ranges)) laps.lap("tune");
+  for (PhaseGraphs& phase : phases_) {
+    const bool is_first = &phase == &phases_.front();
+    const bool was_found = compile(phase.forward, is_first ? &forward_key_ : nullptr);
+    if (is_first) forward_was_found_ = was_found;
+    compile(phase.head);
+  }
   laps.lap("compile");
   const Options& options = context_->options;
   check_piece_names("--eager-piece", options.eager_piece, records_);
@@ -167,7 +218,7 @@ bool ModelCompilation::compile(ModelGraph& graph, std::optional<CacheKey>* key) 
 // The matches of the patterns that the definition declares for all layers. A layer without rotary positions has no node
 // that rotates.
 int ModelCompilation::declared_matches(const std::string& fusion, std::span<const Pattern* const> patterns) const {
-  const ModelConfig& config = facts_.config;
+  const ModelConfig& config = facts().config;
   const bool rotates = std::all_of(patterns.begin(), patterns.end(), [](const Pattern* pattern) {
     const auto& nodes = pattern->before.nodes;
     return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.name == "rotary_embedding"; });
@@ -187,7 +238,7 @@ int ModelCompilation::declared_matches(const std::string& fusion, std::span<cons
 }
 
 bool ModelCompilation::has_node(const std::string& op) const {
-  const NodeList& nodes = forward_.traced->nodes();
+  const NodeList& nodes = phases_[0].forward.traced->nodes();
   return std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return node->name == op; });
 }
 
@@ -214,18 +265,18 @@ std::int64_t ModelCompilation::max_logit_rows() const {
 
 std::int64_t ModelCompilation::kv_bytes_per_page() const {
   std::int64_t bytes = 0;
-  for (int layer = 0; layer < facts_.config.layer_count && facts_.config.has_own_kv(layer); ++layer)
-    bytes += bytes_of(facts_.kv.dtype, kv_page_elements(facts_.kv_of(layer)));
+  for (int layer = 0; layer < facts().config.layer_count && facts().config.has_own_kv(layer); ++layer)
+    bytes += bytes_of(facts().kv.dtype, kv_page_elements(facts().kv_of(layer)));
   return bytes;
 }
 
 std::int64_t ModelCompilation::kv_bytes_of_longest_sequence() const {
-  return (facts_.config.context_length + facts_.kv.block - 1) / facts_.kv.block * kv_bytes_per_page();
+  return (facts().config.context_length + facts().kv.block - 1) / facts().kv.block * kv_bytes_per_page();
 }
 
 std::int64_t ModelCompilation::arena_bytes() const {
   std::int64_t bytes = 0;
-  for (const ModelGraph* graph : {&forward_, &head_}) {
+  for (const ModelGraph* graph : graphs()) {
     std::int64_t sum = 0, most = 0;
     for (const auto& plan : std::set<std::shared_ptr<const Plan>>(graph->plans.begin(), graph->plans.end())) {
       sum += plan->arena_bytes;
@@ -239,16 +290,16 @@ std::int64_t ModelCompilation::arena_bytes() const {
 const std::vector<CompileRecord>& ModelCompilation::records() {
   if (records_.size() == range_count_) return records_;
   records_.clear();
-  for (const ModelGraph* graph : {&forward_, &head_})
+  for (const ModelGraph* graph : graphs())
     for (CompileRecord& record : compile_records(*graph->traced, *context_, graph->ranges))
       records_.push_back(std::move(record));
   return records_;
 }
 
 std::vector<StoredPlans> ModelCompilation::store_plans() const {
-  USER_CHECK(!forward_.plans.empty(), "[compile] nothing is compiled into plans with these options");
+  USER_CHECK(!phases_[0].forward.plans.empty(), "[compile] nothing is compiled into plans with these options");
   std::vector<StoredPlans> stored;
-  for (const ModelGraph* graph : {&forward_, &head_}) {
+  for (const ModelGraph* graph : graphs()) {
     std::vector<const Plan*> plans;
     for (const auto& plan : graph->plans) plans.push_back(plan.get());
     stored.push_back(weft::store_plans(*graph->traced, *context_, graph->ranges, plans));
@@ -256,16 +307,19 @@ std::vector<StoredPlans> ModelCompilation::store_plans() const {
   return stored;
 }
 
-void ModelCompilation::check_guards(std::int64_t rows, std::int64_t logit_rows) {
-  if (!forward_.guards) return;
+void ModelCompilation::check_guards(Phase phase, std::int64_t rows, std::int64_t logit_rows) {
+  PhaseGraphs& graphs = phases_[index_of(phase)];
+  if (!graphs.forward.guards) return;
   const std::string tokens = tokens_symbol().symbol_name();
-  forward_.guards->check({{tokens, rows}});
-  if (logit_rows > 0) head_.guards->check({{tokens, rows}, {rows_symbol().symbol_name(), logit_rows}});
+  graphs.forward.guards->check({{tokens, rows}});
+  if (logit_rows > 0) graphs.head.guards->check({{tokens, rows}, {rows_symbol().symbol_name(), logit_rows}});
 }
 
 std::vector<GuardReport> ModelCompilation::guard_reports() const {
-  if (!forward_.guards) return {};
-  return {forward_.guards->report(), head_.guards->report()};
+  std::vector<GuardReport> reports;
+  for (const ModelGraph* graph : graphs())
+    if (graph->guards) reports.push_back(graph->guards->report());
+  return reports;
 }
 
 CacheUse ModelCompilation::cache_use() const { return weft::cache_use(*context_, forward_key_, forward_was_found_); }

@@ -32,14 +32,15 @@ PlannedMemory planned_memory(const ModelCompilation& model) {
                        .kv_cache = model.kv_bytes_of_longest_sequence(),
                        .activations = model.arena_bytes()};
   std::set<std::pair<std::vector<std::string>, WeightRole>> counted;  // a weight of both graphs is loaded once
-  for (const ModelGraph* graph : {&model.forward(), &model.head()})
+  for (const ModelGraph* graph : model.graphs())
     for (const TracedParam& param : graph->params)
       if (counted.emplace(param.keys, param.role).second)
         memory.weights += model.weights().bytes(param.keys, param.role);
   return memory;
 }
 
-PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached, std::int64_t sequences) {
+PlannedStep planned_step(ModelCompilation& model, Phase phase, std::int64_t rows, std::int64_t cached,
+                         std::int64_t sequences) {
   const std::int64_t context = model.facts().config.context_length;
   CHECK(sequences >= 1 && rows % sequences == 0, "{} rows are not the same number for each of {} sequences", rows,
         sequences);
@@ -50,8 +51,9 @@ PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_
   StepSizes sizes{.rows = rows, .cached = cached, .sequences = sequences, .symbols = {}};
   sizes.symbols[tokens_symbol().symbol_name()] = rows;
   sizes.symbols[rows_symbol().symbol_name()] = sequences;
-  step.work += work_of(model, model.forward(), sizes, rows);
-  step.work += work_of(model, model.head(), sizes, sequences);
+  const PhaseGraphs& graphs = model.phases()[model.index_of(phase)];
+  step.work += work_of(model, graphs.forward, sizes, rows);
+  step.work += work_of(model, graphs.head, sizes, sequences);
   return step;
 }
 

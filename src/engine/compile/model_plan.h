@@ -19,7 +19,7 @@ struct PlannedMemory {
 
 PlannedMemory planned_memory(const ModelCompilation& model);
 
-// A step of sequences of equal length that computes the logits of the last row of each.
+// A step of sequences of equal length, of rows of one phase, that computes the logits of the last row of each.
 struct PlannedStep {
   std::int64_t rows = 0;    // of all sequences
   std::int64_t cached = 0;  // tokens of each in the KV pages before the step
@@ -28,6 +28,7 @@ struct PlannedStep {
 
 // The step must fit into a step of the engine, and the sequences into the context. Each has rows / sequences of the
 // rows.
-PlannedStep planned_step(ModelCompilation& model, std::int64_t rows, std::int64_t cached, std::int64_t sequences = 1);
+PlannedStep planned_step(ModelCompilation& model, Phase phase, std::int64_t rows, std::int64_t cached,
+                         std::int64_t sequences = 1);
 
 }  // namespace weft

@@ -11,7 +11,7 @@ void run_largest_step(ModelRunner& runner) {
   std::vector<std::int32_t> pages(static_cast<std::size_t>(blocks));
   std::iota(pages.begin(), pages.end(), 0);
   StepBuffer step(runner.step_limits());
-  step.begin(blocks);
+  step.begin(blocks, Phase::prompt);
   for (std::int64_t row = 0; row < rows; ++row) step.add_row(0, row, row);
   step.add_sequence(rows, pages);
   for (std::int64_t row = rows - runner.max_logit_rows(); row < rows; ++row) step.want_logits(row);

@@ -67,14 +67,13 @@ ModelRunner::~ModelRunner() = default;
 
 void ModelRunner::prepare_eager() {
   open_libraries(*context_);
-  for (const ModelGraph* graph : {&model_->forward(), &model_->head()})
+  for (const ModelGraph* graph : model_->graphs())
     for (const TracedParam& param : graph->params) device_weights_.tensor(nullptr, weights(), param);
   model_->checkpoint().drop_pages();
 }
 
 void ModelRunner::load_programs() {
-  forward_ = load(model_->forward());
-  head_ = load(model_->head());
+  for (const PhaseGraphs& phase : model_->phases()) phases_.push_back({load(phase.forward), load(phase.head)});
   model_->checkpoint().drop_pages();
   const Plan* const head = head_plan();
   if (device_ == nullptr || head == nullptr) return;
@@ -137,23 +136,31 @@ std::unique_ptr<StableInputs> ModelRunner::make_stable_inputs(const Plan& plan) 
 }
 
 void ModelRunner::capture_programs() {
-  for (const LaunchGraphDispatcher::Dispatch& capture : dispatcher_.captures()) {
-    forward_->capture(capture.mode, capture.descriptor.num_tokens);
-    head_->capture(capture.mode, max_logit_rows());
-  }
+  for (const LaunchGraphDispatcher::Dispatch& capture : dispatcher_.captures())
+    for (const PhasePrograms& phase : phases_) {
+      phase.forward->capture(capture.mode, capture.descriptor.num_tokens);
+      phase.head->capture(capture.mode, max_logit_rows());
+    }
+}
+
+std::vector<RangePrograms*> ModelRunner::programs() const {
+  std::vector<RangePrograms*> programs;
+  for (const PhasePrograms& phase : phases_) programs.insert(programs.end(), {phase.forward.get(), phase.head.get()});
+  return programs;
 }
 
 // A device captures each size with the addresses of its inputs, including the KV pages, so the inputs are bound first.
-void ModelRunner::capture_sizes() {
+void ModelRunner::capture_sizes(Phase phase) {
+  const PhasePrograms& programs = programs_of(phase);
   StepBuffer nothing(StepLimits{});
-  nothing.begin(0);
+  nothing.begin(0, phase);
   for (const LaunchGraphDispatcher::Dispatch& capture : dispatcher_.captures()) {
     const StepInput& step = padded(nothing.input(), capture);
-    ModelProgram& forward = forward_->program_for(step.rows());
+    ModelProgram& forward = programs.forward->program_for(step.rows());
     bind_step(forward, step);
     forward.replay->capture_bound(capture.mode);
     if (!capture.descriptor.uniform) continue;
-    ModelProgram& head = head_->program_for(step.logit_row_count());
+    ModelProgram& head = programs.head->program_for(step.logit_row_count());
     bind_head(head, forward, step);
     head.replay->capture_bound(capture.mode);
   }
@@ -161,7 +168,8 @@ void ModelRunner::capture_sizes() {
 
 void ModelRunner::set_ready() {
   const bool captures = captures_before_ready(context_->options) && forward_plan() != nullptr && !pages_.empty();
-  if (device_ != nullptr && captures) capture_sizes();
+  for (std::size_t phase = 0; phase < phases_.size() && device_ != nullptr && captures; ++phase)
+    capture_sizes(static_cast<Phase>(phase));
   return_row_compiler_memory();
   context_->first_time_work->set_ready(context_->options.forbid_lazy);
 }
@@ -171,9 +179,9 @@ ReplayReport ModelRunner::replay_report() const {
                       .sizes = dispatcher_.sizes(),
                       .is_lazy = !captures_before_ready(context_->options),
                       .padded_rows = padded_rows_};
-  for (const RangePrograms* graph : {forward_.get(), head_.get()})
-    for (std::size_t i = 0; graph != nullptr && i < graph->programs.size(); ++i)
-      if (const Replay* replay = graph->programs[i]->replay.get(); replay != nullptr) report.add(*replay);
+  for (const RangePrograms* graph : programs())
+    for (const auto& program : graph->programs)
+      if (program->replay != nullptr) report.add(*program->replay);
   for (std::size_t i = 0; i < kFirstTimeKinds; ++i)
     report.first_time[i] = context_->first_time_work->counts(static_cast<FirstTime>(i));
   return report;
@@ -184,13 +192,10 @@ MemoryUse ModelRunner::memory_use() const {
                 .weights_of_device = device_weights_.bytes(),
                 .activations_planned = model_->arena_bytes(),
                 .kv_of_longest_sequence = model_->kv_bytes_of_longest_sequence()};
-  for (const RangePrograms* graph : {forward_.get(), head_.get()}) {
-    for (std::size_t i = 0; graph != nullptr && i < graph->programs.size(); ++i) {
-      const Replay* replay = graph->programs[i]->replay.get();
-      if (const auto taken = replay == nullptr ? std::nullopt : replay->arena_bytes_taken())
+  for (const RangePrograms* graph : programs())
+    for (const auto& program : graph->programs)
+      if (const auto taken = program->replay == nullptr ? std::nullopt : program->replay->arena_bytes_taken())
         use.activations_measured = use.activations_measured.value_or(0) + *taken;
-    }
-  }
   if (device_ == nullptr)
     for (const Tensor& pages : pages_)
       if (const auto taken = resident_bytes({pages.data(), static_cast<std::size_t>(pages.storage->bytes())}))
@@ -205,9 +210,8 @@ bool ModelRunner::is_broken() const {
 void ModelRunner::reopen() {
   CHECK(device_ != nullptr && page_count_ > 0, "there is no device that was ready");
   is_whole_ = false;
-  head_.reset();
   last_forward_ = nullptr;
-  forward_.reset();
+  phases_.clear();
   pages_.clear();
   logits_ = {};
   device_weights_ = {};
@@ -227,17 +231,17 @@ void ModelRunner::allocate_pages(std::int64_t pages) {
     const Meta meta = Meta::pages(facts().kv_of(layer));
     pages_.push_back(has_pages_on_device() ? device_->zeros(meta, pages) : Tensor::empty(meta, pages));
   }
-  if (forward_ == nullptr) return;
-  for (auto& program : forward_->programs)
-    for (std::size_t i = 0; i < pages_.size(); ++i) program->bind("kv." + std::to_string(i), pages_[i]);
+  for (const PhasePrograms& phase : phases_)
+    for (auto& program : phase.forward->programs)
+      for (std::size_t i = 0; i < pages_.size(); ++i) program->bind("kv." + std::to_string(i), pages_[i]);
 }
 
 const Tensor& ModelRunner::step(const StepInput& input) {
   CHECK(!pages_.empty(), "a step needs KV pages: call allocate_pages first");
   CHECK(input.rows() <= max_tokens(), "a step takes at most {} rows, but was given {}", max_tokens(), input.rows());
   const TimelineScope event(context_->timeline.get(), "step", [&] { return step_event(input); });
-  if (forward_ != nullptr) return step_compiled(input);
-  model_->check_guards(input.rows(), input.logit_row_count());
+  if (!phases_.empty()) return step_compiled(input);
+  model_->check_guards(input.phase, input.rows(), input.logit_row_count());
   return logits_ = step_eager(input);
 }
 
@@ -262,13 +266,14 @@ const Tensor& ModelRunner::run_step(const StepInput& input) {
       dispatcher_.dispatch({.num_tokens = input.rows(), .uniform_decode = is_decode_step(input)});
   const StepInput& step = padded(input, found);
   padded_rows_ += step.rows() - input.rows();
-  model_->check_guards(step.rows(), step.logit_row_count());
-  ModelProgram& forward = forward_->program_for(step.rows());
+  model_->check_guards(step.phase, step.rows(), step.logit_row_count());
+  const PhasePrograms& programs = programs_of(step.phase);
+  ModelProgram& forward = programs.forward->program_for(step.rows());
   bind_step(forward, step);
   forward.run(found.mode);
   last_forward_ = &forward;
   if (input.logit_row_count() == 0) return no_logits_;
-  ModelProgram& head = head_->program_for(step.logit_row_count());
+  ModelProgram& head = programs.head->program_for(step.logit_row_count());
   bind_head(head, forward, step);
   // The head's launches depend on two counts: of tokens, and of rows that need logits. A device has captures of the
   // head only if one count determines the other.
@@ -315,33 +320,35 @@ Tensor ModelRunner::step_eager(const StepInput& input) {
   std::map<std::string, Tensor> inputs{
       {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {"batch", input.batch}};
   for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
-  EagerEvaluator evaluator(*context_, model_->forward().ranges[range_of(model_->forward().ranges, input.rows())]);
-  EagerBuilder builder(facts(), model_->definition(), weights(), evaluator, std::move(inputs));
+  const PhaseGraphs& graphs = model_->phases()[model_->index_of(input.phase)];
+  EagerEvaluator evaluator(*context_, graphs.forward.ranges[range_of(graphs.forward.ranges, input.rows())]);
+  EagerBuilder builder(graphs.facts, model_->definition(), weights(), evaluator, std::move(inputs));
   builder.observer = linear_observer_;
   const Values results = model_->definition().forward(builder);
   hidden_ = results[0].tensor();
   if (input.logit_row_count() == 0) return no_logits_;
-  EagerEvaluator head_evaluator(*context_,
-                                model_->head().ranges[range_of(model_->head().ranges, input.logit_row_count())]);
-  EagerBuilder head(facts(), model_->definition(), weights(), head_evaluator,
+  EagerEvaluator head_evaluator(*context_, graphs.head.ranges[range_of(graphs.head.ranges, input.logit_row_count())]);
+  EagerBuilder head(graphs.facts, model_->definition(), weights(), head_evaluator,
                     {{"hidden", results[0].tensor()}, {"rows", input.logit_rows}});
   return model_->definition().head(head)[0].tensor();
 }
 
 const Plan* ModelRunner::forward_plan() const {
-  return forward_ == nullptr ? nullptr : forward_->programs.front()->plan();
+  return phases_.empty() ? nullptr : phases_[0].forward->programs.front()->plan();
 }
 
-const Plan* ModelRunner::head_plan() const { return head_ == nullptr ? nullptr : head_->programs.front()->plan(); }
+const Plan* ModelRunner::head_plan() const {
+  return phases_.empty() ? nullptr : phases_[0].head->programs.front()->plan();
+}
 
 void ModelRunner::set_linear_observer(LinearObserver observer) {
-  CHECK(forward_ == nullptr, "the inputs of linear layers are seen in eager mode alone");
+  CHECK(phases_.empty(), "the inputs of linear layers are seen in eager mode alone");
   linear_observer_ = std::move(observer);
 }
 
 void ModelRunner::verify_pieces(PieceVerification& verification) {
   USER_CHECK(forward_plan() != nullptr, "[verify] there is nothing compiled to verify with these options");
-  for (RangePrograms* graph : {forward_.get(), head_.get()})
+  for (RangePrograms* graph : programs())
     for (auto& program : graph->programs) verification.watch(*program->replay, records()[program->record]);
 }
 
@@ -354,13 +361,12 @@ void ModelRunner::check_against_graphs() {
 
 void ModelRunner::set_launch_times(LaunchTimes* times) {
   CHECK(forward_plan() != nullptr, "there are no Plans whose launches could be timed");
-  for (RangePrograms* graph : {forward_.get(), head_.get()})
+  for (RangePrograms* graph : programs())
     for (auto& program : graph->programs) program->replay->launch_times = times;
 }
 
 void ModelRunner::set_observer(std::function<void(const PlanStep&)> observer) {
-  for (RangePrograms* graph : {forward_.get(), head_.get()}) {
-    if (graph == nullptr) continue;
+  for (RangePrograms* graph : programs()) {
     for (auto& program : graph->programs) {
       Replay* replay = program->replay.get();
       if (replay == nullptr) continue;

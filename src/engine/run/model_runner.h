@@ -52,6 +52,8 @@ class ModelRunner {
   std::int64_t vocabulary_size() const { return facts().config.vocab_size; }
   std::int64_t max_tokens() const { return model_->max_tokens(); }
   std::int64_t max_logit_rows() const { return model_->max_logit_rows(); }
+  // Whether rows of prompts and generated rows have graphs of their own. A step has rows of one phase then.
+  bool has_phases() const { return model_->phases().size() > 1; }
 
   // The maximum size of a step. It has at most max_num_seqs sequences, and none is longer than the context.
   StepLimits step_limits() const;
@@ -93,7 +95,7 @@ class ModelRunner {
   ModelCompilation& model() { return *model_; }
   const ModelCompilation& model() const { return *model_; }
   const std::vector<CompileRecord>& records() { return model_->records(); }
-  // Null in eager mode and with --compile-to.
+  // Null in eager mode and with --compile-to. Of prompts, where phases have graphs of their own.
   const Plan* forward_plan() const;
   const Plan* head_plan() const;
   std::int64_t kv_bytes_per_page() const { return model_->kv_bytes_per_page(); }
@@ -120,12 +122,13 @@ class ModelRunner {
   void check_against_graphs();
   void load_programs();
   std::unique_ptr<RangePrograms> load(const ModelGraph& graph);
+  std::vector<RangePrograms*> programs() const;
   std::shared_ptr<Storage> make_arena(const ModelGraph& graph) const;
   bool pads_steps() const;
   StepLimits padded_limits() const;
   std::unique_ptr<StableInputs> make_stable_inputs(const Plan& plan) const;
   void capture_programs();
-  void capture_sizes();
+  void capture_sizes(Phase phase);
   const StepInput& padded(const StepInput& input, const LaunchGraphDispatcher::Dispatch& to);
   void bind_step(ModelProgram& forward, const StepInput& input) const;
   void bind_head(ModelProgram& head, const ModelProgram& forward, const StepInput& input) const;
@@ -154,8 +157,12 @@ class ModelRunner {
   const ModelProgram* last_forward_ = nullptr;  // of the last step; has its hidden state; null in eager mode
   Tensor hidden_;                               // in eager mode
   Tensor logits_, no_logits_;  // for steps whose logits are no program's result; for steps without logits
-  std::unique_ptr<RangePrograms> forward_, head_;  // null in eager mode
-  LaunchGraphDispatcher dispatcher_;               // for the forward's steps; the head's runs follow them
+  struct PhasePrograms {
+    std::unique_ptr<RangePrograms> forward, head;
+  };
+  PhasePrograms& programs_of(Phase phase) { return phases_[model_->index_of(phase)]; }
+  std::vector<PhasePrograms> phases_;  // as those of the model; none in eager mode
+  LaunchGraphDispatcher dispatcher_;   // for the forward's steps; the head's runs follow them
   std::int64_t padded_rows_ = 0;
   std::unique_ptr<PieceVerification> verification_;  // with --check-replay on the host
   LinearObserver linear_observer_;

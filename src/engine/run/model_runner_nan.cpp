@@ -18,10 +18,16 @@ bool row_has_nan(const Tensor& rows, std::int64_t row) {
   return false;
 }
 
-std::string overflow_text(const BadPages& bad, DType type, const char* effect) {
+// `stream` is the dtype in which keys and values are computed. Where that holds no more than the pages, they were
+// infinite before they were stored.
+std::string overflow_text(const BadPages& bad, DType type, DType stream, const char* effect) {
+  const bool is_narrow = (type == DType::f16 || type == DType::q8_0) && stream != DType::f16;
+  const char* advice = is_narrow              ? "; --kv-cache-dtype bf16 is wider"
+                       : stream == DType::f16 ? "; --dtype bf16 is wider"
+                                              : "";
   return fmt::format("[kv cache] the {} of token {} in layer {} is beyond what {} holds{}{}",
-                     bad.is_key ? "key" : "value", bad.position, bad.layer, dtype_text(type), effect,
-                     type == DType::f16 ? "; --kv-cache-dtype bf16 is wider" : "");
+                     bad.is_key ? "key" : "value", bad.position, bad.layer, dtype_text(is_narrow ? type : stream),
+                     effect, advice);
 }
 
 }  // namespace
@@ -34,12 +40,13 @@ std::string ModelRunner::find_nan_by_op(const StepInput& input) {
   const auto range = [](const ModelGraph& graph, std::int64_t rows) {
     return graph.ranges[range_of(graph.ranges, rows)];
   };
-  NanFinder finder(*context_, range(model_->forward(), input.rows()));
-  NanFindingBuilder builder(facts(), model_->definition(), weights(), finder, std::move(inputs));
+  const PhaseGraphs& graphs = model_->phases()[model_->index_of(input.phase)];
+  NanFinder finder(*context_, range(graphs.forward, input.rows()));
+  NanFindingBuilder builder(graphs.facts, model_->definition(), weights(), finder, std::move(inputs));
   const Values results = model_->definition().forward(builder);
-  NanFinder head_finder(*context_, range(model_->head(), input.logit_row_count()));
+  NanFinder head_finder(*context_, range(graphs.head, input.logit_row_count()));
   head_finder.enter("in the head");
-  NanFindingBuilder head(facts(), model_->definition(), weights(), head_finder,
+  NanFindingBuilder head(graphs.facts, model_->definition(), weights(), head_finder,
                          {{"hidden", results[0].tensor()}, {"rows", input.logit_rows}});
   model_->definition().head(head);
   return finder.first().empty() ? head_finder.first() : finder.first();
@@ -49,7 +56,7 @@ std::string ModelRunner::describe_overflow(std::span<const std::int32_t> blocks,
                                            std::int64_t end) const {
   if (has_pages_on_device() || facts().kv.dtype != DType::f16) return "";
   const auto bad = find_infinite_key(pages_, blocks, begin, end);
-  return bad ? overflow_text(*bad, DType::f16, "") : "";
+  return bad ? overflow_text(*bad, DType::f16, facts().dtype, "") : "";
 }
 
 std::string ModelRunner::describe_overflow_on_device(std::span<const std::int32_t> blocks, std::int64_t tokens) {
@@ -58,7 +65,7 @@ std::string ModelRunner::describe_overflow_on_device(std::span<const std::int32_
       find_in_pages_of_device(blocks, tokens, [&](const Tensor& pages, std::span<const std::int32_t> numbers) {
         return find_infinite_key({&pages, 1}, numbers, 0, tokens);
       });
-  return bad ? overflow_text(*bad, DType::f16, "") : "";
+  return bad ? overflow_text(*bad, DType::f16, facts().dtype, "") : "";
 }
 
 // Downloads the pages of the sequence, one layer at a time: the host may not have memory for all pages.
@@ -96,7 +103,8 @@ std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, 
   };
   const auto bad =
       has_pages_on_device() ? find_in_pages_of_device(blocks, tokens, find) : find_bad_pages(pages_, blocks, tokens);
-  if (bad && bad->is_infinite) return overflow_text(*bad, facts().kv.dtype, ", so logits are not numbers");
+  if (bad && bad->is_infinite)
+    return overflow_text(*bad, facts().kv.dtype, facts().dtype, ", so logits are not numbers");
   const std::int64_t last = facts().config.layer_count - 1;
   Tensor hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);
   if (has_pages_on_device()) hidden = device_->download(hidden);

@@ -34,7 +34,7 @@ void copy_sequences(const StepInput& step, StepBuffer& into) {
 const StepInput& padded_step(const StepInput& step, std::int64_t rows, std::int64_t block, StepBuffer& into) {
   const std::int64_t missing = rows - step.rows();
   if (missing <= 0) return step;
-  into.begin(std::max<std::int64_t>(batch_of(step.batch).max_blocks, blocks_of(missing, block)));
+  into.begin(std::max<std::int64_t>(batch_of(step.batch).max_blocks, blocks_of(missing, block)), step.phase);
   copy_sequences(step, into);
   add_padding(into, missing);
   return into.input();
@@ -43,7 +43,7 @@ const StepInput& padded_step(const StepInput& step, std::int64_t rows, std::int6
 const StepInput& padded_decode_step(const StepInput& step, std::int64_t rows, std::int64_t blocks, StepBuffer& into) {
   CHECK(is_decode_step(step), "a step of {} rows and {} sequences decodes no single tokens", step.rows(),
         batch_of(step.batch).sequences);
-  into.begin(blocks);
+  into.begin(blocks, step.phase);
   copy_sequences(step, into);
   for (std::int64_t row = step.rows(); row < rows; ++row) add_padding(into, 1);
   for (std::int64_t row = step.logit_row_count(); row < rows; ++row) into.want_logits(0);

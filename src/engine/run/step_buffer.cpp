@@ -33,9 +33,10 @@ StepBuffer::StepBuffer(StepLimits most)
       lengths_(entries(most.sequences)),
       block_table_(entries(most.sequences * most.blocks)) {}
 
-void StepBuffer::begin(std::int64_t blocks) {
+void StepBuffer::begin(std::int64_t blocks, Phase phase) {
   CHECK(blocks <= most_.blocks, "a sequence of a step has at most {} pages, but is to have {}", most_.blocks, blocks);
   blocks_ = blocks;
+  input_.phase = phase;
   rows_ = sequences_ = logit_rows_ = 0;
 }
 

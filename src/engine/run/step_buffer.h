@@ -21,9 +21,10 @@ class StepBuffer {
   StepBuffer() = default;  // no capacity
   explicit StepBuffer(StepLimits most);
 
-  // Discards the previous step. The sequences of the new step have at most `blocks` pages. begin() and the functions
+  // Discards the previous step. The sequences of the new step have at most `blocks` pages, and its rows are of one
+  // phase. begin() and the functions
   // below throw InternalError when the step exceeds the memory.
-  void begin(std::int64_t blocks);
+  void begin(std::int64_t blocks, Phase phase = Phase::prompt);
   // Adds a row to the sequence that the next add_sequence() ends.
   void add_row(std::int64_t id, std::int64_t position, std::int64_t slot);
   // Ends the sequence of the rows since the last call: it has `length` tokens, these rows included, and its KV pages

@@ -93,7 +93,9 @@ bool Scheduler::schedule_running() {
 void Scheduler::add_chunk(ScheduledSequence& sequence) {
   const std::int64_t missing = missing_tokens(sequence);
   const bool is_prompt = is_of_prompt(sequence);
-  std::int64_t rows = std::min(missing, rows_left_);
+  const std::int64_t of_prompt = std::ssize(sequence.prompt) - sequence.computed;
+  const bool ends_with_prompt = settings_.has_phases && of_prompt > 0;
+  std::int64_t rows = std::min(ends_with_prompt ? of_prompt : missing, rows_left_);
   if (is_prompt) {
     const bool others_wait = !waiting_.empty() && !is_full_ && std::ssize(running_) < settings_.sequences;
     prompts_left_ = std::max<std::int64_t>(prompts_left_ - 1, 0);
@@ -105,7 +107,7 @@ void Scheduler::add_chunk(ScheduledSequence& sequence) {
   if (rows - before_logits > logit_rows_left_) rows = before_logits + logit_rows_left_;
   if (rows == 0 || !reserve_pages(sequence, sequence.computed + rows)) return;
   Chunk chunk{.sequence = &sequence, .rows = rows, .logit_rows = std::max<std::int64_t>(rows - before_logits, 0)};
-  if (rows == missing) {
+  if (rows == missing && !ends_with_prompt) {
     chunk.draft_rows = draft_rows(sequence, std::min(rows_left_ - rows, logit_rows_left_ - chunk.logit_rows));
     reserve_pages(sequence, sequence.token_count() + chunk.draft_rows);
     chunk.rows += chunk.draft_rows;
@@ -231,7 +233,7 @@ Scheduler::Admission Scheduler::admit(ScheduledSequence& sequence) {
 void Scheduler::find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix) {
   found_.clear();
   if (!pool_.is_caching()) return;
-  const std::int64_t most = first_logit_row(sequence) / settings_.block;
+  const std::int64_t most = std::min(first_logit_row(sequence), cacheable_tokens(sequence)) / settings_.block;
   while (std::ssize(found_) < most) {
     const std::optional<std::int32_t> page = pool_.find(prefix, block_of(sequence, std::ssize(found_)));
     if (!page) return;
@@ -242,11 +244,11 @@ void Scheduler::find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix)
 // Whether a sequence of this step computes the block that follows the blocks in found_, at `prefix`.
 bool Scheduler::is_computed_now(const ScheduledSequence& sequence, const KvPrefix& prefix) {
   const std::int64_t block = std::ssize(found_), begin = block * settings_.block, end = begin + settings_.block;
-  if (!pool_.is_caching() || end > first_logit_row(sequence)) return false;
+  if (!pool_.is_caching() || end > std::min(first_logit_row(sequence), cacheable_tokens(sequence))) return false;
   return std::any_of(chunks_.begin(), chunks_.end(), [&](const Chunk& chunk) {
     const ScheduledSequence& other = *chunk.sequence;
     if (other.published_ != block || other.prefix_.id != prefix.id || other.prefix_.hash != prefix.hash) return false;
-    if (other.computed + chunk.rows <= begin || other.token_count() < end) return false;
+    if (other.computed + chunk.rows <= begin || cacheable_tokens(other) < end) return false;
     for (std::int64_t i = begin; i < end; ++i)
       if (other.token(i) != sequence.token(i)) return false;
     return true;
@@ -261,7 +263,8 @@ std::span<const std::int32_t> Scheduler::block_of(const ScheduledSequence& seque
 
 void Scheduler::publish(ScheduledSequence& sequence) {
   if (!pool_.is_caching()) return;
-  for (; (sequence.published_ + 1) * settings_.block <= sequence.computed; ++sequence.published_)
+  const std::int64_t computed = std::min(sequence.computed, cacheable_tokens(sequence));
+  for (; (sequence.published_ + 1) * settings_.block <= computed; ++sequence.published_)
     pool_.publish(sequence.prefix_, sequence.pages[static_cast<std::size_t>(sequence.published_)],
                   block_of(sequence, sequence.published_));
 }

@@ -26,7 +26,7 @@ struct ScheduledSequence {
   std::int64_t priority = 0;  // smaller is earlier; with SchedulerSettings::has_priorities
   std::string cache_salt;
 
-  // Tokens that may follow. They are computed behind the others if there is room for them, and their logits are wanted.
+  // Tokens that may follow. They are computed after the others if there is room for them, and their logits are wanted.
   std::vector<int> draft;
   // The logits of this position and of those after it are wanted; at the latest those of the last token. So no block
   // from there on is taken from the prefix cache; all blocks are published nevertheless.
@@ -72,6 +72,9 @@ struct SchedulerSettings {
   std::int64_t long_prefill_threshold = 0;  // most rows of one sequence while there are others; 0: no such limit
   bool has_priorities = false;
   bool caches_prefixes = false;
+  // Whether tokens of prompts and generated ones are computed differently. A chunk has tokens of one kind then, and the
+  // prefix cache has blocks of prompts alone.
+  bool has_phases = false;
 };
 
 class Scheduler {
@@ -117,6 +120,10 @@ class Scheduler {
   // The position from which on logits are wanted.
   static std::int64_t first_logit_row(const ScheduledSequence& sequence) {
     return std::min(sequence.first_logit_row, sequence.token_count() - 1);
+  }
+  // Tokens from the first one on whose blocks the prefix cache may hold.
+  std::int64_t cacheable_tokens(const ScheduledSequence& sequence) const {
+    return settings_.has_phases ? std::ssize(sequence.prompt) : sequence.token_count();
   }
   void find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix);
   bool is_computed_now(const ScheduledSequence& sequence, const KvPrefix& prefix);

@@ -46,7 +46,7 @@ std::string Weights::reason_against_merge(const std::vector<std::string>& keys) 
 
 bool Weights::can_merge(const std::vector<std::string>& keys) {
   const std::string reason = reason_against_merge(keys);
-  if (!reason.empty() && facts_.fast && is_quantized(keys[0])) unmerged_[reason].insert(keys[0]);
+  if (!reason.empty() && !facts_.is_exact() && is_quantized(keys[0])) unmerged_[reason].insert(keys[0]);
   if (reason.empty() && checkpoint_.is_dummy() && !order_key({keys[0]}).empty()) assumed_orders_.insert(keys[0]);
   return reason.empty();
 }

@@ -11,16 +11,20 @@ namespace weft {
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
   if (!is_matrix(role) || plain.rank() < 2) return nullptr;
-  const bool is_stack = plain.rank() == 3, quantized = has_integer_codes(plain.dtype) && facts_.fast;
-  const std::string op = std::string(is_stack ? "grouped_" : "") + (quantized ? "linear_int8" : "linear");
+  const bool is_stack = plain.rank() == 3;
+  const BlockProduct product = block_product(plain.dtype, facts_.activations);
+  const bool is_int8 = product == BlockProduct::int8, is_bf16 = product == BlockProduct::bf16;
+  const std::string op = std::string(is_stack ? "grouped_" : "") + (is_int8   ? "linear_int8"
+                                                                    : is_bf16 ? "linear_bf16"
+                                                                              : "linear");
   const Dim depth = plain.shape.back();
-  std::vector<std::optional<Meta>> operands{Meta::tensor(facts_.dtype, {1, depth}), plain};
-  if (quantized)
+  std::vector<std::optional<Meta>> operands{Meta::tensor(is_bf16 ? DType::bf16 : facts_.dtype, {1, depth}), plain};
+  if (is_int8)
     operands = {Meta::tensor(DType::i8, {1, depth}), Meta::tensor(DType::f32, {1, depth.number() / 32}), plain};
   if (is_stack) operands.emplace_back(Meta::tensor(DType::i32, {1}));
-  if (is_stack || !quantized) operands.emplace_back();  // no bias
+  if (is_stack || !is_int8) operands.emplace_back();  // no bias
   const Meta result = Meta::tensor(facts_.dtype, {1, plain.shape[plain.rank() - 2]});
-  const Attributes attributes = quantized ? Attributes{{"dtype", facts_.dtype}} : Attributes{};
+  const Attributes attributes = product == BlockProduct::numbers ? Attributes() : Attributes{{"dtype", facts_.dtype}};
   for (const Candidate& candidate :
        list_candidates(context_.kernels, context_.priorities, op, context_.options.batch_invariant)) {
     if (candidate.provider == "native" || candidate.provider == "reference") return nullptr;

@@ -99,7 +99,7 @@ std::vector<std::string> Weights::expansions(const std::vector<TracedParam>& par
   std::string first_name;
   std::int64_t weights = 0, bytes = 0, bytes_of_codes = 0;
   for (const auto& [name, keys, role] : params) {
-    if (!facts_.fast || is_on_gpu() || keys.empty() || !is_made_of_rows(keys[0], role)) continue;
+    if (facts_.is_exact() || is_on_gpu() || keys.empty() || !is_made_of_rows(keys[0], role)) continue;
     const Meta plain = plain_meta(keys, role);
     if (is_block(plain.dtype)) continue;
     if (weights == 0) first_name = keys[0];

@@ -64,7 +64,7 @@ bool Weights::is_mxfp4(const std::string& key) const {
 const QuantizationConfig* Weights::quantization(const std::vector<std::string>& keys) const {
   if (is_name_of_experts(keys[0]) || is_mxfp4(keys[0]) || is_grouped(keys[0])) return nullptr;
   const bool computes_over_codes =
-      facts_.fast && is_quantized(keys[0]) && has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
+      !facts_.is_exact() && is_quantized(keys[0]) && has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
   return computes_over_codes ? &*facts_.config.quantization : nullptr;
 }
 
@@ -90,7 +90,8 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
   std::map<std::string, Cost> costs;  // by option
   for (const auto& [name, keys, role] : params) {
     if (keys.empty() || is_name_of_experts(keys[0]) || is_mxfp4(keys[0]) || is_grouped(keys[0])) continue;
-    const bool is_made_numbers = role == WeightRole::linear && facts_.fast && is_on_gpu() && is_quantized(keys[0]);
+    const bool is_made_numbers =
+        role == WeightRole::linear && !facts_.is_exact() && is_on_gpu() && is_quantized(keys[0]);
     if (!is_made_numbers || quantization(keys) != nullptr) continue;
     std::string option = has_whole_blocks(keys) ? options_against(product_over_codes(keys), context_) : "";
     // The GPU may have no product for merged weights, but one for each weight by itself.

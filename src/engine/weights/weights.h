@@ -35,14 +35,14 @@ class Weights {
   Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
   // Releases the copy in host memory. The next use loads it again.
   void forget(const std::vector<std::string>& keys, WeightRole role);
-  // As in Builder. On a GPU a linear layer uses codes only where the GPU has a kernel for its product. Null, too, for
-  // several weights where a block of scales would cross the border between two of them.
+  // As in Builder. It is null, too, for several weights if a block with one scale would reach from one of them into the
+  // next, and on a GPU that has no kernel for the product of the codes.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
   bool can_merge(const std::vector<std::string>& keys);
   // As in Builder. "" on a GPU, whose weights are numbers in the order of their input.
   std::string order_key(const std::vector<std::string>& keys) const;
   // A sentence for each reason why quantized weights were not merged. It names the first ones and counts the others.
-  // Without weights, also one about weights that were merged although their groups may have different orders.
+  // If only a config is read, one more says which weights were merged although their groups may have different orders.
   std::vector<std::string> unmerged() const;
   // In fast mode, a sentence about the params whose codes fill no blocks, so that they are stored as f32. It names the
   // first one and the bytes that they take. A GPU has all numbers in the model's dtype, and costs_of_options() has the

@@ -91,20 +91,26 @@ void run_grouped_linear_int8(const LinearInt8Variant& variant, const KernelCall&
 }  // namespace weft::cpu
 
 KERNELS(cpu, grouped_linear) {
-  Kernel floats;
-  floats.op = "grouped_linear";
-  floats.provider = "cpu";
-  floats.supported = cpu::runs_on_cpu;
-  floats.supports = cpu::supports_floats;
-  floats.prepare = [](Kernel& prepared, const DeviceDescription& device) {
-    const cpu::LinearVariant variant = cpu::linear_variant(device);
-    prepared.run = [variant](const KernelCall& call) { cpu::run_grouped_linear(variant, call); };
-    prepared.scratch_bytes = [variant, threads = device.threads](const KernelRequest& request) {
-      return cpu::scratch_of_floats(variant, threads, request);
+  const auto add = [&](const char* op, cpu::LinearVariant (*variant_for)(const DeviceDescription&), const char* note) {
+    Kernel floats;
+    floats.op = op;
+    floats.provider = "cpu";
+    floats.supported = cpu::runs_on_cpu;
+    floats.supports = cpu::supports_floats;
+    floats.prepare = [variant_for](Kernel& prepared, const DeviceDescription& device) {
+      const cpu::LinearVariant variant = variant_for(device);
+      prepared.run = [variant](const KernelCall& call) { cpu::run_grouped_linear(variant, call); };
+      prepared.scratch_bytes = [variant, threads = device.threads](const KernelRequest& request) {
+        return cpu::scratch_of_floats(variant, threads, request);
+      };
     };
+    floats.note = note;
+    registry.add(std::move(floats));
   };
-  floats.note = "blocks of rows of one expert times panels of 32 columns over the threads, f32 sums in k order";
-  registry.add(std::move(floats));
+  add("grouped_linear", cpu::linear_variant,
+      "blocks of rows of one expert times panels of 32 columns over the threads, f32 sums in k order");
+  add("grouped_linear_bf16", cpu::rounding_variant,
+      "as grouped_linear, with weights of blocks rounded to bf16 while they are read");
 
   Kernel codes;
   codes.op = "grouped_linear_int8";

@@ -71,11 +71,20 @@ LinearVariant linear_variant(const DeviceDescription& device) {
     // Sapphire Rapids).
     variant.few_bfloats = {kLinearAvx512.bfloats.panel, 2};
     variant.bfloats = kBfloatAmx;
+    variant.few_rounded = {kLinearAvx512.rounded.panel, 2};
+    variant.rounded = kRoundedAmx;
   }
   return variant;
 }
 
+LinearVariant rounding_variant(const DeviceDescription& device) {
+  LinearVariant variant = linear_variant(device);
+  variant.rounds_weights = true;
+  return variant;
+}
+
 bool multiplies_bfloats(const LinearVariant& variant, DType x, DType weight, std::int64_t depth) {
+  if (variant.rounds_weights && is_block(weight)) return variant.rounded.panel != nullptr;
   return variant.bfloats.panel != nullptr && x == DType::bf16 && weight == DType::bf16 && depth % 2 == 0;
 }
 
@@ -89,7 +98,8 @@ LinearRows linear_rows(const LinearVariant& variant, const TensorView& x, DType 
   constexpr std::int64_t kRowsOfChunk = 16;
   const std::int64_t depth = x.size[x.rank - 1], row_bytes = wide_row_bytes(variant, x.dtype, weight, depth);
   const bool is_bfloat = multiplies_bfloats(variant, x.dtype, weight, depth);
-  if (row_bytes == 0) return {x.data, stride, depth, is_bfloat, is_bfloat ? variant.bfloats.row_limit : kFloatRowLimit};
+  const std::int64_t bfloat_limit = is_block(weight) ? variant.rounded.row_limit : variant.bfloats.row_limit;
+  if (row_bytes == 0) return {x.data, stride, depth, is_bfloat, is_bfloat ? bfloat_limit : kFloatRowLimit};
   const FloatKind kind = *float_kind(x.dtype);
   threads.run((rows + kRowsOfChunk - 1) / kRowsOfChunk, [&](std::int64_t chunk, int) {
     for (std::int64_t row = chunk * kRowsOfChunk; row < std::min(rows, (chunk + 1) * kRowsOfChunk); ++row)
@@ -103,12 +113,16 @@ void multiply_panel(const LinearVariant& variant, PanelKind kind, const std::byt
                     std::int64_t first, std::int64_t count, const PanelOutput& output) {
   if (rows.is_bfloat) {
     const auto* values = reinterpret_cast<const std::uint16_t*>(rows.values) + first * rows.stride;
-    const bool are_few = count <= variant.few_bfloats.row_limit;
-    return (are_few ? variant.few_bfloats : variant.bfloats)
-        .panel(panel, {values, rows.stride, rows.depth, count}, output);
+    const BfloatRows some{values, rows.stride, rows.depth, count};
+    if (kind == PanelKind::bf16)
+      return (count <= variant.few_bfloats.row_limit ? variant.few_bfloats : variant.bfloats)
+          .panel(panel, some, output);
+    return (count <= variant.few_rounded.row_limit ? variant.few_rounded : variant.rounded)
+        .panel(kind, panel, some, output);
   }
   const auto* values = reinterpret_cast<const float*>(rows.values) + first * rows.stride;
-  variant.panel(kind, panel, {values, rows.stride, rows.depth, count}, output);
+  variant.panel(kind, panel, {values, rows.stride, rows.depth, count, variant.rounds_weights && is_group_kind(kind)},
+                output);
 }
 
 void run_linear(const LinearVariant& variant, const KernelCall& call) {
@@ -140,20 +154,25 @@ void run_linear(const LinearVariant& variant, const KernelCall& call) {
 }  // namespace weft::cpu
 
 KERNELS(cpu, linear) {
-  Kernel kernel;
-  kernel.op = "linear";
-  kernel.provider = "cpu";
-  kernel.supported = cpu::runs_on_cpu;
-  kernel.supports = cpu::supports;
-  kernel.prepare = [](Kernel& prepared, const DeviceDescription& device) {
-    const cpu::LinearVariant variant = cpu::linear_variant(device);
-    prepared.run = [variant](const KernelCall& call) { cpu::run_linear(variant, call); };
-    prepared.scratch_bytes = [variant, threads = device.threads](const KernelRequest& request) {
-      return cpu::scratch_bytes(variant, threads, request);
+  const auto add = [&](const char* op, cpu::LinearVariant (*variant_for)(const DeviceDescription&), const char* note) {
+    Kernel kernel;
+    kernel.op = op;
+    kernel.provider = "cpu";
+    kernel.supported = cpu::runs_on_cpu;
+    kernel.supports = cpu::supports;
+    kernel.prepare = [variant_for](Kernel& prepared, const DeviceDescription& device) {
+      const cpu::LinearVariant variant = variant_for(device);
+      prepared.run = [variant](const KernelCall& call) { cpu::run_linear(variant, call); };
+      prepared.scratch_bytes = [variant, threads = device.threads](const KernelRequest& request) {
+        return cpu::scratch_bytes(variant, threads, request);
+      };
     };
+    kernel.note = note;
+    registry.add(std::move(kernel));
   };
-  kernel.note =
+  add("linear", cpu::linear_variant,
       "panels of 32 columns over the threads, f32 sums in k order; bf16 in the order of AMX; baseline avx2 avx512 bf16 "
-      "amx";
-  registry.add(std::move(kernel));
+      "amx");
+  add("linear_bf16", cpu::rounding_variant,
+      "as linear, with weights of blocks rounded to bf16 while they are read; baseline avx2 avx512 amx");
 }

@@ -230,7 +230,8 @@ TEST_F(PlanKeyFields, OfModelsAreInTheKey) {
     SCOPED_TRACE(form.name());
     const auto context = open(form.options);
     const ModelCompilation model(context, open_checkpoint(form.path, form.options, models_), models_);
-    tried += change_fields(*model.forward().traced, *context) + change_fields(*model.head().traced, *context);
+    tried += change_fields(*model.phases()[0].forward.traced, *context) +
+             change_fields(*model.phases()[0].head.traced, *context);
     if (HasFailure()) break;
   }
   std::cout << "count: " << tried << " fields\n";
@@ -261,7 +262,8 @@ TEST_F(PlanKeyFields, NoTwoFormsOfAModelAreOneGraph) {
   const auto add = [&](const ModelForm& form) {
     const auto context = open(form.options);
     const ModelCompilation model(context, open_checkpoint(form.path, form.options, models_), models_);
-    const auto [found, is_new] = forms[form.architecture].emplace(key_of(*model.forward().traced, *context), form.form);
+    const auto [found, is_new] =
+        forms[form.architecture].emplace(key_of(*model.phases()[0].forward.traced, *context), form.form);
     EXPECT_TRUE(is_new) << form.name() << " and " << found->second;
   };
   for (const ModelForm& form : model_forms(folder_, nlohmann::json::object())) {

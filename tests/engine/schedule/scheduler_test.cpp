@@ -263,6 +263,20 @@ TEST(Scheduler, SequencesOfOneStepComputeASharedPrefixOnce) {
   EXPECT_EQ(engine.step(), (Rows{{4, 16}}));
 }
 
+TEST(Scheduler, WithPhasesAChunkEndsWithThePromptAndAnswersAreNotCached) {
+  FakeEngine engine(
+      {.rows = 16, .sequences = 2, .block = 2, .longest = 16, .caches_prefixes = true, .has_phases = true}, 16);
+  engine.add(prompt_of(5), 5);
+  for (int i = 0; i < 3; ++i) engine.step();
+  engine.scheduler().restart();
+  EXPECT_EQ(engine.step(), (Rows{{0, 5}})) << "the prompt alone, again";
+  EXPECT_EQ(engine.step(), (Rows{{0, 3}})) << "the three generated tokens";
+  while (!engine.is_idle()) engine.step();
+  // The tokens of prompt and answer: two blocks of the prompt are found, and neither the one that has both nor others.
+  engine.add(prompt_of(9), 1);
+  EXPECT_EQ(engine.step(), (Rows{{1, 5}}));
+}
+
 TEST(Scheduler, RestartComputesEverythingAgain) {
   FakeEngine engine({.rows = 16, .sequences = 2, .block = 2, .longest = 16, .caches_prefixes = true}, 16);
   engine.add(prompt_of(5), 3);
@@ -281,6 +295,7 @@ TEST(Scheduler, RestartComputesEverythingAgain) {
 TEST(Scheduler, LosesNoPageWhenSequencesAreCancelledInEveryState) {
   for (const bool has_priorities : {false, true})
     for (const bool is_paced : {false, true}) {
+      const bool has_phases = has_priorities != is_paced;
       std::mt19937 random(3);
       const auto below = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
       FakeEngine engine({.rows = 12,
@@ -289,7 +304,8 @@ TEST(Scheduler, LosesNoPageWhenSequencesAreCancelledInEveryState) {
                          .longest = 24,
                          .long_prefill_threshold = is_paced ? 0 : 5,
                          .has_priorities = has_priorities,
-                         .caches_prefixes = true},
+                         .caches_prefixes = true,
+                         .has_phases = has_phases},
                         17);
       if (is_paced) engine.scheduler().pace_prompts();
       std::set<int> open;

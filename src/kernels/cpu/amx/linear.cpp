@@ -6,5 +6,6 @@
 namespace weft::cpu {
 
 const BfloatVariant kBfloatAmx = kBfloatTiles;
+const RoundedVariant kRoundedAmx = kRoundedTiles;
 
 }  // namespace weft::cpu

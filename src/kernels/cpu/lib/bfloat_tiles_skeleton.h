@@ -13,6 +13,7 @@
 
 #include "kernels/cpu/lib/linear_variant.h"
 #include "kernels/cpu/lib/panel_output.h"
+#include "kernels/cpu/lib/widened_weights.h"
 
 namespace weft::cpu {
 namespace {
@@ -113,16 +114,17 @@ inline std::int64_t first_tile_row(std::int64_t group, std::int64_t rows) {
   return group * kTileGroupRows < last ? group * kTileGroupRows : last;
 }
 
-// The products of [k, k + depth) for all rows, where depth is whole tiles or less than one.
-void add_tile_block(const std::byte* panel, const BfloatRows& x, std::int64_t k, std::int64_t depth, float* sums) {
+// The products of [k, k + depth) for all rows, where depth is whole tiles or less than one. `weight` are those of the
+// block. The lines from `next` on are fetched meanwhile, as many as the block's weights are; null for none.
+void add_tile_block(const std::byte* weight, const std::byte* next, const BfloatRows& x, std::int64_t k,
+                    std::int64_t depth, float* sums) {
   const std::int64_t groups = (x.rows + kTileGroupRows - 1) / kTileGroupRows, pairs = (groups + 1) / 2;
   const std::int64_t rows = x.rows < kTileGroupRows ? x.rows : kTileGroupRows;
   const std::int64_t tile_depth = depth < kTileDepth ? depth : kTileDepth, steps = depth / tile_depth;
   const TileShapes shapes = bfloat_tile_shapes(rows, tile_depth);
   const TileScope scope(shapes);
-  const std::byte* weight = panel + k / 2 * kPanelColumns * 4;
-  const std::byte* next = weight + panel_bytes(PanelKind::bf16, x.depth);
-  PrefetchedLines lines{next, next + steps * kTileWeightBytes, (kTileWeightBytes / 64 + pairs - 1) / pairs * 64};
+  PrefetchedLines lines{next, next == nullptr ? next : next + steps * kTileWeightBytes,
+                        (kTileWeightBytes / 64 + pairs - 1) / pairs * 64};
   for (std::int64_t group = 0; group < groups; group += 2) {
     const std::uint16_t* first = x.values + first_tile_row(group, x.rows) * x.stride + k;
     const std::uint16_t* second = x.values + first_tile_row(group + 1, x.rows) * x.stride + k;
@@ -152,13 +154,8 @@ inline std::int64_t tile_block_depth(std::int64_t depth) {
   return (tiles + blocks - 1) / blocks * kTileDepth;
 }
 
-void bfloat_tiles_panel(const std::byte* panel, const BfloatRows& x, const PanelOutput& output) {
-  alignas(64) float sums[kTileRowLimit * kPanelColumns];
-  const std::int64_t whole = x.depth / kTileDepth * kTileDepth;
-  const std::int64_t block = tile_block_depth(whole);
-  for (std::int64_t k = 0; k < whole; k += block)
-    add_tile_block(panel, x, k, whole - k < block ? whole - k : block, sums);
-  if (whole < x.depth) add_tile_block(panel, x, whole, x.depth - whole, sums);
+// Writes the sums of all rows.
+void store_tile_sums_of_rows(const float* sums, const BfloatRows& x, const PanelOutput& output) {
   for (std::int64_t row = 0; row < x.rows; row += kTileGroupRows) {
     const std::int64_t rows = x.rows - row < kTileGroupRows ? x.rows - row : kTileGroupRows;
     const std::int64_t overlap = row - first_tile_row(row / kTileGroupRows, x.rows);
@@ -166,7 +163,37 @@ void bfloat_tiles_panel(const std::byte* panel, const BfloatRows& x, const Panel
   }
 }
 
+void bfloat_tiles_panel(const std::byte* panel, const BfloatRows& x, const PanelOutput& output) {
+  alignas(64) float sums[kTileRowLimit * kPanelColumns];
+  const std::int64_t whole = x.depth / kTileDepth * kTileDepth;
+  const std::int64_t block = tile_block_depth(whole);
+  const auto add = [&](std::int64_t k, std::int64_t depth) __attribute__((always_inline)) {
+    const std::byte* weight = panel + k / 2 * kPanelColumns * 4;
+    add_tile_block(weight, weight + panel_bytes(PanelKind::bf16, x.depth), x, k, depth, sums);
+  };
+  for (std::int64_t k = 0; k < whole; k += block) add(k, whole - k < block ? whole - k : block);
+  if (whole < x.depth) add(whole, x.depth - whole);
+  store_tile_sums_of_rows(sums, x, output);
+}
+
+// Panels of blocks are whole tiles deep.
+void rounded_tiles_panel(PanelKind kind, const std::byte* panel, const BfloatRows& x, const PanelOutput& output) {
+  constexpr std::int64_t kWideDepth = 128;  // widened at a time
+  alignas(64) float sums[kTileRowLimit * kPanelColumns];
+  alignas(64) float wide[kWideDepth * kPanelColumns];
+  alignas(64) std::byte weights[kTileBlockDepth / kTileDepth * kTileWeightBytes];
+  for (std::int64_t k = 0; k < x.depth; k += kTileBlockDepth) {
+    const std::int64_t depth = x.depth - k < kTileBlockDepth ? x.depth - k : kTileBlockDepth;
+    for (std::int64_t i = 0; i < depth; i += kWideDepth)
+      bfloat_weights(kind, panel, k + i, depth - i < kWideDepth ? depth - i : kWideDepth, wide,
+                     weights + i * kPanelColumns * 2);
+    add_tile_block(weights, nullptr, x, k, depth, sums);
+  }
+  store_tile_sums_of_rows(sums, x, output);
+}
+
 constexpr BfloatVariant kBfloatTiles = {bfloat_tiles_panel, kTileRowLimit};
+constexpr RoundedVariant kRoundedTiles = {rounded_tiles_panel, kTileRowLimit};
 
 }  // namespace
 }  // namespace weft::cpu

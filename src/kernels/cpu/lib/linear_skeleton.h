@@ -2,162 +2,22 @@
 
 // linear on one panel, with the operations of WEFT_VECTORS.
 //
-// The depth is processed in blocks of 128 k. A block of weights that is not f32 is widened (dequantized as d * q + m,
-// with two roundings) into 16 KB on the stack, once for up to 128 rows. Another 16 KB keep the sums between the blocks.
-// Each output is one chain of multiply-adds in k order in every tile, so a row's bits never depend on the other rows.
-// bf16 rows times bf16 weights have the order of AMX tiles instead, so that all instruction sets with fused
-// multiply-adds have the bits of AMX.
+// The depth is processed in blocks of 128 k. A block of weights that is not f32 is widened into 16 KB on the stack,
+// once for up to 128 rows. Another 16 KB keep the sums between the blocks. Each output is one chain of multiply-adds in
+// k order in every tile, so a row's bits never depend on the other rows. bf16 rows times bf16 weights have the order of
+// AMX tiles instead, so that all instruction sets with fused multiply-adds have the bits of AMX.
 
 #include WEFT_VECTORS
 
-#include "kernels/cpu/lib/block_codes.h"
 #include "kernels/cpu/lib/linear_variant.h"
 #include "kernels/cpu/lib/panel_output.h"
+#include "kernels/cpu/lib/widened_weights.h"
 
 namespace weft::cpu {
 namespace {
 
 constexpr std::int64_t kBlockDepth = 128;
 constexpr std::int64_t kOrderDepth = 32;  // of an AMX tile
-
-// The bytes of kNf4Values (tensor/group_blocks.h), the lowest byte of all values first.
-constexpr std::uint8_t kNf4Bytes[4][16] = {
-    {0x00, 0xb1, 0x30, 0xa0, 0x4d, 0x3f, 0x71, 0x00, 0xff, 0xe3, 0xdd, 0x3a, 0xb8, 0xab, 0xb3, 0x00},
-    {0x00, 0x39, 0x6b, 0x32, 0xa2, 0x35, 0x78, 0x00, 0xfa, 0xca, 0x04, 0x03, 0xa4, 0x07, 0x13, 0x00},
-    {0x80, 0x32, 0x06, 0xca, 0x91, 0x3d, 0xba, 0x00, 0xa2, 0x24, 0x7c, 0xad, 0xe1, 0x10, 0x39, 0x80},
-    {0xbf, 0xbf, 0xbf, 0xbe, 0xbe, 0xbe, 0xbd, 0x00, 0x3d, 0x3e, 0x3e, 0x3e, 0x3e, 0x3f, 0x3f, 0x3f},
-};
-
-// Widens 32 k of a record of e4m3 codes.
-template <PanelKind kind>
-void widen_e4m3_group(const std::byte* record, const std::byte* codes, float* to) {
-  for (int n = 0; n < kPanelVectors; ++n, to += kLanes) {
-    const Floats scale = record_scales<kind>(record, 0, n).scale;
-    WEFT_UNROLL for (int step = 0; step < kGroupDepth / 4; ++step) {
-      const BfloatPairs pairs = e4m3_bfloats(codes_of_step<kind>(codes, step, n, zero_codes()));
-      float* column = to + 4 * step * kPanelColumns;
-      store_floats(column, multiply(scale, even_bfloats(pairs.even)));
-      store_floats(column + kPanelColumns, multiply(scale, even_bfloats(pairs.odd)));
-      store_floats(column + 2 * kPanelColumns, multiply(scale, odd_bfloats(pairs.even)));
-      store_floats(column + 3 * kPanelColumns, multiply(scale, odd_bfloats(pairs.odd)));
-    }
-  }
-}
-
-// Widens 32 k of a record of nf4 codes, whose values are put together from four look-ups.
-template <PanelKind kind>
-void widen_nf4_group(const std::byte* record, const std::byte* codes, float* to) {
-  constexpr int steps = kGroupDepth / 4;
-  Codes tables[4];
-  WEFT_UNROLL for (int i = 0; i < 4; ++i) tables[i] = load_table(kNf4Bytes[i]);
-  for (int n = 0; n < kPanelVectors; ++n, to += kLanes) {
-    const Floats scale = record_scales<kind>(record, 0, n).scale;
-    WEFT_UNROLL for (int step = 0; step < steps; ++step) {
-      const Codes code = codes_of_step<kind>(codes, step, n, tables[0]);
-      Codes planes[4];
-      WEFT_UNROLL for (int i = 0; i < 4; ++i) planes[i] = look_up(tables[i], code);
-      const auto put = [&](int k, Codes a, Codes b, Codes c, Codes d) __attribute__((always_inline)) {
-        const Codes bits = either(either(a, shift_left<8>(b)), either(shift_left<16>(c), shift_left<24>(d)));
-        store_floats(to + (4 * step + k) * kPanelColumns, multiply(scale, as_floats(bits)));
-      };
-      put(0, byte<0>(planes[0]), byte<0>(planes[1]), byte<0>(planes[2]), byte<0>(planes[3]));
-      put(1, byte<1>(planes[0]), byte<1>(planes[1]), byte<1>(planes[2]), byte<1>(planes[3]));
-      put(2, byte<2>(planes[0]), byte<2>(planes[1]), byte<2>(planes[2]), byte<2>(planes[3]));
-      put(3, byte<3>(planes[0]), byte<3>(planes[1]), byte<3>(planes[2]), byte<3>(planes[3]));
-    }
-  }
-}
-
-// Widens 32 k of a record to f32 [32][32], from group `group` of the record on.
-template <PanelKind kind>
-void widen_group(const std::byte* record, std::int64_t group, const std::byte* codes, float* to) {
-  constexpr BlockPanel block = block_panel(kind);
-  constexpr int steps = block.group / 4;
-  constexpr bool is_whole = block.scale_depth == block.depth;
-  const Codes codebook = load_codebook<kind>();
-  for (int n = 0; n < kPanelVectors; ++n) {
-    for (int g = 0; g < kGroupDepth / block.group; ++g) {
-      const Scales scales =
-          scales_of_group<kind>(record, group + g, n, record_scales<kind>(record, is_whole ? 0 : g, n));
-      float* column = to + g * block.group * kPanelColumns + n * kLanes;
-      const auto put = [&](int k, Codes code) __attribute__((always_inline)) {
-        if constexpr (block.minimums)
-          store_floats(column + k * kPanelColumns, add(multiply(scales.scale, to_floats(code)), scales.minimum));
-        else
-          store_floats(column + k * kPanelColumns, multiply(scales.scale, to_floats(subtract(code, block.zero_code))));
-      };
-      WEFT_UNROLL for (int step = 0; step < steps; ++step) {
-        const Codes x = codes_of_step<kind>(codes, g * steps + step, n, codebook);
-        put(4 * step, byte<0>(x)), put(4 * step + 1, byte<1>(x));
-        put(4 * step + 2, byte<2>(x)), put(4 * step + 3, byte<3>(x));
-      }
-    }
-  }
-}
-
-WEFT_VECTOR void prefetch_bytes(const std::byte* from, std::int64_t bytes) {
-  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + kPrefetchBytes + i, 0, kIntoSecondCache);
-}
-
-template <PanelKind kind>
-void widen_groups(const std::byte* panel, std::int64_t first_k, std::int64_t depth, float* to) {
-  constexpr BlockPanel block = block_panel(kind);
-  constexpr std::int64_t bytes = group_code_bytes(block);
-  for (std::int64_t k = first_k; k < first_k + depth; k += kGroupDepth, to += kGroupDepth * kPanelColumns) {
-    const std::byte* record = panel + k / block.depth * record_bytes(block);
-    const std::int64_t in_record = k % block.depth;
-    const std::byte* codes = record + code_offset(block) + in_record / kGroupDepth * bytes;
-    if (in_record == 0) prefetch_bytes(record, code_offset(block));
-    prefetch_bytes(codes, bytes);
-    if constexpr (block.codebook == Codebook::nf4)
-      widen_nf4_group<kind>(record, codes, to);
-    else if constexpr (block.codebook == Codebook::e4m3)
-      widen_e4m3_group<kind>(record, codes, to);
-    else
-      widen_group<kind>(record, in_record / block.group, codes, to);
-  }
-}
-
-template <PanelKind... kinds>
-void widen_groups_among(Kinds<kinds...>, PanelKind kind, const std::byte* panel, std::int64_t first_k,
-                        std::int64_t depth, float* to) {
-  ((kind == kinds ? widen_groups<kinds>(panel, first_k, depth, to) : void()), ...);
-}
-
-void widen_halves(const std::byte* panel, std::int64_t first_k, std::int64_t depth, float* to) {
-  const std::byte* from = panel + first_k * kPanelColumns * 2;
-  for (std::int64_t k = 0; k < depth; ++k, from += kPanelColumns * 2, to += kPanelColumns) {
-    prefetch_bytes(from, kPanelColumns * 2);
-    WEFT_UNROLL for (int n = 0; n < kPanelVectors; ++n)
-        store_floats(to + n * kLanes, load_halves(from + n * kLanes * 2));
-  }
-}
-
-void widen_bfloat_pairs(const std::byte* panel, std::int64_t first_k, std::int64_t depth, float* to) {
-  const std::byte* from = panel + first_k / 2 * kPanelColumns * 4;
-  for (std::int64_t k = 0; k < depth; k += 2, from += kPanelColumns * 4, to += 2 * kPanelColumns) {
-    prefetch_bytes(from, kPanelColumns * 4);
-    WEFT_UNROLL for (int n = 0; n < kPanelVectors; ++n) {
-      const Codes pairs = load_codes(from + n * kLanes * 4);
-      store_floats(to + n * kLanes, even_bfloats(pairs));
-      store_floats(to + kPanelColumns + n * kLanes, odd_bfloats(pairs));
-    }
-  }
-}
-
-// The weights [first_k, first_k + depth) of the panel as f32 [depth][32]: in place if they are f32, otherwise in
-// `block`.
-const float* wide_weights(PanelKind kind, const std::byte* panel, std::int64_t first_k, std::int64_t depth,
-                          float* block) {
-  if (kind == PanelKind::f32) return reinterpret_cast<const float*>(panel) + first_k * kPanelColumns;
-  if (kind == PanelKind::f16) widen_halves(panel, first_k, depth, block);
-  if (kind == PanelKind::bf16) widen_bfloat_pairs(panel, first_k, depth, block);
-  if (is_group_kind(kind)) {
-    widen_groups_among(BlockKinds(), kind, panel, first_k, depth, block);
-    widen_groups_among(RealKinds(), kind, panel, first_k, depth, block);
-  }
-  return block;
-}
 
 // sums [rows, 32] += x [rows, depth] times weights [depth][32].
 template <int rows, int vectors>
@@ -200,6 +60,7 @@ void linear_panel(PanelKind kind, const std::byte* panel, const FloatRows& x, co
   for (std::int64_t k = 0; k < x.depth; k += kBlockDepth) {
     const std::int64_t depth = x.depth - k < kBlockDepth ? x.depth - k : kBlockDepth;
     const float* weight = wide_weights(kind, panel, k, depth, block);
+    if (x.rounds_weights) round_to_bfloats(depth * kPanelColumns, block);
     for (std::int64_t row = 0; row < x.rows; row += kFloatTileRows) {
       const int rows = static_cast<int>(x.rows - row < kFloatTileRows ? x.rows - row : kFloatTileRows);
       float_tiles<kFloatTileRows>(rows, weight, depth, x.values + row * x.stride + k, x.stride,
@@ -315,38 +176,63 @@ inline void widen_tile_rows(const BfloatRows& x, std::int64_t first, int rows, s
           to + r * kBlockDepth, depth);
 }
 
+// Adds the products of [k, k + depth) of all rows, with the weights as f32 [depth][32].
+inline void add_ordered_block(const float* weight, const BfloatRows& x, std::int64_t k, std::int64_t depth,
+                              float* sums) {
+  alignas(64) float wide[kFloatTileRows * kBlockDepth];
+  for (std::int64_t row = 0; row < x.rows; row += kFloatTileRows) {
+    const int rows = static_cast<int>(x.rows - row < kFloatTileRows ? x.rows - row : kFloatTileRows);
+    widen_tile_rows(x, row, rows, k, depth, wide);
+    ordered_tiles<kFloatTileRows>(rows, weight, depth, wide, sums + row * kPanelColumns);
+  }
+}
+
 void linear_bfloat_panel(const std::byte* panel, const BfloatRows& x, const PanelOutput& output) {
   alignas(64) float block[kBlockDepth * kPanelColumns];
   alignas(64) float sums[kFloatRowLimit * kPanelColumns];
-  alignas(64) float wide[kFloatTileRows * kBlockDepth];
   __builtin_memset(sums, 0, static_cast<unsigned long>(x.rows * kPanelColumns) * sizeof(float));
   {
     const SubnormalsAsZeros scope;
     for (std::int64_t k = 0; k < x.depth; k += kBlockDepth) {
       const std::int64_t depth = x.depth - k < kBlockDepth ? x.depth - k : kBlockDepth;
       if (x.rows <= kFewOrderedRows) {
+        alignas(64) float wide[kFewOrderedRows * kBlockDepth];
         const int rows = static_cast<int>(x.rows);
         widen_tile_rows(x, 0, rows, k, depth, wide);
         ordered_pairs_tiles<kFewOrderedRows>(rows, panel + k / 2 * kPanelColumns * 4, depth, wide, sums);
         continue;
       }
       widen_bfloat_pairs(panel, k, depth, block);
-      for (std::int64_t row = 0; row < x.rows; row += kFloatTileRows) {
-        const int rows = static_cast<int>(x.rows - row < kFloatTileRows ? x.rows - row : kFloatTileRows);
-        widen_tile_rows(x, row, rows, k, depth, wide);
-        ordered_tiles<kFloatTileRows>(rows, block, depth, wide, sums + row * kPanelColumns);
-      }
+      add_ordered_block(block, x, k, depth, sums);
     }
   }
   store_rows(sums, 0, x.rows, output);
 }
 
+// Weights are widened outside of the scope, so that they are the same in all variants.
+void linear_rounded_panel(PanelKind kind, const std::byte* panel, const BfloatRows& x, const PanelOutput& output) {
+  alignas(64) float block[kBlockDepth * kPanelColumns];
+  alignas(64) float sums[kFloatRowLimit * kPanelColumns];
+  __builtin_memset(sums, 0, static_cast<unsigned long>(x.rows * kPanelColumns) * sizeof(float));
+  for (std::int64_t k = 0; k < x.depth; k += kBlockDepth) {
+    const std::int64_t depth = x.depth - k < kBlockDepth ? x.depth - k : kBlockDepth;
+    wide_weights(kind, panel, k, depth, block);
+    round_to_bfloats(depth * kPanelColumns, block);
+    const SubnormalsAsZeros scope;
+    add_ordered_block(block, x, k, depth, sums);
+  }
+  store_rows(sums, 0, x.rows, output);
+}
+
 constexpr BfloatVariant kBfloatOrdered = {linear_bfloat_panel, kFloatRowLimit};
+constexpr RoundedVariant kRoundedOrdered = {linear_rounded_panel, kFloatRowLimit};
 #else
 constexpr BfloatVariant kBfloatOrdered = {nullptr, 0};
+constexpr RoundedVariant kRoundedOrdered = {nullptr, 0};
 #endif
 
-constexpr LinearVariant kLinearVariant = {linear_panel, widen, kBfloatOrdered, {nullptr, 0}};
+constexpr LinearVariant kLinearVariant = {linear_panel, widen,           kBfloatOrdered,
+                                          {nullptr, 0}, kRoundedOrdered, {nullptr, 0}};
 
 }  // namespace
 }  // namespace weft::cpu

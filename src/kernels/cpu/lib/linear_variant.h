@@ -66,7 +66,8 @@ struct FloatRows {
   const float* values;  // [rows, depth]
   std::int64_t stride;  // elements
   std::int64_t depth;
-  std::int64_t rows;  // at most kFloatRowLimit
+  std::int64_t rows;            // at most kFloatRowLimit
+  bool rounds_weights = false;  // to bf16, before they are multiplied; for panels of blocks alone
 };
 
 // The sums of a row block are on the stack: 128 x 32 x 4 = 16 KB.
@@ -85,6 +86,12 @@ struct BfloatVariant {
   std::int64_t row_limit;
 };
 
+// bf16 rows times a panel of blocks, whose weights are rounded to bf16: the bits of the products of bf16.
+struct RoundedVariant {
+  void (*panel)(PanelKind kind, const std::byte* panel, const BfloatRows& x, const PanelOutput& output);  // or null
+  std::int64_t row_limit;
+};
+
 // f32 products summed in k order, weights dequantized to f32; products of bf16 in the order of AMX tiles (amx_tiles.h)
 // or of the processor's dots of bf16.
 struct LinearVariant {
@@ -94,6 +101,9 @@ struct LinearVariant {
   BfloatVariant bfloats;
   // For calls of at most its row_limit rows: the same bits sooner.
   BfloatVariant few_bfloats;
+  RoundedVariant rounded, few_rounded;
+  // Whether weights of blocks are rounded to bf16. Rows are bf16 then.
+  bool rounds_weights = false;
 };
 
 extern const LinearInt8Variant kLinearInt8Baseline;
@@ -108,5 +118,6 @@ extern const LinearVariant kLinearAvx512;
 // These replace the one of kLinearAvx512.
 extern const BfloatVariant kBfloatAvx512Bf16;
 extern const BfloatVariant kBfloatAmx;
+extern const RoundedVariant kRoundedAmx;
 
 }  // namespace weft::cpu

@@ -13,10 +13,10 @@ namespace weft::cpu {
 //   int8_groups  scale = max(magnitude, least) / 127, at least least_scale; nearest(x / scale), or truncated with
 //                toward_zero; NaN becomes 0
 //   int8_rows    the group is a row; scale = magnitude / 127, ignoring NaN; nearest(x * (1 / scale)); NaN becomes 0
-//   fp8_groups   f8e4m3, or f8e4m3fnuz with `fnuz`. magnitude at least `least`; scale = magnitude / 448 or times
-//                1 / 448; one of them, selected by `bounded`, at most `bound`; scale with power_of_two raised to
-//                least_power and rounded up, at least least_scale; code of x / scale or of x * (1 / scale). NaN stays
-//                NaN everywhere. `fnuz` uses 224 instead of 448
+//   fp8_groups   f8e4m3, or with `fnuz` f8e4m3fnuz, which has 224 in place of 448. The magnitude is at least `least`.
+//                scale = magnitude / 448, or magnitude * (1 / 448). `bounded` says whether the magnitude or the scale
+//                is at most `bound`. With power_of_two the scale is at least least_power and rounded up to a power of
+//                two. It is at least least_scale. Codes are those of x / scale or x * (1 / scale). NaN stays NaN
 //   fp8_given    the same formats. Scales are given; code of x * (1 / scale)
 //   fp4_groups   f4e2m1, groups of kFp4Group; scale = f8e4m3(magnitude * (1 / 6) * global_scale), at most 448; code of
 //                x * (1 / (scale * (1 / global_scale))), where 1 / 0 is 0. A NaN scale stays NaN; a NaN code is 6

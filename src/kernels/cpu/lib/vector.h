@@ -14,6 +14,7 @@
 //   fused_multiply_add(a, b, c)   a * b + c with one rounding
 //   SubnormalsAsZeros             a scope in which subnormal operands and results of f32 operations are zeros
 //   load_/store_halves, _bfloats  kLanes 16-bit floats; rounded to nearest even
+//   bfloat_bits                   the same roundings as the low 16 bits of lanes
 //   store_normal_bfloats          the same of numbers that are not subnormal; exists with bfloat_dot
 //
 //   spread_four(p)                the 4 bytes at p in all lanes

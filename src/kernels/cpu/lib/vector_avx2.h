@@ -37,13 +37,16 @@ WEFT_VECTOR Floats load_bfloats(const void* from) {
   const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)));
   return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
-WEFT_VECTOR void store_bfloats(void* to, Floats x) {
+WEFT_VECTOR Codes bfloat_bits(Floats x) {
   const __m256i bits = _mm256_castps_si256(x);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
   const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
   const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
   const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-  const __m256i high = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
+  return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
+}
+WEFT_VECTOR void store_bfloats(void* to, Floats x) {
+  const __m256i high = bfloat_bits(x);
   const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(high, high), 0x08);
   _mm_storeu_si128(static_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
 }

@@ -42,13 +42,16 @@ WEFT_VECTOR Floats load_bfloats(const void* from) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
 // Uses integers, because the processor's own conversion flushes denormals.
-WEFT_VECTOR void store_bfloats(void* to, Floats x) {
+WEFT_VECTOR Codes bfloat_bits(Floats x) {
   const __m512i bits = _mm512_castps_si512(x);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
   const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
   const __m512i kept = _mm512_mask_or_epi32(rounded, is_nan, bits, _mm512_set1_epi32(0x400000));
-  _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtepi32_epi16(_mm512_srli_epi32(kept, 16)));
+  return _mm512_srli_epi32(kept, 16);
+}
+WEFT_VECTOR void store_bfloats(void* to, Floats x) {
+  _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtepi32_epi16(bfloat_bits(x)));
 }
 
 WEFT_VECTOR Codes zero_codes() { return _mm512_setzero_si512(); }

@@ -80,13 +80,16 @@ WEFT_VECTOR Floats load_bfloats(const void* from) {
   const __m128i wide = _mm_cvtepu16_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)));
   return _mm_castsi128_ps(_mm_slli_epi32(wide, 16));
 }
-WEFT_VECTOR void store_bfloats(void* to, Floats x) {
+WEFT_VECTOR Codes bfloat_bits(Floats x) {
   const __m128i bits = _mm_castps_si128(x);
   const __m128i odd = _mm_and_si128(_mm_srli_epi32(bits, 16), _mm_set1_epi32(1));
   const __m128i rounded = _mm_add_epi32(bits, _mm_add_epi32(odd, _mm_set1_epi32(0x7fff)));
   const __m128i quiet = _mm_or_si128(bits, _mm_set1_epi32(0x400000));
   const __m128i is_nan = _mm_castps_si128(_mm_cmpunord_ps(x, x));
-  const __m128i high = _mm_srli_epi32(_mm_blendv_epi8(rounded, quiet, is_nan), 16);
+  return _mm_srli_epi32(_mm_blendv_epi8(rounded, quiet, is_nan), 16);
+}
+WEFT_VECTOR void store_bfloats(void* to, Floats x) {
+  const __m128i high = bfloat_bits(x);
   _mm_storel_epi64(static_cast<__m128i*>(to), _mm_packus_epi32(high, high));
 }
 

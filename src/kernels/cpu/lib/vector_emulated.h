@@ -109,6 +109,9 @@ inline void store_bfloats(void* to, Floats x) {
   }
 }
 
+inline Codes bfloat_bits(Floats x) {
+  return words_of([&](int i) { return static_cast<std::int32_t>(f32_to_bf16(x.lane[i])); });
+}
 inline void store_normal_bfloats(void* to, Floats x) { store_bfloats(to, x); }
 
 inline Codes zero_codes() {
