@@ -63,6 +63,7 @@ std::string chosen_chat_template(const Checkpoint* checkpoint, const std::string
     if (named) return *named;
     std::vector<std::string> names =
         checkpoint == nullptr ? std::vector<std::string>() : checkpoint->chat_template_names();
+    if (checkpoint != nullptr && checkpoint->chat_template("default")) names.insert(names.begin(), "default");
     USER_CHECK(file_status(given).kind != FileKind::missing,
                "[--chat-template] wanted the name of a template ({}) or a file, but there is neither of {}",
                names.empty() ? "the model has none" : fmt::format("{}", fmt::join(names, ", ")), quote(given));

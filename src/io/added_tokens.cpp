@@ -35,11 +35,18 @@ void add_token(AddedToken token, std::int64_t id, const std::string& text, bool 
   found == added.end() ? added.push_back(token) : void(*found = token);
 }
 
-}  // namespace
+// An entry of added_tokens_decoder.
+struct ConfigToken {
+  AddedToken token;
+  std::int64_t id;
+  std::string text;
+  bool is_special;
+};
 
-void add_tokens_of_config(const Json& tokenizer_config, const std::string& where, Vocabulary& vocabulary) {
+std::vector<ConfigToken> tokens_of_config(const Json& tokenizer_config, const std::string& where) {
+  std::vector<ConfigToken> tokens;
   const auto list = tokenizer_config.find("added_tokens_decoder");
-  if (list == tokenizer_config.end() || !list->is_object()) return;
+  if (list == tokenizer_config.end() || !list->is_object()) return tokens;
   for (const auto& [key, value] : list->items()) {
     std::int64_t id = -1;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
@@ -48,10 +55,58 @@ void add_tokens_of_config(const Json& tokenizer_config, const std::string& where
     const JsonFields fields(value, where, "added_tokens_decoder." + key + ".");
     const auto text = fields.find_text("content");
     USER_CHECK(text && !text->empty(), "[{}] added_tokens_decoder.{} must have a content, but has none", where, key);
-    const AddedToken token{.single_word = fields.find_boolean("single_word").value_or(false),
-                           .strip_left = fields.find_boolean("lstrip").value_or(false),
-                           .strip_right = fields.find_boolean("rstrip").value_or(false)};
-    add_token(token, id, *text, fields.find_boolean("special").value_or(false), where, vocabulary);
+    tokens.push_back({.token = {.single_word = fields.find_boolean("single_word").value_or(false),
+                                .strip_left = fields.find_boolean("lstrip").value_or(false),
+                                .strip_right = fields.find_boolean("rstrip").value_or(false)},
+                      .id = id,
+                      .text = *text,
+                      .is_special = fields.find_boolean("special").value_or(false)});
+  }
+  return tokens;
+}
+
+}  // namespace
+
+std::optional<int> find_token(std::string_view text, const Vocabulary& vocabulary) {
+  const auto at = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), text);
+  if (at == vocabulary.tokens.end()) return std::nullopt;
+  return static_cast<int>(at - vocabulary.tokens.begin());
+}
+
+std::optional<std::string> named_text(const JsonFields& fields, std::string_view key) {
+  const auto* value = fields.value(key);
+  if (value == nullptr) return std::nullopt;
+  return value->is_object() ? JsonFields(*value, fields.where(), fields.name(key) + ".").find_text("content")
+                            : fields.find_text(key);
+}
+
+void add_tokens_of_config(const Json& tokenizer_config, const std::string& where, Vocabulary& vocabulary) {
+  for (const ConfigToken& one : tokens_of_config(tokenizer_config, where))
+    add_token(one.token, one.id, one.text, one.is_special, where, vocabulary);
+}
+
+void mark_tokens_of_config(const Json& tokenizer_config, const std::string& where, Vocabulary& vocabulary) {
+  for (const ConfigToken& one : tokens_of_config(tokenizer_config, where)) {
+    const auto at = static_cast<std::size_t>(one.id);
+    const bool is_there = one.id >= 0 && at < vocabulary.tokens.size() && vocabulary.tokens[at] == one.text;
+    const std::optional<int> id = is_there ? static_cast<int>(one.id) : find_token(one.text, vocabulary);
+    if (id) add_token(one.token, *id, one.text, one.is_special, where, vocabulary);
+  }
+  const JsonFields fields(tokenizer_config, where);
+  std::vector<std::string> texts;
+  for (const char* key : kNamedTokens)
+    if (const auto text = named_text(fields, key)) texts.push_back(*text);
+  for (const char* key : {"additional_special_tokens", "extra_special_tokens"})
+    if (const Json* list = fields.value(key); list != nullptr && list->is_array())
+      for (const Json& text : *list)
+        if (text.is_string()) texts.push_back(text.get<std::string>());
+  for (const std::string& text : texts) {
+    const auto& added = vocabulary.added_tokens;
+    const bool is_added = std::any_of(added.begin(), added.end(), [&](const AddedToken& one) {
+      return vocabulary.tokens[static_cast<std::size_t>(one.id)] == text;
+    });
+    if (is_added || text.empty()) continue;
+    if (const auto id = find_token(text, vocabulary)) add_token({}, *id, text, true, where, vocabulary);
   }
 }
 

@@ -80,8 +80,10 @@ Json template_messages(const Json& messages) {
     USER_CHECK(message.is_object(), "[messages] each message must be an object, but message {} is a JSON {}",
                result.size(), message.type_name());
     Json kept = Json::object();
+    // A client writes null for what a message does not have. Only the content may be null: templates ask whether a
+    // message with calls of tools has `content is none`.
     for (const auto& [key, value] : message.items())
-      if (!value.is_null()) kept[key] = value;
+      if (!value.is_null() || key == "content") kept[key] = value;
     set_reasoning(kept);
     result.push_back(std::move(kept));
   }

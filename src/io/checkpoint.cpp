@@ -165,7 +165,10 @@ void Checkpoint::Contents::open_folder() {
   std::vector<std::string> names;
   for (const auto& [tensor, file] : index) names.push_back(file);
   sort_without_repeats(names);
-  for (const auto& name : names) add_safetensors(name);
+  for (const auto& name : names) {
+    USER_CHECK(source.has(name), "[{}] wanted {}, which {} names, but there is no such file", path, name, kIndex);
+    add_safetensors(name);
+  }
   index_names();
   check_index(index);
   name_as_language_model();

@@ -37,17 +37,32 @@ std::vector<std::string> gguf_texts(const Gguf& gguf, std::string_view key) {
   return to_strings(texts);
 }
 
+// Whether a token is made of others: one of several characters that is no control token and was not added.
+bool has_merged_tokens(const GgufTokenizerFields& fields) {
+  constexpr std::int32_t kNormal = 1;
+  for (std::size_t i = 0; i < fields.tokens.size(); ++i) {
+    const std::string& token = fields.tokens[i];
+    const bool is_normal = i >= fields.token_type.size() || fields.token_type[i] == kNormal;
+    const auto characters = std::count_if(token.begin(), token.end(),
+                                          [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+    if (is_normal && characters > 1) return true;
+  }
+  return false;
+}
+
 Vocabulary vocabulary_from_gguf(const Gguf& gguf) {
   GgufTokenizerFields fields;
   fields.model = gguf.text("tokenizer.ggml.model");
   fields.pre = gguf.find_text("tokenizer.ggml.pre").value_or("");
   fields.tokens = gguf_texts(gguf, "tokenizer.ggml.tokens");
-  if (fields.model == "gpt2" || fields.model == "gemma4") fields.merges = gguf_texts(gguf, "tokenizer.ggml.merges");
   for (const auto type : gguf.find_integers("tokenizer.ggml.token_type").value_or(std::vector<std::int64_t>())) {
     USER_CHECK(type >= 0 && type <= INT32_MAX, "[{}] tokenizer.ggml.token_type must hold 0 to {}, but has {}",
                gguf.where(), INT32_MAX, type);
     fields.token_type.push_back(static_cast<std::int32_t>(type));
   }
+  const bool has_merges = gguf.find_texts("tokenizer.ggml.merges").has_value() || has_merged_tokens(fields);
+  if (has_merges && (fields.model == "gpt2" || fields.model == "gemma4"))
+    fields.merges = gguf_texts(gguf, "tokenizer.ggml.merges");
   for (const double score : gguf.find_reals("tokenizer.ggml.scores").value_or(std::vector<double>()))
     fields.scores.push_back(static_cast<float>(score));
   fields.character_map = gguf_bytes(gguf, "tokenizer.ggml.precompiled_charsmap");
@@ -153,8 +168,15 @@ std::optional<std::string> template_in(const JsonFields& fields, std::string_vie
 
 }  // namespace
 
+// What reads a vocabulary does not know where it is: its messages begin with [tokenizer] or [tokenizer.json].
 Vocabulary Checkpoint::vocabulary() const {
-  return is_gguf() ? vocabulary_from_gguf(gguf()) : vocabulary_from_folder(*this);
+  try {
+    return is_gguf() ? vocabulary_from_gguf(gguf()) : vocabulary_from_folder(*this);
+  } catch (const UserError& error) {
+    const std::string_view message = error.what();
+    if (!message.starts_with("[tokenizer")) throw;
+    fail_user("[{}] {}", path(), message);
+  }
 }
 
 std::vector<std::string> Checkpoint::chat_template_names() const {

@@ -94,7 +94,11 @@ Vocabulary read_vocabulary_file(const VocabularyFolder& folder) {
   for (const std::string_view name : kNames) {
     const auto contents = folder.file(name);
     if (!contents) continue;
-    return name == kTokenizerJson ? read_tokenizer_json(*contents) : read_other_vocabulary(folder, name, *contents);
+    if (name != kTokenizerJson) return read_other_vocabulary(folder, name, *contents);
+    Vocabulary vocabulary = read_tokenizer_json(*contents);
+    if (const auto config = read_folder_json(folder, "tokenizer_config.json"))
+      mark_tokens_of_config(*config, path_in(folder, "tokenizer_config.json"), vocabulary);
+    return vocabulary;
   }
   fail_user("[{}] wanted a folder with tokenizer.json, tokenizer.model, a tiktoken file or vocab.txt, but it has none",
             folder.path);

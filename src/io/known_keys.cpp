@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "io/config_fields.h"
 #include "io/known_keys_config.h"
+#include "io/known_keys_quantization.h"
 #include "io/known_keys_text.h"
 
 namespace weft {
@@ -60,8 +61,16 @@ std::span<const KnownKey> known_keys(KeyTable table) {
       return kConfigKeys;
     case KeyTable::rope:
       return kRopeKeys;
+    case KeyTable::quantization:
+      return kQuantizationKeys;
+    case KeyTable::quantization_group:
+      return kQuantizationGroupKeys;
+    case KeyTable::quantization_arguments:
+      return kQuantizationArgumentKeys;
     case KeyTable::gguf_model:
       return kGgufModelKeys;
+    case KeyTable::gguf_general:
+      return kGgufGeneralKeys;
     case KeyTable::gguf_tokenizer:
       return kGgufTokenizerKeys;
     case KeyTable::tokenizer_config:
@@ -96,7 +105,8 @@ std::vector<std::string> unknown_gguf_keys(const Gguf& gguf, const std::string& 
     if (table == KeyTable::gguf_model && std::find(own.begin(), own.end(), name) != own.end()) return;
     const KnownKey* key = find_key(table, name);
     if (key == nullptr) {
-      unknown.emplace_back(entry.key);
+      // What is general describes the file: names, authors, licences.
+      if (table != KeyTable::gguf_general) unknown.emplace_back(entry.key);
     } else if (key->kind == KeyClass::changes) {
       check_key(*key, json_of(gguf, entry), gguf.where(), std::string(entry.key));
     }
@@ -104,6 +114,11 @@ std::vector<std::string> unknown_gguf_keys(const Gguf& gguf, const std::string& 
   for (const GgufEntry& entry : gguf.entries()) {
     check(KeyTable::gguf_model, architecture + ".", entry);
     check(KeyTable::gguf_tokenizer, "tokenizer.ggml.", entry);
+    check(KeyTable::gguf_general, "general.", entry);
+    const std::string prefixes[] = {architecture + ".", "tokenizer.", "general.", "quantize.", "split."};
+    if (std::none_of(std::begin(prefixes), std::end(prefixes),
+                     [&](const std::string& prefix) { return entry.key.starts_with(prefix); }))
+      unknown.emplace_back(entry.key);
   }
   return unknown;
 }

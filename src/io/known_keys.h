@@ -24,7 +24,18 @@ struct KnownKey {
   std::string_view why = "";             // for `changes`: the feature that the key requests
 };
 
-enum class KeyTable : std::uint8_t { config, rope, gguf_model, gguf_tokenizer, tokenizer_config, generation_config };
+enum class KeyTable : std::uint8_t {
+  config,
+  rope,
+  quantization,
+  quantization_group,
+  quantization_arguments,
+  gguf_general,
+  gguf_model,
+  gguf_tokenizer,
+  tokenizer_config,
+  generation_config
+};
 
 std::span<const KnownKey> known_keys(KeyTable table);
 

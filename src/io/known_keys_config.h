@@ -194,6 +194,11 @@ inline constexpr KnownKey kRopeKeys[] = {
 };
 
 // Keys after the architecture's name and a dot.
+// Keys after "general.".
+inline constexpr KnownKey kGgufGeneralKeys[] = {
+    {"type", KeyClass::changes, "\"model\"", "an adapter or another part of a model"},
+};
+
 inline constexpr KnownKey kGgufModelKeys[] = {
     {"attention.head_count", KeyClass::read},
     {"attention.head_count_kv", KeyClass::read},

@@ -47,7 +47,9 @@ inline constexpr KnownKey kGgufTokenizerKeys[] = {
 inline constexpr KnownKey kTokenizerConfigKeys[] = {
     {"add_bos_token", KeyClass::read},
     {"add_eos_token", KeyClass::read},
+    {"add_prefix_space", KeyClass::read},
     {"added_tokens_decoder", KeyClass::read},
+    {"additional_special_tokens", KeyClass::read},
     {"bos_token", KeyClass::read},
     {"chat_template", KeyClass::read},
     {"cls_token", KeyClass::read},
@@ -61,8 +63,6 @@ inline constexpr KnownKey kTokenizerConfigKeys[] = {
     {"tokenizer_class", KeyClass::read},
     {"unk_token", KeyClass::read},
     // Keys that tokenizer.json has too, and keys for what transformers does outside of encoding.
-    {"add_prefix_space", KeyClass::harmless},
-    {"additional_special_tokens", KeyClass::harmless},
     {"auto_map", KeyClass::harmless},
     {"backend", KeyClass::harmless},
     {"clean_up_tokenization_spaces", KeyClass::harmless},

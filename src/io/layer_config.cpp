@@ -84,7 +84,8 @@ void set_windows(std::vector<bool> layers, ModelConfig& config) {
 
 // The rules are those of transformers.
 void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& window, ModelConfig& config) {
-  const bool is_asked_for = fields.find_boolean("use_sliding_window").value_or(!window || !window->first_layer);
+  const bool is_asked_for =
+      !window || !window->first_layer || fields.find_boolean("use_sliding_window").value_or(false);
   if (!window) {
     check_has_no_window(fields, config);
   } else if (is_asked_for) {

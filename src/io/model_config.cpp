@@ -237,6 +237,28 @@ void read_token_ids(const Gguf& gguf, ModelConfig& config) {
   sort_without_repeats(config.eos_token_ids);
 }
 
+// "vision" is about tokens of images alone.
+void check_is_causal(const JsonFields& fields) {
+  constexpr const char* kKey = "use_bidirectional_attention";
+  const Json* value = fields.value(kKey);
+  USER_CHECK(value == nullptr || *value == false || *value == "vision",
+             "[{}] {} must be false or vision: attention over text is causal, but is {}", fields.where(), kKey,
+             shown_json(*value));
+}
+
+// The first of `architectures`; "" if there is none. Others than these are no language models, or are not causal.
+std::string architecture_class(const JsonFields& fields) {
+  const auto* classes = fields.value("architectures");
+  if (classes == nullptr || !classes->is_array() || classes->empty() || !classes->front().is_string()) return "";
+  const std::string name = classes->front();
+  USER_CHECK(
+      name.ends_with("ForCausalLM") || name.ends_with("ForConditionalGeneration") || name.ends_with("LMHeadModel"),
+      "[{}] architectures must be a class that generates text (...ForCausalLM, ...ForConditionalGeneration), but "
+      "is {}",
+      fields.where(), quote(name));
+  return name;
+}
+
 }  // namespace
 
 ModelConfig model_config_from_json(std::string_view text, const std::string& where, const ArchitectureFacts& facts) {
@@ -244,8 +266,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   const JsonFields fields(json, where);
   ModelConfig config;
   config.architecture = architecture_of(fields);
-  if (const auto* classes = fields.value("architectures"); classes != nullptr && classes->is_array())
-    if (!classes->empty() && classes->front().is_string()) config.architecture_class = classes->front();
+  config.architecture_class = architecture_class(fields);
   config.unknown_keys = unknown_keys(KeyTable::config, json, where, "", own_keys(facts, &NumberKey::folder));
 
   config.hidden_size = needed_integer_in(fields, "hidden_size", kWidths);
@@ -255,7 +276,10 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.kv_head_count = integer_in(fields, "num_key_value_heads", kHeads).value_or(config.head_count);
   check_kv_heads(fields, config, "num_attention_heads", "num_key_value_heads");
   const auto head_dim = integer_in(fields, "head_dim", kHeadDims);
-  config.head_dim = head_dim ? *head_dim : default_head_dim(fields, config, "num_attention_heads", "hidden_size");
+  // Heads of latents have widths of their own, of which one is rotated.
+  config.head_dim = head_dim            ? *head_dim
+                    : facts.has_latents ? needed_integer_in(fields, "qk_rope_head_dim", kHeadDims)
+                                        : default_head_dim(fields, config, "num_attention_heads", "hidden_size");
   read_counts(fields, facts, &CountKey::folder, config);
   config.vocab_size = needed_integer_in(fields, "vocab_size", kVocabulary);
   config.context_length = needed_integer_in(fields, "max_position_embeddings", kContexts);
@@ -274,11 +298,14 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
     config.*number.field = real_in(fields, number.folder, kFactors).value_or(config.*number.field);
   for (const SwitchKey& one : facts.switches)
     config.*one.field = fields.find_boolean(one.folder).value_or(config.*one.field);
-  USER_CHECK(!fields.find_boolean("use_bidirectional_attention").value_or(false),
-             "[{}] use_bidirectional_attention must be false: attention is causal, but is true", where);
+  check_is_causal(fields);
   read_experts(fields, facts.experts, config);
   config.next_token_layers = integer_in(fields, "num_nextn_predict_layers", {0, kLayers.greatest}).value_or(0);
   config.quantization = quantization_from_json(fields);
+  if (config.quantization) {
+    const std::vector<std::string>& unknown = config.quantization->unknown_keys;
+    config.unknown_keys.insert(config.unknown_keys.end(), unknown.begin(), unknown.end());
+  }
   config.dtype = residual_dtype(fields);
   read_token_ids(fields, config);
   complete(facts, config);

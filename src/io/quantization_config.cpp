@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "io/config_fields.h"
+#include "io/known_keys.h"
 #include "io/regex.h"
 #include "tensor/quant_key.h"
 
@@ -30,8 +31,9 @@ std::vector<std::string> texts_of(const JsonFields& fields, std::string_view key
 // Returns the text of the key. UserError unless it is one of `known`.
 std::string text_among(const JsonFields& fields, std::string_view key, std::vector<std::string_view> known) {
   const auto text = fields.find_text(key);
-  USER_CHECK(text && std::find(known.begin(), known.end(), *text) != known.end(), "[{}] {} must be {}, but is {}",
-             fields.where(), fields.name(key), fmt::join(known, " or "), text ? quote(*text) : "missing");
+  USER_CHECK(text && std::find(known.begin(), known.end(), *text) != known.end(), "[{}] {} must be {}, but is {}{}",
+             fields.where(), fields.name(key), fmt::join(known, " or "), text ? quote(*text) : "missing",
+             text ? suggestion(*text, std::vector<std::string>(known.begin(), known.end())) : "");
   return *text;
 }
 
@@ -82,12 +84,7 @@ void need_integer(const JsonFields& fields, std::string_view key, std::int64_t w
   USER_CHECK(value == wanted, "[{}] {} must be {}, but is {}", fields.where(), fields.name(key), wanted, value);
 }
 
-// Reads "dynamic" of the activations: true, false, or the word "local" for NVFP4.
-bool is_dynamic(const JsonFields& fields) {
-  const auto* value = fields.value("dynamic");
-  if (value != nullptr && value->is_string()) return text_among(fields, "dynamic", {"local"}) == "local";
-  return fields.find_boolean("dynamic").value_or(false);
-}
+bool is_dynamic(const JsonFields& fields) { return fields.find_boolean("dynamic").value_or(false); }
 
 // A group of K columns; 0 for -1 or a missing key, a whole row.
 std::int64_t read_group_size(const JsonFields& fields, std::string_view key) {
@@ -227,12 +224,27 @@ void read_packed(const JsonFields& group, const JsonFields& weights, Quantizatio
   config.groups.is_reordered = config.groups.group_size > 0 && (is_true || word == "group" || word == "dynamic");
 }
 
+void add_unknown_keys(KeyTable table, const JsonFields& fields, std::string_view object, QuantizationConfig& config) {
+  const auto own = fields.find_object(object);
+  if (!own) return;
+  const auto keys = unknown_keys(table, *fields.value(object), fields.where(), fields.name(object) + ".");
+  config.unknown_keys.insert(config.unknown_keys.end(), keys.begin(), keys.end());
+}
+
+void check_is_dense(const JsonFields& fields) {
+  const auto sparsity = fields.find_object("sparsity_config");
+  const std::string format = sparsity ? sparsity->find_text("format").value_or("dense") : "dense";
+  USER_CHECK(format == "dense", "[{}] {} must be dense: sparse weights are not supported, but is {}", fields.where(),
+             sparsity->name("format"), quote(format));
+}
+
 QuantizationConfig read_compressed_tensors(const JsonFields& fields) {
   QuantizationConfig config;
   constexpr std::string_view kPacked = "pack-quantized";
   const std::string format = text_among(
       fields, "format", {"float-quantized", "int-quantized", "naive-quantized", "nvfp4-pack-quantized", kPacked});
   add_ignored(texts_of(fields, "ignore"), config);
+  check_is_dense(fields);
   USER_CHECK(!fields.has("kv_cache_scheme"), "[{}] {} is not supported, but is set", fields.where(),
              fields.name("kv_cache_scheme"));
   const JsonFields groups = needed_object(fields, "config_groups");
@@ -244,6 +256,10 @@ QuantizationConfig read_compressed_tensors(const JsonFields& fields) {
   USER_CHECK(targets == std::vector<std::string>{"Linear"}, "[{}] {} must be [Linear], but is [{}]", group.where(),
              group.name("targets"), fmt::join(targets, ", "));
   const JsonFields weights = needed_object(group, "weights");
+  if (group.has("format")) text_among(group, "format", {format});
+  add_unknown_keys(KeyTable::quantization_group, groups, all.begin().key(), config);
+  for (const char* side : {"weights", "input_activations"})
+    add_unknown_keys(KeyTable::quantization_arguments, group, side, config);
   USER_CHECK(!group.has("output_activations"), "[{}] {} is not supported, but is set", group.where(),
              group.name("output_activations"));
   if (format == kPacked) {
@@ -350,6 +366,7 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
   const auto* const method =
       std::find_if(std::begin(kMethods), std::end(kMethods), [&](const Method& one) { return one.name == name; });
   QuantizationConfig result = method->read(*fields);
+  add_unknown_keys(KeyTable::quantization, config, "quantization_config", result);
   result.method = name;
   return result;
 }

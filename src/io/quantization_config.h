@@ -58,7 +58,8 @@ struct QuantizationConfig {
   GroupedCodes groups;                             // grouped
   std::string method;                              // "fp8", "compressed-tensors"
   std::vector<IgnoredModules> ignored;
-  bool ignores_by_part = false;  // a name may be any parts of a module's: mlp.gate
+  std::vector<std::string> unknown_keys;  // that no table has (io/known_keys.h)
+  bool ignores_by_part = false;           // a name may be any parts of a module's: mlp.gate
 
   // Whether the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight") is quantized. The head,
   // the embedding, routers and the coefficients of residual streams never are, as in vLLM.

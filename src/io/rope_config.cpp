@@ -133,6 +133,16 @@ RopeScaling scaling_from_json(const JsonFields& fields, const Around& around, st
   return scaling;
 }
 
+void check_factor_counts(const JsonFields& fields, const RopeConfig& rope) {
+  const auto wanted = static_cast<std::size_t>(rope.rotary_dim / 2);
+  const auto check = [&](const char* key, const std::vector<double>& factors) {
+    USER_CHECK(factors.empty() || factors.size() == wanted, "[{}] {} must have {} numbers, but has {}", fields.where(),
+               fields.name(key), wanted, factors.size());
+  };
+  check("short_factor", rope.scaling.short_factors);
+  check("long_factor", rope.scaling.long_factors);
+}
+
 RopeConfig rope_from_json(const JsonFields& fields, const Around& around, std::int64_t context_length,
                           std::int64_t head_dim) {
   RopeConfig rope;
@@ -144,6 +154,7 @@ RopeConfig rope_from_json(const JsonFields& fields, const Around& around, std::i
   rope.theta = theta ? *theta : around.theta.value_or(rope.theta);
   rope.rotary_dim = is_whole ? head_dim : static_cast<std::int64_t>(static_cast<double>(head_dim) * *partial);
   check_rotary_dim(fields, head_dim, rope, is_whole ? "head_dim" : "partial_rotary_factor");
+  check_factor_counts(fields, rope);
   rope.query_scale_beta = real_in(fields, "llama_4_scaling_beta", {0, 1e6}).value_or(0);
   if (rope.scaling.original_context_length == 0) rope.scaling.original_context_length = around.original_context_length;
   return rope;

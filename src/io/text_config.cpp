@@ -10,9 +10,9 @@ namespace weft {
 namespace {
 
 // Keys that are stated once for the whole checkpoint, next to text_config or in it.
-constexpr const char* kShared[] = {"architectures",       "bos_token_id", "dtype",
-                                   "eos_token_id",        "pad_token_id", "quantization_config",
-                                   "tie_word_embeddings", "torch_dtype"};
+constexpr const char* kShared[] = {
+    "bos_token_id",        "dtype",      "eos_token_id", "pad_token_id", "quantization_config",
+    "tie_word_embeddings", "torch_dtype"};
 
 // The module around the language model in older and in newer folders, and the language model's own module.
 constexpr std::array kModules = {std::pair{"language_model.model.", "model."},
@@ -28,6 +28,7 @@ Json text_config(Json config, const std::string& where) {
   Json inner = *fields.value("text_config");
   for (const char* key : kShared)
     if (!text.has(key) && fields.has(key)) inner[key] = config[key];
+  if (fields.has("architectures")) inner["architectures"] = config["architectures"];  // of the whole checkpoint
   if (!text.has("model_type") && fields.has("model_type")) inner["model_type"] = config["model_type"];
   return inner;
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/added_tokens.h"
 #include "io/config_fields.h"
 #include "io/known_keys.h"
 
@@ -44,27 +45,13 @@ const TokenizerClass* class_of(const JsonFields& fields, const std::string& mode
   return found == std::end(kClasses) ? nullptr : found;
 }
 
-std::optional<int> find_token(std::string_view text, const Vocabulary& vocabulary) {
-  const auto at = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), text);
-  if (at == vocabulary.tokens.end()) return std::nullopt;
-  return static_cast<int>(at - vocabulary.tokens.begin());
-}
-
-// Returns the text of a token. The file has it as such, or in an object as `content`.
-std::optional<std::string> named_text(const JsonFields& fields, std::string_view key) {
-  const auto* value = fields.value(key);
-  if (value == nullptr) return std::nullopt;
-  return value->is_object() ? JsonFields(*value, fields.where(), fields.name(key) + ".").find_text("content")
-                            : fields.find_text(key);
-}
-
 std::optional<int> named_token(const JsonFields& fields, std::string_view key, const Vocabulary& vocabulary) {
   const auto text = named_text(fields, key);
   return text ? find_token(*text, vocabulary) : std::nullopt;
 }
 
 void read_named_texts(const JsonFields& fields, Vocabulary& vocabulary) {
-  for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"})
+  for (const char* key : kNamedTokens)
     if (fields.has(key) || fields.is_null(key)) vocabulary.named_texts[key] = named_text(fields, key);
   // Tokens with names that only this model has. Other files have a list of texts without names here.
   const auto* const more = fields.value("extra_special_tokens");
@@ -86,6 +73,16 @@ std::vector<int> added_tokens(const JsonFields& fields, const char* flag, const 
   return id ? std::vector<int>{*id} : std::vector<int>();
 }
 
+// The tokenizers of transformers put the space where their config says so, whatever tokenizer.json says.
+void set_prefix_space(bool is_added, Vocabulary& vocabulary) {
+  auto& steps = vocabulary.steps;
+  std::erase_if(steps, [](const auto& step) { return std::holds_alternative<PrefixSpace>(step); });
+  if (!is_added) return;
+  // Before the pattern that belongs to the byte alphabet, if there is one.
+  const bool ends_in_pattern = !steps.empty() && std::holds_alternative<PatternSplit>(steps.back());
+  steps.insert(ends_in_pattern ? std::prev(steps.end()) : steps.end(), PrefixSpace{});
+}
+
 }  // namespace
 
 void apply_tokenizer_config(const Json& json, const std::string& where, const std::string& model_type,
@@ -93,6 +90,8 @@ void apply_tokenizer_config(const Json& json, const std::string& where, const st
   const JsonFields fields(json, where);
   vocabulary.unknown_keys = unknown_keys(KeyTable::tokenizer_config, json, where);
   read_named_texts(fields, vocabulary);
+  const auto prefix_space = fields.find_boolean("add_prefix_space");
+  if (prefix_space && vocabulary.byte_alphabet) set_prefix_space(*prefix_space, vocabulary);
   if (const auto id = named_token(fields, "bos_token", vocabulary)) vocabulary.bos = id;
   vocabulary.eos = named_token(fields, "eos_token", vocabulary);
   vocabulary.padding = named_token(fields, "pad_token", vocabulary);

@@ -94,4 +94,10 @@ void GraphCursor::fail_expected(std::string_view expected) const {
 
 void GraphCursor::fail(const std::string& message) const { fail_user("{}: {}", where(), message); }
 
+void GraphCursor::fail_at(std::size_t position, const std::string& message) const {
+  GraphCursor other = *this;
+  other.position_ = position;
+  other.fail(message);
+}
+
 }  // namespace weft

@@ -35,6 +35,8 @@ class GraphCursor {
   [[noreturn]] void fail_expected(std::string_view expected) const;
   // UserError: "FILE:3:14: message".
   [[noreturn]] void fail(const std::string& message) const;
+  // The same with another position of the text.
+  [[noreturn]] void fail_at(std::size_t position, const std::string& message) const;
 
  private:
   std::string where() const;

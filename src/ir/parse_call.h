@@ -47,13 +47,14 @@ void complete_operands(const GraphCursor& cursor, const Op& op, std::vector<Oper
   }
 }
 
-// Runs `body`. When it throws a UserError without a line and column, puts those of the cursor before the message.
+// Runs `body`. Puts the file, line and column of a UserError before its message: those where its text could not be
+// read, or the cursor's.
 template <class Body>
 void located(const GraphCursor& cursor, Body&& body) {
   try {
     body();
-  } catch (const ParseError&) {
-    throw;
+  } catch (const ParseError& error) {
+    cursor.fail_at(error.position(), error.reason());
   } catch (const UserError& error) {
     cursor.fail(error.what());
   }

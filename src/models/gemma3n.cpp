@@ -140,8 +140,10 @@ MODEL(gemma3n) {
                             {&ModelConfig::active_stream, "altup_active_idx", "altup.active_idx"}},
                  .switches = {{&ModelConfig::scales_active_stream, "altup_correct_scale", "",
                                "blk.0.altup_correct_scale.weight"}},
+                 // Published files have query_pre_attn_scalar of the earlier Gemmas, whose classes read it: here scores
+                 // have the scale 1.
                  .keys = {"hidden_activation", "rope_local_base_freq", "rope.freq_base_swa",
-                          "activation_sparsity_pattern", "activation_sparsity_scale"},
+                          "activation_sparsity_pattern", "activation_sparsity_scale", "query_pre_attn_scalar"},
                  .complete = complete_gemma3n},
        .weights = gemma3n_weights(),
        .forward = gemma3n_forward,

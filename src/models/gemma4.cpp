@@ -99,7 +99,7 @@ MODEL(gemma4) {
                              "per_layer_token_embd.weight"}},
                  .switches = {{&ModelConfig::keys_are_values, "attention_k_eq_v"},
                               {&ModelConfig::widens_shared_layers, "use_double_wide_mlp"}},
-                 .keys = {"hidden_activation", "rope.freq_base_swa"},
+                 .keys = {"hidden_activation", "rope.freq_base_swa", "query_pre_attn_scalar"},
                  .complete = complete_gemma4},
        .weights = gemma4_weights(),
        .forward = gemma4_forward,

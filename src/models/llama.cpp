@@ -78,7 +78,7 @@ MODEL(llama) {
       llama_layers("mistral", {.defaults = R"({"sliding_window": 4096})", .window = WindowFacts{}}, kMistralSample));
   ModelDefinition mixtral = llama_layers(
       "mixtral",
-      {.defaults = R"({"num_local_experts": 8, "num_experts_per_tok": 2})",
+      {.defaults = R"({"num_local_experts": 8, "num_experts_per_tok": 2, "rope_theta": 1000000.0})",
        .window = WindowFacts{},
        .pairing_in_gguf = RotaryPairing::neighbours,
        .experts = ExpertFacts{.count = "num_local_experts", .width = "intermediate_size", .normalizes = true},

@@ -142,6 +142,16 @@ const ModelDefinition& ModelRegistry::find(const std::string& architecture, cons
   return models_.at(architecture);
 }
 
+const ModelDefinition& ModelRegistry::find(const Checkpoint& checkpoint) const {
+  const std::string architecture = checkpoint.architecture();
+  if (checkpoint.is_gguf() && !models_.contains(architecture)) {
+    std::vector<std::string> names;
+    for (const auto& [name, own] : by_gguf_) names.push_back(name);
+    check_architecture(architecture, names, checkpoint.path() + " general.architecture");
+  }
+  return find(architecture, checkpoint.path());
+}
+
 std::vector<std::string> ModelRegistry::architectures() const {
   std::vector<std::string> names;
   for (const auto& [name, definition] : models_) names.push_back(name);

@@ -75,6 +75,8 @@ class ModelRegistry {
   void add(ModelDefinition definition);
   // UserError with the known architectures when there is none of this name.
   const ModelDefinition& find(const std::string& architecture, const std::string& where) const;
+  // The same for a checkpoint's architecture; the error has the names of its format.
+  const ModelDefinition& find(const Checkpoint& checkpoint) const;
   // The words of config.json, sorted.
   std::vector<std::string> architectures() const;
 

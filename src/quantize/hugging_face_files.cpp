@@ -48,6 +48,18 @@ Json ids_json(const std::vector<std::int64_t>& ids) {
   return ids.size() == 1 ? Json(ids[0]) : Json(ids);
 }
 
+// One key of a folder may stand for several tensors of a GGUF file, of which all are there or none.
+void add_switches(Json& json, const ModelConfig& config, const std::vector<SwitchKey>& switches) {
+  std::map<std::string_view, const SwitchKey*> first;
+  for (const SwitchKey& one : switches) {
+    const SwitchKey& known = *first.emplace(one.folder, &one).first->second;
+    USER_CHECK(config.*known.field == config.*one.field,
+               "[quantize] {} of config.json would stand for {} and {}, but the model has only {}", one.folder,
+               known.gguf_tensor, one.gguf_tensor, config.*one.field ? one.gguf_tensor : known.gguf_tensor);
+    json[one.folder] = config.*one.field;
+  }
+}
+
 // The layers that have a window or rotary positions, and what only some architectures have.
 void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& facts) {
   if (c.rope.rotary_dim != c.head_dim || parse_json(facts.defaults).contains("partial_rotary_factor"))
@@ -69,7 +81,7 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
   for (const double cut : c.gate_cuts) json["activation_sparsity_pattern"].push_back(part_below(cut));
   for (const NumberKey& number : facts.numbers) json[number.folder] = c.*number.field;
   for (const CountKey& count : facts.counts) json[count.folder] = c.*count.field;
-  for (const SwitchKey& one : facts.switches) json[one.folder] = c.*one.field;
+  add_switches(json, c, facts.switches);
 }
 
 Json config_of_gguf(const Checkpoint& checkpoint, const ModelConfig& c, const ArchitectureFacts& facts,

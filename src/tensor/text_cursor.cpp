@@ -24,19 +24,25 @@ std::string found_text(std::string_view text, std::size_t position) {
   return fmt::format("'{}'", shown);
 }
 
-std::string parse_error_text(std::string_view text, std::size_t position, const std::string& expected) {
+std::string reason_of(std::string_view text, std::size_t position, const std::string& expected) {
+  return fmt::format("expected {}, found {}", expected, found_text(text, std::min(position, text.size())));
+}
+
+std::string parse_error_text(std::string_view text, std::size_t position, const std::string& reason) {
   position = std::min(position, text.size());
   const std::string_view before = text.substr(0, position);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t line_end = before.rfind('\n');
   const std::size_t column = 1 + position - (line_end == std::string_view::npos ? 0 : line_end + 1);
-  return fmt::format("line {}, column {}: expected {}, found {}", line, column, expected, found_text(text, position));
+  return fmt::format("line {}, column {}: {}", line, column, reason);
 }
 
 }  // namespace
 
 ParseError::ParseError(std::string_view text, std::size_t position, const std::string& expected)
-    : UserError(parse_error_text(text, position, expected)), position_(position) {}
+    : UserError(parse_error_text(text, position, reason_of(text, position, expected))),
+      position_(position),
+      reason_(reason_of(text, position, expected)) {}
 
 void TextCursor::skip_blanks() {
   while (!at_end() && is_blank(text_[position_])) ++position_;

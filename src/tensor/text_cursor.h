@@ -15,10 +15,12 @@ namespace weft {
 class ParseError : public UserError {
  public:
   ParseError(std::string_view text, std::size_t position, const std::string& expected);
-  std::size_t position() const { return position_; }  // in bytes
+  std::size_t position() const { return position_; }     // in bytes
+  const std::string& reason() const { return reason_; }  // expected ']', found 'x'
 
  private:
   std::size_t position_;
+  std::string reason_;
 };
 
 class TextCursor {

@@ -10,9 +10,10 @@ namespace weft::chat_messages_test {
 
 Json messages_of(const char* text) { return template_messages(Json::parse(text)); }
 
-TEST(ChatMessages, HaveNoNulls) {
-  EXPECT_EQ(messages_of(R"([{"role": "assistant", "content": null, "tool_calls": [{"id": null}]}, {}])"),
-            Json::parse(R"([{"role": "assistant", "tool_calls": [{"id": null}]}, {}])"));
+// Templates ask whether the content of a message with calls is none.
+TEST(ChatMessages, HaveNoNullsButTheContent) {
+  EXPECT_EQ(messages_of(R"([{"role": "assistant", "name": null, "content": null, "tool_calls": [{"id": null}]}, {}])"),
+            Json::parse(R"([{"role": "assistant", "content": null, "tool_calls": [{"id": null}]}, {}])"));
 }
 
 TEST(ChatMessages, HaveTheirReasoningUnderTheNamesThatTemplatesRead) {

@@ -1,17 +1,21 @@
 // What a Checkpoint reads for text: vocabulary, chat templates and the configuration of generation.
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <variant>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "tests/io/checkpoint_parts.h"
+#include "tests/thrown_message.h"
 
 namespace weft::checkpoint_tokenizer_test {
 
 using namespace checkpoint_parts;
+using testing::GgufBytes;
 
 TEST(CheckpointTokenizer, ReadsTokenizerAndTemplatesOfAGgufFile) {
   const TemporaryFolder folder;
@@ -111,6 +115,60 @@ TEST(CheckpointTokenizer, RefusesGenerationConfigsOutOfBounds) {
   EXPECT_EQ(config.temperature, std::nullopt);
   EXPECT_EQ(config.top_k, 50);
   EXPECT_EQ(config.unknown_keys, std::vector<std::string>{"mine"});
+}
+
+// As transformers: the tokens that tokenizer_config.json names are special, and its marks of added tokens count.
+TEST(CheckpointTokenizer, TheConfigMarksTokensOfTokenizerJson) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  folder.add("tokenizer.json", kTokenizer);
+  folder.add("tokenizer_config.json", R"({"pad_token": "ab", "additional_special_tokens": ["c", "not there"],
+    "added_tokens_decoder": {"4": {"content": "<s>", "lstrip": true, "special": true},
+                             "77": {"content": "b", "special": false}, "9": {"content": "nowhere"}}})");
+  const Vocabulary vocabulary = Checkpoint::open(folder.path()).vocabulary();
+  EXPECT_EQ(vocabulary.tokens.size(), 6U);
+  EXPECT_EQ(vocabulary.kinds[3], TokenKind::control);
+  EXPECT_EQ(vocabulary.kinds[2], TokenKind::control);
+  EXPECT_EQ(vocabulary.kinds[1], TokenKind::user_defined) << "by its text, with the id of tokenizer.json";
+  const auto added = [&](int id) {
+    return *std::find_if(vocabulary.added_tokens.begin(), vocabulary.added_tokens.end(),
+                         [&](const AddedToken& one) { return one.id == id; });
+  };
+  EXPECT_TRUE(added(4).strip_left);
+  EXPECT_FALSE(added(5).strip_left);
+}
+
+TEST(CheckpointTokenizer, TheConfigDecidesAboutASpaceBeforeTheText) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  folder.add("tokenizer.json", kTokenizer);
+  const auto has_space = [&] {
+    const auto steps = Checkpoint::open(folder.path()).vocabulary().steps;
+    return std::any_of(steps.begin(), steps.end(),
+                       [](const auto& step) { return std::holds_alternative<PrefixSpace>(step); });
+  };
+  EXPECT_FALSE(has_space());
+  folder.add("tokenizer_config.json", R"({"add_prefix_space": true})");
+  EXPECT_TRUE(has_space());
+  folder.add("tokenizer_config.json", R"({"add_prefix_space": null})");
+  EXPECT_FALSE(has_space());
+}
+
+TEST(CheckpointTokenizer, OnlyAVocabularyOfMergedTokensWantsMerges) {
+  const auto read = [](const std::vector<std::string>& tokens) {
+    const TemporaryFolder folder;
+    const std::vector<std::int32_t> types{1, 1, 3};
+    write(folder / "tiny.gguf", GgufBytes()
+                                    .text("general.architecture", "llama")
+                                    .text("tokenizer.ggml.model", "gpt2")
+                                    .text("tokenizer.ggml.pre", "gpt-2")
+                                    .texts("tokenizer.ggml.tokens", tokens)
+                                    .i32s("tokenizer.ggml.token_type", types)
+                                    .bytes());
+    return Checkpoint::open(folder / "tiny.gguf").vocabulary().tokens.size();
+  };
+  EXPECT_EQ(read({"a", "\u0120", "<eos>"}), 3U);
+  EXPECT_NE(message_of([&] { read({"a", "ab", "<eos>"}); }).find("tokenizer.ggml.merges"), std::string::npos);
 }
 
 }  // namespace weft::checkpoint_tokenizer_test

@@ -9,9 +9,16 @@
 
 namespace weft::known_keys_test {
 
-constexpr KeyTable kTables[] = {KeyTable::config,           KeyTable::rope,
-                                KeyTable::gguf_model,       KeyTable::gguf_tokenizer,
-                                KeyTable::tokenizer_config, KeyTable::generation_config};
+constexpr KeyTable kTables[] = {KeyTable::config,
+                                KeyTable::rope,
+                                KeyTable::quantization,
+                                KeyTable::quantization_group,
+                                KeyTable::quantization_arguments,
+                                KeyTable::gguf_general,
+                                KeyTable::gguf_model,
+                                KeyTable::gguf_tokenizer,
+                                KeyTable::tokenizer_config,
+                                KeyTable::generation_config};
 
 std::string refusal(KeyTable table, const std::string& key, const Json& value) {
   return message_of([&] { unknown_keys(table, Json{{key, value}}, "file", "in."); });

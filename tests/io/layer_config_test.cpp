@@ -91,4 +91,11 @@ TEST(LayerConfig, GivesLayersWithAWindowPositionsOfTheirOwn) {
   }
 }
 
+// The switch is one of Qwen's; the classes of others do not read it.
+TEST(LayerConfig, OnlySomeFamiliesAskWhetherThereIsAWindow) {
+  const json off{{"sliding_window", 8}, {"use_sliding_window", false}};
+  EXPECT_EQ(layers_of("mistral", off), "ssssssss");
+  EXPECT_EQ(layers_of("qwen2", off), "ffffffff");
+}
+
 }  // namespace weft::layer_config_test

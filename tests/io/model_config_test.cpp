@@ -66,8 +66,10 @@ TEST(ModelConfig, FillsInWhatAGemmasConfigJsonLeavesOut) {
   EXPECT_FALSE(read(json).tie_word_embeddings);
   json["hidden_activation"] = 5;
   EXPECT_EQ(message_of([&] { read(json); }), "[config.json] hidden_activation must be a string, but is 5");
-  EXPECT_EQ(refusal("use_bidirectional_attention", true),
-            "[config.json] use_bidirectional_attention must be false: attention is causal, but is true");
+  for (const auto& value : {nlohmann::json(true), nlohmann::json("all")})
+    EXPECT_NE(refusal("use_bidirectional_attention", value).find("use_bidirectional_attention must be false or vision"),
+              std::string::npos);
+  EXPECT_EQ(refusal("use_bidirectional_attention", "vision"), "") << "text alone is causal";
 }
 
 TEST(ModelConfig, TakesAHeadDimThatIsNotTheQuotient) {
@@ -370,6 +372,28 @@ TEST(ModelConfig, NamesAnUnknownArchitectureAndTheKnownOnes) {
   EXPECT_NO_THROW(check_architecture("qwen2", known, "config.json"));
   EXPECT_EQ(message_of([&] { check_architecture("mamba", known, "config.json"); }),
             "[config.json] the architecture must be one of llama, qwen2, but is \"mamba\"");
+}
+
+// Beside the architecture's and the tokenizer's: what describes the file is known, all else is listed.
+TEST(ModelConfig, ListsGgufKeysOfNoKnownPrefix) {
+  EXPECT_EQ(read(without("").text("general.author", "me").u32("split.count", 1).u32("adapter.mine", 1)).unknown_keys,
+            std::vector<std::string>{"adapter.mine"});
+  EXPECT_EQ(message_of([] { read(without("").text("general.type", "model")); }), "");
+  EXPECT_NE(message_of([] { read(without("").text("general.type", "adapter")); }).find("general.type asks for"),
+            std::string::npos);
+}
+
+TEST(ModelConfig, RefusesClassesThatGenerateNoText) {
+  for (const char* name : {"LlamaForCausalLM", "Gemma3ForConditionalGeneration"})
+    EXPECT_EQ(refusal("architectures", {name}), "") << name;
+  for (const char* name : {"LlamaBidirectionalModel", "LlamaForSequenceClassification"})
+    EXPECT_NE(refusal("architectures", {name}).find(name), std::string::npos) << name;
+}
+
+TEST(ModelConfig, ListsKeysOfAQuantizationConfig) {
+  auto config = tiny_json();
+  config["quantization_config"] = {{"quant_method", "awq"}, {"bits", 4}, {"zero_point", true}, {"mine", 1}};
+  EXPECT_EQ(read(config).unknown_keys, std::vector<std::string>{"quantization_config.mine"});
 }
 
 }  // namespace weft::model_config_test

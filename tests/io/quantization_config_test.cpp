@@ -193,4 +193,25 @@ TEST(QuantizationConfig, RefusesGroupsThatItDoesNotUnderstandByTheirKey) {
          "config_groups.group_0.input_activations", "null");
 }
 
+TEST(QuantizationConfig, RefusesRotatedAndSparseWeightsAndListsUnknownKeys) {
+  json config = written(NumberFormat::int8);
+  config["transform_config"] = json::object();
+  config["sparsity_config"] = {{"format", "dense"}};
+  EXPECT_EQ(refusal(config), "");
+  json& group = config["config_groups"].begin().value();
+  group["mine"] = 1;
+  group["weights"]["its"] = 2;
+  EXPECT_EQ(read(config).unknown_keys,
+            (std::vector<std::string>{"quantization_config.config_groups.group_0.mine",
+                                      "quantization_config.config_groups.group_0.weights.its"}));
+  config["transform_config"] = {{"config_groups", {{"R1", 1}}}};
+  EXPECT_NE(refusal(config).find("transform_config asks for"), std::string::npos);
+  config["transform_config"] = nullptr;
+  config["sparsity_config"] = {{"format", "sparse-24-bitmask"}};
+  EXPECT_NE(refusal(config).find("sparsity_config.format must be dense"), std::string::npos);
+  config["sparsity_config"] = nullptr;
+  group["input_activations"]["dynamic"] = "local";
+  EXPECT_NE(refusal(config).find("input_activations.dynamic"), std::string::npos);
+}
+
 }  // namespace weft::quantization_config_test

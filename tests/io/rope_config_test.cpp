@@ -131,4 +131,29 @@ TEST(RopeConfig, ReadsTheRopeScalingsOfGguf) {
             std::string::npos);
 }
 
+TEST(RopeConfig, NamesALongropeListOfAnotherLength) {
+  const json good = json(8, 1.0), bad = json(3, 1.0);
+  const auto with = [](const json& long_factor) {
+    return rope_refusal({{"type", "longrope"},
+                         {"short_factor", json(8, 1.0)},
+                         {"long_factor", long_factor},
+                         {"original_max_position_embeddings", 64}});
+  };
+  EXPECT_EQ(with(good), "");
+  EXPECT_NE(with(bad).find("rope_scaling.long_factor must have 8 numbers, but has 3"), std::string::npos);
+}
+
+// As the config classes of transformers have them.
+TEST(RopeConfig, FamiliesHaveAThetaOfTheirOwn) {
+  const auto theta = [](const std::string& architecture) {
+    json config = tiny_json();
+    config.erase("rope_theta");
+    config["model_type"] = architecture;
+    return read(config).rope.theta;
+  };
+  EXPECT_EQ(theta("llama"), 10000);
+  EXPECT_EQ(theta("mixtral"), 1000000);
+  EXPECT_EQ(theta("gpt_oss"), 150000);
+}
+
 }  // namespace weft::rope_config_test

@@ -79,6 +79,7 @@ TEST(Parse, ReadsAnUnknownOpWhichTheVerifierRefuses) {
 
 TEST(Parse, SaysWhereAndWhatItExpected) {
   expect_refused("graph g(%x f32[4]) stage=pure {\n  return %x\n}\n", "t:1:12: expected ':'");
+  expect_refused("graph g(%x: f32[s0", "t:1:19: expected ']'");
   expect_refused("graf g() stage=pure {\n return\n}\n",
                  "expected 'graph', 'piece', 'splitting' or 'pattern', but found 'graf'");
   expect_refused("graph g(param(3) %x: f32[4]) stage=pure {\n  return %x\n}\n",

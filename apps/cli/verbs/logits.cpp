@@ -69,6 +69,7 @@ int print_perplexity(Engine& engine, const std::vector<int>& ids, VerbCall& call
     sum += negative_log_likelihood(logits, next);
   });
   const double mean = sum / static_cast<double>(rows.size());
+  USER_CHECK(!std::isnan(mean), "[perplexity] is not a number: a position has infinite logits alone");
   call.out << json_text(Json{{"tokens", rows.size()},
                              {"mean_nll", number_json(mean)},
                              {"perplexity", number_json(std::exp(mean))}})

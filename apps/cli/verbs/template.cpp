@@ -22,8 +22,10 @@ struct TemplateArguments {
 
 Json read_messages(const TemplateArguments& arguments, const VerbCall& call) {
   const bool from_input = arguments.messages == "-";
-  const std::string text =
-      from_input ? read_standard_input(call, "messages") : read_file(arguments.messages, kMaxMessageBytes);
+  const bool is_json = arguments.messages.starts_with("[") || arguments.messages.starts_with("{");
+  const std::string text = from_input ? read_standard_input(call, "messages")
+                           : is_json  ? arguments.messages
+                                      : read_file(arguments.messages, kMaxMessageBytes);
   const auto bad = first_invalid_utf8(text);
   USER_CHECK(!bad, "[messages] must be UTF-8, but is not from byte {} on ({})", *bad, arguments.messages);
   Json messages = parse_json(text);
@@ -62,7 +64,8 @@ VERB(template) {
          auto arguments = std::make_shared<TemplateArguments>();
          arguments->model.declare(flags, ModelArgument::optional);
          flags.option("--messages", arguments->messages,
-                      "JSON: a list of messages or an object of variables; - reads standard input.",
+                      "A file of JSON: a list of messages or an object of variables; or the JSON itself. - reads "
+                      "standard input.",
                       {.required = true});
          arguments->chat_template.declare(flags);
          flags.flag("--no-generation-prompt", arguments->no_generation_prompt, "Do not begin the assistant's answer.");

@@ -158,7 +158,7 @@ const Distribution& Sampler::distribution(std::span<const float> logits, const S
     candidates_.push_back({static_cast<int>(i), value});
     largest = std::max(largest, value);
   }
-  USER_CHECK(!candidates_.empty(), "[sampler] no logit is a number");
+  USER_CHECK(!candidates_.empty(), "[sampler] all logits are -infinity, so no token can follow");
   if (std::isinf(largest)) {  // the infinite logits share all of the probability
     std::erase_if(candidates_, [](const TokenCandidate& c) { return !std::isinf(c.logit); });
     for (TokenCandidate& c : candidates_) c.logit = 0;
@@ -188,7 +188,7 @@ int Sampler::greedy_token(std::span<const float> logits, const SamplingParameter
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!std::isnan(values[i]) && (best < 0 || values[i] > values[static_cast<std::size_t>(best)]))
       best = static_cast<int>(i);
-  USER_CHECK(best >= 0, "[sampler] no logit is a number");
+  USER_CHECK(best >= 0, "[sampler] all logits are -infinity, so no token can follow");
   return best;
 }
 

@@ -69,7 +69,7 @@ struct TokenCandidate {
 };
 
 // Chooses tokens in memory of its own, which it reuses: after the first call it allocates nothing. `prompt` and
-// `output` are for the penalties. UserError when no logit is a number.
+// `output` are for the penalties. UserError when all logits are -infinity.
 class Sampler {
  public:
   Sampler() = default;
