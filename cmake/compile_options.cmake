@@ -62,7 +62,7 @@ if(WEFT_WARNINGS_ARE_ERRORS AND NOT WEFT_SANITIZE)
 endif()
 
 if(WEFT_SANITIZE STREQUAL "address")
-  # The address sanitizer stops at null and behind the end of an object, too, and those checks are a tenth of the time
+  # The address sanitizer stops at null and after the end of an object, too, and those checks are a tenth of the time
   # that compiling takes. The same for tests as for what is tested: of an inline function a program has one copy.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=null,object-size -fno-sanitize-recover=all)
   add_compile_options(-Wno-maybe-uninitialized)

@@ -1,4 +1,4 @@
-# libweft.so: the C interface with all that stands behind it, and nothing to be seen of that. Its name carries the
+# libweft.so: the C interface with all that it uses, of which nothing is exported. Its name carries the
 # version that src/capi/weft.h states.
 
 file(STRINGS src/capi/weft.h abi_version REGEX "^#define WEFT_ABI_VERSION ")

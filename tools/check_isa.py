@@ -8,7 +8,7 @@ One program serves every x86-64-v2 machine, so two things must not happen:
   a std template: the linker keeps one copy for all, and it may be the one that an older machine cannot run.
 * Any other object holds an instruction in VEX or EVEX encoding.
 
-Objects of tests and benchmarks are left out: nobody else runs them.
+Objects of tests and benchmarks are left out: no user runs them.
 """
 
 import concurrent.futures

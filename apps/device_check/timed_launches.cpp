@@ -22,7 +22,7 @@ constexpr std::int64_t kGroup = 128;
 // A prime: its multiples, modulo a number of rows or pages that it does not divide, meet each once and far apart.
 constexpr std::uint64_t kFarApart = 7919;
 
-ScalePlaces places_of(const TimedBuffers& buffers, TimedSize size) {
+ScaleLayout places_of(const TimedBuffers& buffers, TimedSize size) {
   return {static_cast<float*>(buffers.scales), static_cast<std::uint32_t>(size.columns / kGroup), 1};
 }
 
@@ -81,7 +81,7 @@ TimedLaunch norm(bool adds, const char* epilogue, Mathematics mathematics = Math
       fmt::format("{}rms_norm_bf16_{}_{}", adds ? "fused_add_" : "", epilogue, ending_of(mathematics));
   return [kernel, adds](Launcher& launch, const TimedBuffers& buffers, TimedSize size) {
     const bool is_of_token = kernel.find("token") != std::string::npos;
-    const ScalePlaces of_token{static_cast<float*>(buffers.scales), 1, 1};
+    const ScaleLayout of_token{static_cast<float*>(buffers.scales), 1, 1};
     launch(kernel, plan_rows(size.rows),
            RmsNormArguments{.x = buffers.x,
                             .residual = adds ? buffers.other : nullptr,

@@ -90,8 +90,7 @@ Expression all_magnitudes(bool has_fraction) {
   return read_regex(has_fraction ? R"((0|[1-9][0-9]*)(\.[0-9]+)?)" : "0|[1-9][0-9]*");
 }
 
-// At least 18 digits, which 64 bits hold, and so many that the bounds of this sign, and the number next to them, have
-// no more.
+// At least 18 digits, which 64 bits hold, and enough for the bounds of this sign and for the number next to each.
 int most_whole_digits(const NumberBounds& bounds, bool is_negative) {
   std::size_t most = kMostWholeDigits;
   for (const std::optional<Decimal>* bound : {&bounds.minimum, &bounds.maximum, &bounds.above, &bounds.below}) {

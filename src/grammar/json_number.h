@@ -35,10 +35,10 @@ struct NumberBounds {
 // multiples have at most 15 digits unless the bounds have more than 18.
 Expression integers_within(const NumberBounds& bounds, Grammar& grammar);
 inline constexpr int kMostDigits = 17;  // they distinguish all doubles
-// Numbers of at most so many digits, kMostDigits or more, without an exponent. A reader of doubles sees them
+// Numbers of at most `most_digits` digits, without an exponent; kMostDigits is the least. A reader of doubles sees them
 // within the bounds, too.
 Expression numbers_within(NumberBounds bounds, int most_digits);
-// So many that there are such numbers if there are any within the bounds.
+// Enough digits for there to be such numbers if there are any within the bounds.
 int digits_for(const NumberBounds& bounds);
 
 }  // namespace weft::grammar

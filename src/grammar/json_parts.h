@@ -48,7 +48,7 @@ class JsonParts {
   Expression after_comma();
   Expression after_colon();
 
-  // "{" and members, at least and at most so many; of arrays the same with brackets.
+  // "{" and the least to the greatest number of members; of arrays the same with brackets.
   Expression list(char open, const Expression& item, int least, int most, char close);
 
  private:

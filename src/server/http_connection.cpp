@@ -340,7 +340,7 @@ void HttpConnection::on_written() {
   if (phase_ != Phase::answering) return;
   gone_ = nullptr;
   log(status_);
-  // A request that came before the server was ended, and behind an answer that did not say so, is refused.
+  // A request that came before the server was ended, and after an answer that did not say so, is refused.
   if (says_close_ || ((closes_ || host_.is_draining) && in_.empty())) return linger();
   phase_ = Phase::head;
   scanner_ = HeadScanner(host_.limits.head_bytes, host_.limits.head_lines);

@@ -64,7 +64,7 @@ std::string peer_of(const Protocol::socket& socket) {
   return fmt::format("{}:{}", address.address().to_string(), address.port());
 }
 
-// Removes a socket file on which nobody listens.
+// Removes a socket file on which no process listens.
 void remove_stale_socket(asio::io_context& io, const asio::local::stream_protocol::endpoint& endpoint) {
   struct stat status {};
   if (::lstat(endpoint.path().c_str(), &status) != 0) return;

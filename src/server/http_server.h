@@ -20,7 +20,7 @@ class HttpServer {
   // Port 0 is any free port. UserError where the port is taken or the host is unknown.
   HttpServer(const std::string& host, int port, const HttpLimits& limits, std::optional<TlsContext> tls = {});
   // Listens on a Unix socket, a file that only its owner may use and that ends with the server. A socket file on which
-  // nobody listens is replaced. UserError for any other file, and if another server listens on it.
+  // no process listens is replaced. UserError for any other file, and if another server listens on it.
   HttpServer(const std::string& socket_path, const HttpLimits& limits);
   ~HttpServer();
 
@@ -44,7 +44,7 @@ class HttpServer {
   void drain();
   // After drain(): what has not arrived by now is answered by 503, and the server ends soon, whatever clients do.
   void cut();
-  // Leaves nothing behind where the process ends without the destructor.
+  // Leaves no file where the process ends without the destructor.
   void remove_socket();
 
  private:

@@ -59,7 +59,7 @@ struct Tensors {
     if (is_there()) fill(x.begin() + (rows - 1) * sizes.x, static_cast<std::uint32_t>(sizes.x / 2));
   }
   bool is_there() const { return x.begin() != nullptr && output.begin() != nullptr && scales.begin() != nullptr; }
-  ScalePlaces places() const { return {reinterpret_cast<float*>(scales.begin()), kGroups, 1}; }
+  ScaleLayout places() const { return {reinterpret_cast<float*>(scales.begin()), kGroups, 1}; }
 
   template <class Arguments>
   void run(const std::string& kernel, const LaunchShape& shape, const Arguments& arguments) {

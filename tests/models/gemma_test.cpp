@@ -22,7 +22,7 @@ class Gemma : public ::testing::Test {
     apply_environment(options, process_environment());
     set_option(options, "dtype", dtype, "test");
     ModelRunner runner(make_context(options), Checkpoint::open(path), models_);
-    return display(*runner.model().forward().traced);
+    return display(*runner.model().phases()[0].forward.traced);
   }
   static int count_of(const std::string& text, const std::string& part) {
     int count = 0;

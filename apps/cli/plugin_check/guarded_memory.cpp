@@ -71,7 +71,7 @@ std::byte* GuardedMemory::buffer(const std::string& name, std::int64_t bytes, st
   if (mapping == MAP_FAILED) fail_device("[plugin check] no memory for {}: {}", name, system_error_text());
   buffer.mapping = static_cast<std::byte*>(mapping);
   buffer.before = readable - aligned;
-  buffer.behind = aligned - bytes;
+  buffer.after = aligned - bytes;
   std::byte* inside = buffer.mapping + guard;
   if (::mprotect(inside, static_cast<std::size_t>(readable), PROT_READ | PROT_WRITE) != 0)
     fail_device("[plugin check] no memory for {}: {}", name, system_error_text());
@@ -102,7 +102,7 @@ std::string GuardedMemory::breach() const {
     const std::byte* data = buffer.mapping + 16 * page_bytes() + buffer.before;
     for (std::int64_t i = 1; i <= buffer.before; ++i)
       if (data[-i] != kGuard) return fmt::format("wrote the byte {} before {}", i, buffer.name);
-    for (std::int64_t i = 0; i < buffer.behind; ++i)
+    for (std::int64_t i = 0; i < buffer.after; ++i)
       if (data[buffer.bytes + i] != kGuard) return fmt::format("wrote the byte {} after {}", i + 1, buffer.name);
   }
   return "";

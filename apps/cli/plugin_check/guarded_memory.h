@@ -53,7 +53,7 @@ class GuardedMemory {
     std::string name;
     std::byte* mapping;
     // Sizes in bytes: of the mapping; in its readable part before the data, of the data, and after the data.
-    std::int64_t mapped, before, bytes, behind;
+    std::int64_t mapped, before, bytes, after;
   };
   FaultRecord& record_;
   std::deque<Buffer> buffers_;

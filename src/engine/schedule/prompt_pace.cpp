@@ -8,7 +8,8 @@ namespace {
 
 // What a step with prompts counts after the next one; about 50 steps count.
 constexpr double kKept = 0.98;
-// A step has at most so many times the rows of the one before, as the fit may be wrong at positions that were not seen.
+// A step has at most this many times the rows of the one before, as the fit may be wrong at positions that were not
+// seen.
 constexpr std::int64_t kMostGrowth = 2;
 
 double sum_of_positions(std::int64_t position, std::int64_t rows) {

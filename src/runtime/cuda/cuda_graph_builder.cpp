@@ -28,7 +28,7 @@ class CudaGraphBuilder::Launches : public LaunchGraph {
     const Entry& entry = current();
     graph_builder_.executable_for(entry.graph);
     const std::size_t after = graph_builder_.free_bytes();
-    return {.nodes = entry.graph.recording.given.nodes,
+    return {.nodes = entry.graph.recording.work.nodes,
             .device_bytes = before > after ? static_cast<std::int64_t>(before - after) : 0};
   }
 
@@ -91,10 +91,10 @@ std::unique_ptr<LaunchGraph> CudaGraphBuilder::capture(const LaunchList& list, s
   return std::make_unique<Launches>(*this, list, first, last);
 }
 
-CudaGraphBuilder::Graph CudaGraphBuilder::record(const std::function<void()>& give) {
-  Graph graph{++last_number_, queue_.record(give), nullptr};
+CudaGraphBuilder::Graph CudaGraphBuilder::record(const std::function<void()>& enqueue) {
+  Graph graph{++last_number_, queue_.record(enqueue), nullptr};
   std::erase_if(forms_, [](const auto& known) { return known.second.expired(); });
-  std::weak_ptr<Executables>& known = forms_[graph.recording.given.form];
+  std::weak_ptr<Executables>& known = forms_[graph.recording.work.form];
   graph.executables = known.lock();
   if (graph.executables == nullptr) known = graph.executables = std::make_shared<Executables>();
   ++counts_.captures;

@@ -47,7 +47,7 @@ class CudaGraphBuilder : public LaunchGraphBuilder {
   };
   class Launches;
 
-  Graph record(const std::function<void()>& give);
+  Graph record(const std::function<void()>& enqueue);
   Executable& executable_for(const Graph& graph);
   void launch(const Graph& graph);
   std::size_t free_bytes();

@@ -103,7 +103,7 @@ void DriverQueue::synchronize() {
   if (of_device != nullptr) std::rethrow_exception(of_device);
 }
 
-DriverQueue::Recording DriverQueue::record(const std::function<void()>& give) {
+DriverQueue::Recording DriverQueue::record(const std::function<void()>& enqueue) {
   CHECK(captured_ == nullptr, "what is given to a queue is captured once");
   const CurrentGuard guard(driver_, stream_);
   struct Leave {
@@ -115,20 +115,20 @@ DriverQueue::Recording DriverQueue::record(const std::function<void()>& give) {
     }
   } const leave{*this};
   only_looks_up_ = true;
-  give();
+  enqueue();
   only_looks_up_ = false;
-  Given given;
+  QueuedWork work;
   CaptureScope capture(driver_, stream_);
-  captured_ = &given;
-  give();
+  captured_ = &work;
+  enqueue();
   Owner<GraphObject> graph = capture.end();
-  given.nodes = static_cast<std::int64_t>(driver_.node_count(*graph));  // a library's call may be any number of nodes
-  return {std::move(graph), std::move(given)};
+  work.nodes = static_cast<std::int64_t>(driver_.node_count(*graph));  // a library's call may be any number of nodes
+  return {std::move(graph), std::move(work)};
 }
 
 void DriverQueue::retire(Recording&& recording) {
-  for (std::unique_ptr<HostWork>& work : recording.given.host_work) host_work_.push_back(std::move(work));
-  recording.given.host_work.clear();
+  for (std::unique_ptr<HostWork>& work : recording.work.host_work) host_work_.push_back(std::move(work));
+  recording.work.host_work.clear();
 }
 
 }  // namespace weft::cuda

@@ -36,7 +36,7 @@ class DriverQueue : public LaunchQueue {
   void add_library(const std::string& function, std::unique_ptr<DeviceLibrary> library) {
     libraries_[function] = std::move(library);
   }
-  // Destroys the libraries. To be called before their device is reset.
+  // Destroys the libraries. Their device must not be reset before.
   void close_libraries() { libraries_.clear(); }
 
   // Waits for all queued work. Throws the exception of the first host function that failed, or a DeviceError.
@@ -50,7 +50,7 @@ class DriverQueue : public LaunchQueue {
     std::function<void()> function;
     Failure& failure;
   };
-  struct Given {
+  struct QueuedWork {
     std::vector<std::unique_ptr<HostWork>> host_work;
     std::string form;  // names of kernels and host functions, in order
     std::int64_t nodes = 0;
@@ -58,11 +58,11 @@ class DriverQueue : public LaunchQueue {
   // Queued work that was captured instead of run. It must outlive the launches of its graph.
   struct Recording {
     Owner<GraphObject> graph;
-    Given given;
+    QueuedWork work;
   };
-  // Captures the work that `give` queues. `give` is called twice: the first call only looks up code, and lets the
+  // Captures the work that `enqueue` queues. `enqueue` is called twice: the first call only looks up code, and lets the
   // driver load it, before the capture begins. An exception inside ends the capture, and the queue stays usable.
-  Recording record(const std::function<void()>& give);
+  Recording record(const std::function<void()>& enqueue);
   // The number of kernels launched or captured so far.
   std::int64_t launches() const { return launches_; }
   // The number of library calls made or captured so far.
@@ -81,8 +81,8 @@ class DriverQueue : public LaunchQueue {
   std::map<std::string, Function> functions_;
   Failure failure_;
   std::vector<std::unique_ptr<HostWork>> host_work_;  // may not have run yet
-  bool only_looks_up_ = false;                        // in the first call of `give`
-  Given* captured_ = nullptr;                         // not null during a capture
+  bool only_looks_up_ = false;                        // in the first call of `enqueue`
+  QueuedWork* captured_ = nullptr;                    // not null during a capture
   std::int64_t launches_ = 0, library_calls_ = 0;
   std::map<std::string, std::unique_ptr<DeviceLibrary>> libraries_;  // by function
 };

@@ -24,7 +24,7 @@ WEFT_DEVICE GroupPlace group_place(const GroupOrder& order, std::uint32_t rows, 
   return {order.along_rows ? inner : outer, order.along_rows ? outer : inner, thread_index() % lanes, mine < count};
 }
 
-WEFT_DEVICE float* scale_at(const ScalePlaces& places, const GroupPlace& at) {
+WEFT_DEVICE float* scale_at(const ScaleLayout& places, const GroupPlace& at) {
   return places.scales + (product(at.row, places.row_stride) + product(at.group, places.group_stride));
 }
 

@@ -36,7 +36,7 @@ struct GroupRule {
 };
 
 // The scale of group g of row r is scales[r * row_stride + g * group_stride].
-struct ScalePlaces {
+struct ScaleLayout {
   float* scales = nullptr;
   std::uint32_t row_stride = 0;
   std::uint32_t group_stride = 0;
@@ -52,7 +52,7 @@ struct GroupOrder {
 struct SiluAndMulPerBlockQuantArguments {
   const void* x = nullptr;
   void* codes = nullptr;
-  ScalePlaces places;
+  ScaleLayout places;
   GroupRule rule;
   GroupOrder order;
   std::uint32_t rows = 0;
@@ -63,7 +63,7 @@ struct SiluAndMulPerBlockQuantArguments {
 struct PerTokenGroupQuantArguments {
   const void* x = nullptr;
   void* codes = nullptr;
-  ScalePlaces places;
+  ScaleLayout places;
   GroupRule rule;
   GroupOrder order;
   std::uint32_t rows = 0;
@@ -74,7 +74,7 @@ struct PerTokenGroupQuantArguments {
 struct DynamicPerTokenQuantArguments {
   const void* x = nullptr;
   void* output = nullptr;
-  ScalePlaces places;
+  ScaleLayout places;
   GroupRule rule;
   std::uint32_t columns = 0;
 };
@@ -100,7 +100,7 @@ struct RmsNormArguments {
   void* residual_output = nullptr;  // x + residual as the type of x
   const void* weight = nullptr;     // [columns] or null
   void* output = nullptr;           // of the type of x, or codes
-  ScalePlaces places;               // of dynamic scales
+  ScaleLayout places;               // of dynamic scales
   GroupRule rule;
   const float* given_scale = nullptr;  // a single one, of static quantization
   float epsilon = 0;

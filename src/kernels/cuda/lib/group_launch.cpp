@@ -15,7 +15,7 @@ Divisor divisor_of(std::uint32_t divisor) {
   return {divisor, static_cast<std::uint32_t>((power + divisor - 1) / divisor), shift};
 }
 
-LaunchShape plan_groups(const char* kernel, const GroupCounts& counts, const ScalePlaces& places, GroupOrder& order) {
+LaunchShape plan_groups(const char* kernel, const GroupCounts& counts, const ScaleLayout& places, GroupOrder& order) {
   order.along_rows = places.row_stride < places.group_stride;
   const std::int64_t inner = order.along_rows ? counts.rows : counts.groups;
   const std::int64_t outer = order.along_rows ? counts.groups : counts.rows;

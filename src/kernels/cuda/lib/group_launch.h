@@ -17,9 +17,9 @@ struct GroupCounts {
   std::int64_t group_size = 128;
 };
 
-// Blocks go along the rows of a group index if its scales are closer together than those of a row. Throws UserError
-// with `kernel` for more blocks than a launch can have.
-LaunchShape plan_groups(const char* kernel, const GroupCounts& counts, const ScalePlaces& places, GroupOrder& order);
+// Neighbouring blocks have scales that are near each other in memory: `order` says whether these are of the groups of
+// one row, or of one group of all rows. Throws UserError with `kernel` for more blocks than a launch can have.
+LaunchShape plan_groups(const char* kernel, const GroupCounts& counts, const ScaleLayout& places, GroupOrder& order);
 
 // Throws UserError with `kernel` for no rows or columns, because nothing can be launched for them, and for 2^31 and
 // more.

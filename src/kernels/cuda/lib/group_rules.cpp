@@ -87,7 +87,7 @@ GroupRule token_rule(const KernelCall& call, std::size_t bound) {
           .codes_by_reciprocal = a.at("codes_by").word() == "reciprocal"};
 }
 
-ScalePlaces scale_places(const TensorView& scales) {
+ScaleLayout scale_places(const TensorView& scales) {
   return {scales.as<float>(), static_cast<std::uint32_t>(scales.stride[0]),
           static_cast<std::uint32_t>(scales.stride[1])};
 }

@@ -31,6 +31,6 @@ GroupRule group_rule(const KernelCall& call, std::size_t bound);
 // For dynamic_per_token_scaled_fp8_quant, whose scale_ub is the operand `bound`, and _int8_quant, alone or as an
 // epilogue.
 GroupRule token_rule(const KernelCall& call, std::size_t bound);
-ScalePlaces scale_places(const TensorView& scales);  // [rows, groups]
+ScaleLayout scale_places(const TensorView& scales);  // [rows, groups]
 
 }  // namespace weft::cuda
