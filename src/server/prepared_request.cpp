@@ -9,7 +9,7 @@
 #include "engine/conversation.h"
 #include "io/chat_messages.h"
 #include "server/api_error.h"
-#include "server/responses_input.h"
+#include "server/conversation_parts.h"
 #include "server/sampling_fields.h"
 #include "server/structured_outputs.h"
 #include "server/tool_calls/call_constraint.h"

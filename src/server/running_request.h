@@ -62,7 +62,8 @@ class RunningRequest {
   bool is_stream() const { return is_stream_; }
   // The answer in one piece.
   void send_answer(const Json& answer);
-  // The same later, by whole_answer(). The request is over.
+  virtual Json whole_answer() { return nullptr; }
+  // Sends whole_answer() later. The request is over.
   void leave_unwritten() { is_over_ = is_unwritten_ = true; }
   // An event of a stream, which may have a name.
   void send_event(const Json& event, std::string_view name = "");
@@ -74,8 +75,6 @@ class RunningRequest {
   virtual void cut_stream() = 0;
   // The last event of such a stream, if the request failed.
   virtual void send_failure(const ApiError& failure) { send_event(failure.body()); }
-  // Of a request that is unwritten.
-  virtual Json whole_answer() { return nullptr; }
   void write(const std::string& part);
 
   std::shared_ptr<HttpReply> reply_;
