@@ -7,7 +7,8 @@ namespace weft {
 
 BlocksAnswer::BlocksAnswer(PreparedRequest prepared, const ServedModel& model, Ticket ticket,
                            std::shared_ptr<HttpReply> reply)
-    : RunningRequest(std::move(reply), prepared.request.stream.value_or(false)),
+    : RunningRequest(std::move(reply), prepared.request.stream.value_or(false), "",
+                     error_form(prepared.request.endpoint)),
       prepared_(std::move(prepared)),
       ticket_(ticket),
       splitter_(prepared_.form.splitter(prepared_.request.tools)),

@@ -21,4 +21,9 @@ void add_missing_contents(Json& messages);
 // The conversation after the instructions, which are a system message.
 Json with_instructions(Json messages, const std::string& instructions);
 
+// The conversation, whose contents are texts, with one system message at most before all others. If the template does
+// not read those that come later (`reads_late`), their text is a part of the message before them, where that is of the
+// user or of a tool, and else a message of the user.
+Json with_one_system_message(const Json& messages, bool reads_late);
+
 }  // namespace weft

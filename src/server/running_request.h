@@ -57,7 +57,8 @@ class RunningRequest {
   static constexpr std::size_t kMostWrittenAtOnce = 1000;
 
   // `last_event` ends a stream; "" if there is none.
-  RunningRequest(std::shared_ptr<HttpReply> reply, bool is_stream, std::string last_event = "");
+  RunningRequest(std::shared_ptr<HttpReply> reply, bool is_stream, std::string last_event = "",
+                 ErrorForm error_form = ErrorForm::openai);
 
   bool is_stream() const { return is_stream_; }
   // The answer in one piece.
@@ -74,12 +75,13 @@ class RunningRequest {
   // Ends a stream that has sent something.
   virtual void cut_stream() = 0;
   // The last event of such a stream, if the request failed.
-  virtual void send_failure(const ApiError& failure) { send_event(failure.body()); }
+  virtual void send_failure(const ApiError& failure) { send_event(failure.body(error_form_)); }
   void write(const std::string& part);
 
   std::shared_ptr<HttpReply> reply_;
   bool is_stream_;
   std::string last_event_;
+  ErrorForm error_form_;
   bool has_head_ = false;     // a stream has sent an event or a comment
   int silent_intervals_ = 0;  // calls of keep_alive() since then
   bool is_over_ = false, is_unwritten_ = false;
