@@ -51,4 +51,15 @@ Json with_one_system_message(const Json& messages, bool reads_late) {
   return joined;
 }
 
+Json with_one_text_beside_calls(Json messages) {
+  for (Json& message : messages) {
+    if (!is_given(message, "tool_calls") || !has_text(message, "reasoning") || !has_text(message, "content")) continue;
+    const std::string reasoning = message["reasoning"], content = message["content"];
+    if (reasoning.empty() || content.empty()) continue;
+    message["reasoning"] = reasoning + '\n' + content;
+    message["content"] = nullptr;
+  }
+  return messages;
+}
+
 }  // namespace weft

@@ -26,4 +26,8 @@ Json with_instructions(Json messages, const std::string& instructions);
 // user or of a tool, and else a message of the user.
 Json with_one_system_message(const Json& messages, bool reads_late);
 
+// For a template of channels, which takes a reasoning or a content beside calls: of a message that has both, the
+// content is the end of the reasoning.
+Json with_one_text_beside_calls(Json messages);
+
 }  // namespace weft

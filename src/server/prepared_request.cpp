@@ -77,6 +77,8 @@ Json template_variables(const ApiRequest& request, const ServedModel& model) {
   const bool begins_answer = request.add_generation_prompt.value_or(!request.continue_final_message.value_or(false));
   Json messages = with_parsed_arguments(with_texts(request.messages), messages_field(request));
   if (is_anthropic(request.endpoint)) messages = with_one_system_message(messages, model.reads_late_system);
+  if (model.dialect != nullptr && model.dialect->has_channels())
+    messages = with_one_text_beside_calls(std::move(messages));
   if (!model.reads_calls) messages = with_calls_as_content(std::move(messages));
   if (!request.tools.is_null()) {
     if (model.reads_tools) {

@@ -110,6 +110,18 @@ TEST(MessagesInput, SystemMessagesAreOneBeforeAllOthers) {
       {"role":"tool","content":"h\ni"}])"));
 }
 
+TEST(MessagesInput, ATextBesideReasoningAndCallsIsTheEndOfTheReasoningForChannels) {
+  const Json turns = parse_json(R"([
+      {"role":"assistant","reasoning":"a","content":"b","tool_calls":[]},
+      {"role":"assistant","reasoning":"a","content":"b"},
+      {"role":"assistant","reasoning":"a","content":null,"tool_calls":[]},
+      {"role":"assistant","content":"b","tool_calls":[]}])");
+  Json joined = turns;
+  joined[0]["reasoning"] = "a\nb";
+  joined[0]["content"] = nullptr;
+  EXPECT_EQ(with_one_text_beside_calls(turns), joined);
+}
+
 TEST(MessagesInput, RefusesOtherBlocksByName) {
   const std::tuple<const char*, const char*, const char*> cases[] = {
       {"user", R"({"type":"image","source":{"type":"url","url":"a"}})", "image"},
