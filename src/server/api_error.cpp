@@ -13,12 +13,30 @@ std::string shortened(const std::string& message) {
   return begin.substr(0, begin.size() - incomplete_utf8_suffix(begin));
 }
 
+// The types that Anthropic's clients know.
+const char* anthropic_type(int status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 503:
+      return "overloaded_error";
+    default:
+      return status < 500 ? "invalid_request_error" : "api_error";
+  }
+}
+
 }  // namespace
 
 ApiError::ApiError(int status, std::string type, const std::string& message, std::string parameter)
     : status_(status), type_(std::move(type)), message_(shortened(message)), parameter_(std::move(parameter)) {}
 
-Json ApiError::body() const {
+Json ApiError::body(ErrorForm form) const {
+  if (form == ErrorForm::anthropic)
+    return {{"type", "error"}, {"error", {{"type", anthropic_type(status_)}, {"message", message_}}}};
   return {{"error",
            {{"message", message_},
             {"type", type_},
@@ -26,8 +44,8 @@ Json ApiError::body() const {
             {"code", status_}}}};
 }
 
-HttpResponse ApiError::response() const {
-  HttpResponse response{.status = status_, .body = json_text(body())};
+HttpResponse ApiError::response(ErrorForm form) const {
+  HttpResponse response{.status = status_, .body = json_text(body(form))};
   if (status_ == 401) response.fields.emplace_back("www-authenticate", "Bearer");
   if (status_ == 503) response.fields.emplace_back("retry-after", "1");
   return response;

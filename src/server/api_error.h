@@ -1,6 +1,6 @@
 #pragma once
 
-// The errors that clients get, all with one body: {"error":{"message","type","param","code"}}.
+// The errors that clients get, with the body of the API that they use.
 
 #include <exception>
 #include <string>
@@ -11,6 +11,11 @@
 
 namespace weft {
 
+enum class ErrorForm {
+  openai,     // {"error":{"message","type","param","code"}}
+  anthropic,  // {"type":"error","error":{"type","message"}}
+};
+
 class ApiError : public std::exception {
  public:
   // `parameter` is the field that is wrong, or "".
@@ -18,9 +23,8 @@ class ApiError : public std::exception {
 
   int status() const { return status_; }
   const char* what() const noexcept override { return message_.c_str(); }
-  // {"error":{..}}
-  Json body() const;
-  HttpResponse response() const;
+  Json body(ErrorForm form = ErrorForm::openai) const;
+  HttpResponse response(ErrorForm form = ErrorForm::openai) const;
 
  private:
   int status_;

@@ -13,14 +13,19 @@ bool equal_keys(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+// "" if there is none.
+std::string_view bearer_key(const HttpRequest& head) {
+  const std::string_view given = head.field("authorization").value_or("");
+  return to_lower_ascii(given.substr(0, 7)) == "bearer " ? trim(given.substr(7)) : "";
+}
+
 }  // namespace
 
 bool has_api_key(const HttpRequest& head, const std::vector<std::string>& keys) {
   if (keys.empty()) return true;
-  const std::string_view given = head.field("authorization").value_or("");
-  if (to_lower_ascii(given.substr(0, 7)) != "bearer ") return false;
   bool is_known = false;
-  for (const std::string& key : keys) is_known |= equal_keys(trim(given.substr(7)), key);
+  for (const std::string_view given : {bearer_key(head), head.field("x-api-key").value_or("")})
+    for (const std::string& key : keys) is_known |= !given.empty() && equal_keys(given, key);
   return is_known;
 }
 

@@ -20,7 +20,7 @@ constexpr std::size_t kMostWrongFields = 10;
 constexpr std::size_t kMostPrompts = 1024, kMostStops = 4, kMostStopIds = 1024;
 constexpr std::int64_t kMostSequences = 16384;
 constexpr std::size_t kLongestSalt = 128;
-constexpr std::size_t kLongestFunctionName = 64;
+constexpr std::size_t kLongestFunctionName = 64, kLongestAnthropicName = 128;
 
 // A whole number may be written as 3.0.
 bool read_integer(Element value, std::int64_t& number) {
@@ -86,52 +86,59 @@ const FieldRow* find_row(std::string_view name, Endpoint endpoint) {
   return nullptr;
 }
 
-// The field without which an endpoint has nothing to do; "" if there is a choice.
-std::string_view required_field(Endpoint endpoint) {
+// The fields without which an endpoint has nothing to do; none if there is a choice.
+std::vector<std::string> required_fields(Endpoint endpoint) {
   switch (endpoint) {
     case completions:
     case llama_completion:
-      return "prompt";
+      return {"prompt"};
     case chat:
     case apply_template:
-      return "messages";
+    case anthropic_count:
+      return {"messages"};
+    case anthropic_messages:
+      return {"messages", "max_tokens"};
     case detokenize:
-      return "tokens";
+      return {"tokens"};
     case responses:
-      return "input";
+      return {"input"};
     default:
-      return "";
+      return {};
   }
 }
+
+const char* stop_field(Endpoint endpoint) { return is_anthropic(endpoint) ? "stop_sequences" : "stop"; }
 
 void require(bool holds, const std::string& field, const std::string& message) {
   if (!holds) throw wrong_value(fmt::format("[{}] {}", field, message), field);
 }
 
-bool is_function_name(const std::string& name) {
-  return !name.empty() && name.size() <= kLongestFunctionName && std::all_of(name.begin(), name.end(), [](char c) {
+bool is_function_name(const std::string& name, std::size_t longest) {
+  return !name.empty() && name.size() <= longest && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
 }
 
 void check_tools(const ApiRequest& request) {
   std::set<std::string> names;
+  const std::size_t longest = is_anthropic(request.endpoint) ? kLongestAnthropicName : kLongestFunctionName;
   if (!request.tools.is_null()) {
     require(!request.tools.empty(), "tools", "must not be empty");
     for (const Json& tool : request.tools) {
       const auto& name = tool["function"]["name"].get_ref<const std::string&>();
-      require(is_function_name(name), "tools",
-              fmt::format("a name must be 1 to 64 letters, digits, _ and -, but is {}", quote(name)));
+      require(is_function_name(name, longest), "tools",
+              fmt::format("a name must be 1 to {} letters, digits, _ and -, but is {}", longest, quote(name)));
       require(names.insert(name).second, "tools", fmt::format("the name {} must be there once", quote(name)));
     }
   }
   using Kind = ToolChoice::Kind;
   if (!request.tool_choice || request.tool_choice->kind == Kind::none) return;
   // Answers of responses always have a tool_choice, which clients send again.
-  if (request.endpoint == responses && request.tool_choice->kind == Kind::automatic) return;
+  const bool is_chat = request.endpoint != responses && !is_anthropic(request.endpoint);
+  if (!is_chat && request.tool_choice->kind == Kind::automatic) return;
   require(!names.empty(), "tool_choice", "is only for a request with tools");
   require(request.tool_choice->kind != Kind::named || names.contains(request.tool_choice->function),
-          request.endpoint == responses ? "tool_choice.name" : "tool_choice.function.name",
+          is_chat ? "tool_choice.function.name" : "tool_choice.name",
           fmt::format("must be the name of one of the tools, but is {}", quote(request.tool_choice->function)));
 }
 
@@ -141,7 +148,8 @@ void check_combinations(const ApiRequest& request) {
   require(!continues || !request.add_generation_prompt.value_or(false), "continue_final_message",
           "excludes add_generation_prompt");
   require(!request.best_of || *request.best_of == request.n.value_or(1), "best_of", "must be equal to n");
-  for (const std::string& text : request.stop) require(!text.empty(), "stop", "a text must not be empty");
+  for (const std::string& text : request.stop)
+    require(!text.empty(), stop_field(request.endpoint), "a text must not be empty");
   for (const std::string& text : request.bad_words) require(!text.empty(), "bad_words", "a word must not be empty");
   require(!request.allowed_token_ids || !request.allowed_token_ids->empty(), "allowed_token_ids",
           "must have at least one token");
@@ -170,8 +178,9 @@ void check_counts(const ApiRequest& request) {
     require(count <= most, field, fmt::format("must have at most {} {}, but has {}", most, what, count));
   };
   limit(request.prompts.size(), kMostPrompts, "prompt", "prompts");
-  // llama.cpp has no such limit.
-  if (request.endpoint != llama_completion) limit(request.stop.size(), kMostStops, "stop", "texts");
+  // llama.cpp and Anthropic have no such limit.
+  if (request.endpoint != llama_completion && !is_anthropic(request.endpoint))
+    limit(request.stop.size(), kMostStops, "stop", "texts");
   limit(request.stop_token_ids.size(), kMostStopIds, "stop_token_ids", "tokens");
   require(static_cast<std::int64_t>(request.prompts.size()) * request.n.value_or(1) <= kMostSequences, "n",
           fmt::format("times the number of prompts must be at most {}", kMostSequences));
@@ -184,8 +193,7 @@ ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint) {
   std::vector<std::string> wrong;
   std::string first;
   const FieldRow* refused = nullptr;
-  const std::string required(required_field(endpoint));
-  bool has_required = required.empty();
+  std::vector<std::string> missing = required_fields(endpoint);
   for (const auto [key, value] : object) {
     const FieldRow* row = find_row(key, endpoint);
     if (row == nullptr) {
@@ -193,7 +201,7 @@ ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint) {
       continue;
     }
     if (value.is_null()) continue;
-    has_required |= key == required;
+    std::erase(missing, key);
     if (const auto* refusal = std::get_if<RefusedField>(&row->target)) {
       if (!refusal->asks_nothing(value) && refused == nullptr) refused = row;
       continue;
@@ -204,8 +212,10 @@ ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint) {
     if (wrong.size() < kMostWrongFields)
       wrong.push_back(fmt::format("[{}] must be {}, but is {}", key, wanted, shown(value)));
   }
-  if (!has_required) wrong.push_back(fmt::format("[{}] is missing", required));
-  if (first.empty()) first = required;
+  for (const std::string& name : missing) {
+    wrong.push_back(fmt::format("[{}] is missing", name));
+    if (first.empty()) first = name;
+  }
   if (!wrong.empty()) throw wrong_type(fmt::format("{}", fmt::join(wrong, "; ")), first);
   if (refused != nullptr) {
     const auto& refusal = std::get<RefusedField>(refused->target);

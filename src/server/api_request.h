@@ -27,10 +27,18 @@ enum Endpoint : unsigned {
   llama_completion = 16,  // of llama.cpp
   apply_template = 32,
   responses = 64,
+  anthropic_messages = 128,
+  anthropic_count = 256,  // of the tokens of such a request
 };
 
 // Whether it answers a conversation, which the model's template writes.
-constexpr bool answers_messages(Endpoint endpoint) { return (endpoint & (chat | responses)) != 0; }
+constexpr bool answers_messages(Endpoint endpoint) { return (endpoint & (chat | responses | anthropic_messages)) != 0; }
+
+constexpr bool is_anthropic(Endpoint endpoint) { return (endpoint & (anthropic_messages | anthropic_count)) != 0; }
+
+constexpr ErrorForm error_form(Endpoint endpoint) {
+  return is_anthropic(endpoint) ? ErrorForm::anthropic : ErrorForm::openai;
+}
 
 using PromptText = std::string;
 using PromptIds = std::vector<int>;
@@ -59,7 +67,7 @@ struct ApiRequest {
   Json tools;                               // null if there are none
   std::optional<ToolChoice> tool_choice;
   std::optional<bool> parallel_tool_calls;
-  std::optional<std::string> instructions;  // of responses: the system message before all others
+  std::optional<std::string> instructions;  // of responses and Anthropic's: the system message before all others
   Json repeated = Json::object();           // of responses: fields that the answer has as they were sent
 
   std::optional<double> temperature, top_p, min_p, presence_penalty, frequency_penalty, repetition_penalty;
@@ -86,7 +94,7 @@ struct ApiRequest {
   bool has_stream_options = false;
   std::optional<bool> echo, return_token_ids, return_prompt_text, return_token_strs, with_pieces;
   std::optional<bool> add_special_tokens, add_special, parse_special;
-  std::optional<bool> add_generation_prompt, continue_final_message, include_reasoning;
+  std::optional<bool> add_generation_prompt, continue_final_message, include_reasoning, enables_thinking;
   std::optional<std::string> reasoning_effort, truncation_side, request_id, cache_salt;
   std::optional<std::int64_t> truncate_prompt_tokens;
   std::vector<std::string> unknown;  // fields that no row has

@@ -36,6 +36,10 @@ std::string given_id(const HttpRequest& request) {
   return is_id(given) ? std::string(given) : "";
 }
 
+ErrorForm error_form_of(const Route* route) {
+  return route == nullptr ? ErrorForm::openai : error_form(route->endpoint);
+}
+
 // Values of labels. What clients may send at will is one value, so that they cannot make new samples without end.
 std::string handler_label(const Route* route) {
   if (route == nullptr) return "none";
@@ -84,14 +88,15 @@ void ApiServer::set_model(const ServedModel& model, EngineLoop& loop) {
       model, loop, values_, log_, [this](std::unique_ptr<RunningRequest> answer) { write_later(std::move(answer)); });
 }
 
-HttpResponse ApiServer::fault(int status, const std::string& message) {
+HttpResponse ApiServer::fault(const HttpRequest& head, int status, const std::string& message) {
+  const ErrorForm form = error_form_of(find_route(own_path(head.path)));
   switch (status) {
     case 501:
-      return not_made_here(message).response();
+      return not_made_here(message).response(form);
     case 503:
-      return unavailable(message).response();
+      return unavailable(message).response(form);
     default:
-      return ApiError(status, "Bad Request", message).response();
+      return ApiError(status, "Bad Request", message).response(form);
   }
 }
 
@@ -102,7 +107,7 @@ std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
   try {
     check_head(head, route);
   } catch (const ApiError& error) {
-    HttpResponse response = error.response();
+    HttpResponse response = error.response(error_form_of(route));
     if (error.status() == 405) response.fields.emplace_back("allow", route->methods);
     response.closes = is_draining_;
     if (settings_.has_id_fields) response.fields.emplace_back(kIdField, given_or_new_id(head));
@@ -123,7 +128,7 @@ std::string ApiServer::own_path(const std::string& path) const {
 void ApiServer::check_head(const HttpRequest& head, const Route* route) {
   const bool is_open = route != nullptr && route->is_open;
   if (!is_open && head.method != "OPTIONS" && !has_api_key(head, settings_.keys))
-    throw ApiError(401, "Unauthorized", "wanted Authorization: Bearer and a key of this server");
+    throw ApiError(401, "Unauthorized", "wanted Authorization: Bearer, or X-Api-Key, and a key of this server");
   if (route == nullptr || (route->kind == RouteKind::page && !settings_.has_page))
     throw ApiError(404, "Not Found", "there is no such path here");
   if (!allows(*route, head.method))
@@ -238,7 +243,9 @@ void ApiServer::prepare_later(Endpoint endpoint, HttpRequest request, std::share
   pool_.add([this, endpoint, given, arrival, body, is_gone, reply = std::move(reply)] {
     if (*is_gone || is_aborted_) {
       // Also lets go of the reply on its own thread.
-      return post_([reply] { reply->send(unavailable("the server is shutting down").response()); });
+      return post_([endpoint, reply] {
+        reply->send(unavailable("the server is shutting down").response(error_form(endpoint)));
+      });
     }
     const std::shared_ptr<Prepared> result = prepared(endpoint, std::move(*body));
     post_([this, result, given, arrival, is_gone, reply] {
@@ -272,16 +279,18 @@ std::shared_ptr<ApiServer::Prepared> ApiServer::prepared(Endpoint endpoint, std:
       result->response = {.body = json_text(tokenized(request, *model_))};
     } else if (endpoint == detokenize) {
       result->response = {.body = json_text(detokenized(request, *model_))};
+    } else if (endpoint == anthropic_count) {
+      result->response = {.body = json_text(counted_tokens(std::move(request), *model_))};
     } else if (endpoint == apply_template) {
       result->response = {.body = json_text(applied_template(request, *model_))};
     } else {
       result->request = weft::prepare(std::move(request), *model_);
     }
   } catch (const ApiError& error) {
-    result->response = error.response();
+    result->response = error.response(error_form(endpoint));
   } catch (const std::exception& error) {
     log_(fmt::format("[server] a request failed: {}", error.what()));
-    result->response = internal_error("the request could not be read").response();
+    result->response = internal_error("the request could not be read").response(error_form(endpoint));
   }
   return result;
 }
@@ -297,11 +306,12 @@ std::string ApiServer::given_or_new_id(const HttpRequest& request) {
 
 void ApiServer::begin(PreparedRequest prepared, const std::string& id, const std::shared_ptr<HttpReply>& reply,
                       MonotonicClock::time_point arrival) {
-  if (is_aborted_) return reply->send(unavailable("the server is shutting down").response());
+  const ErrorForm form = error_form(prepared.request.endpoint);
+  if (is_aborted_) return reply->send(unavailable("the server is shutting down").response(form));
   try {
     check_queue(prepared);
   } catch (const ApiError& error) {
-    return reply->send(error.response());
+    return reply->send(error.response(form));
   }
   if (settings_.forces_usage) prepared.request.include_usage = true;
   if (settings_.logs_requests) log_request(prepared, id);

@@ -70,7 +70,7 @@ class ApiServer final : public HttpHandler {
   std::optional<HttpResponse> check(const HttpRequest& head) override;
   HttpFields fields(const HttpRequest& head) override { return cors_fields(settings_.cors, head); }
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
-  HttpResponse fault(int status, const std::string& message) override;
+  HttpResponse fault(const HttpRequest& head, int status, const std::string& message) override;
   void log(const HttpRequest& request, int status, std::chrono::duration<double> time) override;
   void handshake_failed(const std::string& peer, const std::string& reason) override;
   void failed(const std::string& error) override;

@@ -4,6 +4,7 @@
 
 #include "server/generation.h"
 #include "server/llama_completion.h"
+#include "server/messages_answer.h"
 #include "server/responses_answer.h"
 
 namespace weft {
@@ -22,6 +23,8 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
     generation = std::make_unique<LlamaCompletion>(std::move(prepared), model_, first, reply);
   } else if (prepared.request.endpoint == responses) {
     generation = std::make_unique<ResponsesAnswer>(std::move(prepared), model_, id, first, reply);
+  } else if (prepared.request.endpoint == anthropic_messages) {
+    generation = std::make_unique<MessagesAnswer>(std::move(prepared), model_, id, first, reply);
   } else {
     generation = std::make_unique<Generation>(std::move(prepared), model_, id, first, reply);
   }

@@ -259,7 +259,7 @@ void HttpConnection::refuse(const HttpFault& fault) {
   closes_ = true;
   if (request_.method.empty()) begun_ = std::chrono::steady_clock::now();
   in_.clear();
-  refusal_ = host_.handler->fault(fault.status, fault.message);
+  refusal_ = host_.handler->fault(request_, fault.status, fault.message);
   dispatch();
 }
 

@@ -66,8 +66,8 @@ class HttpHandler {
   // Fields that every response to this request has, whether it is refused or not.
   virtual HttpFields fields(const HttpRequest&) { return {}; }
   virtual void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) = 0;
-  // The response to bytes that are not a valid request.
-  virtual HttpResponse fault(int status, const std::string& message) = 0;
+  // The response to bytes that are not a valid request. `head` is empty unless it was read before.
+  virtual HttpResponse fault(const HttpRequest& head, int status, const std::string& message) = 0;
   // Called when the response is complete or the client is gone.
   virtual void log(const HttpRequest& request, int status, std::chrono::duration<double> time) = 0;
   // Called when a client and the server cannot agree on TLS; the connection ends.

@@ -139,7 +139,7 @@ struct HttpServer::State {
 
   void refuse(Protocol::socket& socket) {
     if (tls) return;  // what is closed before a handshake has no answer
-    const HttpResponse response = host.handler->fault(503, "too many connections");
+    const HttpResponse response = host.handler->fault({}, 503, "too many connections");
     const std::string head =
         response_head(503, {{"content-type", response.content_type}, {"connection", "close"}, {"retry-after", "1"}},
                       fmt::format("content-length: {}", response.body.size()));

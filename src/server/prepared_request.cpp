@@ -9,7 +9,7 @@
 #include "engine/conversation.h"
 #include "io/chat_messages.h"
 #include "server/api_error.h"
-#include "server/responses_input.h"
+#include "server/conversation_parts.h"
 #include "server/sampling_fields.h"
 #include "server/structured_outputs.h"
 #include "server/tool_calls/call_constraint.h"
@@ -24,6 +24,7 @@ constexpr std::int64_t kLlamaRandomSeed = 4294967295;  // LLAMA_DEFAULT_SEED
 // The names that the request has for these.
 const char* messages_field(const ApiRequest& request) { return request.endpoint == responses ? "input" : "messages"; }
 const char* format_field(const ApiRequest& request) {
+  if (is_anthropic(request.endpoint)) return "output_config.format";
   return request.endpoint == responses ? "text.format" : "response_format";
 }
 const char* limit_field(const ApiRequest& request) {
@@ -65,6 +66,7 @@ Json template_variables(const ApiRequest& request, const ServedModel& model) {
     arguments["reasoning_effort"] = *request.reasoning_effort;
     arguments["enable_thinking"] = *request.reasoning_effort != "none";
   }
+  if (request.enables_thinking) arguments["enable_thinking"] = *request.enables_thinking;
   if (request.include_reasoning) arguments["include_reasoning"] = *request.include_reasoning;
   for (const auto& [name, value] : request.template_arguments.items()) {
     if (name == "messages" || name == "add_generation_prompt" || name == "tools")
@@ -74,6 +76,9 @@ Json template_variables(const ApiRequest& request, const ServedModel& model) {
   }
   const bool begins_answer = request.add_generation_prompt.value_or(!request.continue_final_message.value_or(false));
   Json messages = with_parsed_arguments(with_texts(request.messages), messages_field(request));
+  if (is_anthropic(request.endpoint)) messages = with_one_system_message(messages, model.reads_late_system);
+  if (model.dialect != nullptr && model.dialect->has_channels())
+    messages = with_one_text_beside_calls(std::move(messages));
   if (!model.reads_calls) messages = with_calls_as_content(std::move(messages));
   if (!request.tools.is_null()) {
     if (model.reads_tools) {
@@ -128,9 +133,14 @@ void truncate(std::vector<int>& ids, const ApiRequest& request, const ServedMode
   }
 }
 
-void check_length(const std::vector<int>& ids, const ServedModel& model) {
+void check_length(const std::vector<int>& ids, const ApiRequest& request, const ServedModel& model) {
   const auto count = static_cast<std::int64_t>(ids.size());
   if (count < model.max_model_len) return;
+  // Anthropic's clients look for these words, and then shorten the conversation.
+  if (is_anthropic(request.endpoint))
+    throw wrong_value(
+        fmt::format("[messages] prompt is too long: {} tokens > {} maximum", count, model.max_model_len - 1),
+        "messages");
   throw wrong_value(
       fmt::format("the maximum context length is {} tokens, prompt and answer together, but the prompt has "
                   "{} tokens",
@@ -144,7 +154,7 @@ void add_prompt(PreparedRequest& prepared, std::string text, std::vector<int> id
   if (!text.empty() && ids.size() != whole)
     text = model.tokenizer->decode(ids, {.skip_special = prepared.request.skip_special_tokens.value_or(true)});
   if (ids.empty()) throw wrong_value("[prompt] must have at least one token", "prompt");
-  check_length(ids, model);
+  check_length(ids, prepared.request, model);
   prepared.prompts.push_back({std::move(text), std::make_shared<const std::vector<int>>(std::move(ids))});
 }
 
@@ -175,16 +185,15 @@ void add_completion_prompts(PreparedRequest& prepared, const ServedModel& model)
 
 void add_chat_prompt(PreparedRequest& prepared, const ServedModel& model) {
   const ApiRequest& request = prepared.request;
-  prepared.prompt_text = render_messages(request, model);
-  std::vector<int> ids =
-      encoded(prepared.prompt_text, request.add_special_tokens.value_or(false), model, messages_field(request));
+  RenderedConversation rendered = render_conversation(prepared.request, model);
+  prepared.prompt_text = std::move(rendered.text);
   const Json& last = request.messages.back();
   std::string echoed;
   if (request.echo.value_or(false) && last["role"] == "assistant" && last.contains("content") &&
       !last["content"].is_null())
     echoed = last["content"].is_array() ? text_of_parts(last["content"]) : last["content"].get<std::string>();
   prepared.form = form_of(request, model, prepared.prompt_text);
-  add_prompt(prepared, std::move(echoed), std::move(ids), model);
+  add_prompt(prepared, std::move(echoed), std::move(rendered.ids), model);
 }
 
 void add_prompt_of_parts(PreparedRequest& prepared, const ServedModel& model) {
@@ -206,7 +215,9 @@ void add_prompt_of_parts(PreparedRequest& prepared, const ServedModel& model) {
   add_prompt(prepared, "", std::move(ids), model);
 }
 
+// Anthropic's clients ask for what the largest models answer, whatever the model.
 void check_given_limit(const ApiRequest& request, const ServedModel& model) {
+  if (is_anthropic(request.endpoint)) return;
   const std::int64_t given = request.max_completion_tokens.value_or(request.max_tokens.value_or(0));
   if (given <= model.max_model_len) return;
   const std::string name = limit_field(request);
@@ -332,12 +343,17 @@ std::string render_messages(const ApiRequest& request, const ServedModel& model)
   }
 }
 
+RenderedConversation render_conversation(ApiRequest& request, const ServedModel& model) {
+  if (request.instructions) request.messages = with_instructions(std::move(request.messages), *request.instructions);
+  std::string text = render_messages(request, model);
+  std::vector<int> ids = encoded(text, request.add_special_tokens.value_or(false), model, messages_field(request));
+  return {std::move(text), std::move(ids)};
+}
+
 PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   check_model(request, model);
   check_fields(request);
   PreparedRequest prepared{.request = std::move(request)};
-  if (prepared.request.instructions)
-    prepared.request.messages = with_instructions(std::move(prepared.request.messages), *prepared.request.instructions);
   prepared.parameters = requested_sampling(prepared.request, model);
   check_given_limit(prepared.request, model);
   if (answers_messages(prepared.request.endpoint)) {

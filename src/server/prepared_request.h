@@ -45,11 +45,19 @@ struct PreparedRequest {
   bool has_seed = false;
 };
 
-// Of completions, chat, responses and llama_completion. ApiError for a request that the model cannot answer.
+// Of all endpoints that answer by the model. ApiError for a request that the model cannot answer.
 PreparedRequest prepare(ApiRequest request, const ServedModel& model);
 
 // The conversation as the model's template writes it.
 std::string render_messages(const ApiRequest& request, const ServedModel& model);
+
+struct RenderedConversation {
+  std::string text;
+  std::vector<int> ids;
+};
+
+// The same with its tokens. The instructions of the request become the first of its messages.
+RenderedConversation render_conversation(ApiRequest& request, const ServedModel& model);
 
 // ApiError 404 unless the request names the model, or none.
 void check_model(const ApiRequest& request, const ServedModel& model);

@@ -7,7 +7,9 @@
 
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
+#include "server/messages_input.h"
 #include "server/responses_input.h"
+#include "server/tool_fields.h"
 #include "server/value_checks.h"
 
 namespace weft {
@@ -17,9 +19,12 @@ namespace dom = simdjson::dom;
 
 constexpr unsigned kBoth = completions | chat, kText = completions | chat | tokenize;
 constexpr unsigned kTemplate = chat | tokenize | apply_template;
-constexpr unsigned kOpenAi = kBoth | responses;
+// Counts take all fields of the request that they count, and the sampling changes no count.
+constexpr unsigned kAnthropic = anthropic_messages | anthropic_count;
+constexpr unsigned kOpenAi = kBoth | responses | kAnthropic;
 // What /completion of llama.cpp calls as OpenAI does.
 constexpr unsigned kAnswer = kOpenAi | llama_completion;
+constexpr unsigned kStop = kBoth | responses | llama_completion;  // `stop`
 
 bool read_ids(Element value, std::vector<int>& ids) {
   dom::array list;
@@ -152,43 +157,11 @@ std::string read_stream_options(Element value, ApiRequest& request) {
   return "";
 }
 
-std::string read_tools(Element value, ApiRequest& request) {
-  if (!value.is_array()) return "a list of tools";
-  request.tools = to_json(value, "tools");
-  const auto has_text = [](const Json& object, const char* key) {
-    return object.contains(key) && object[key].is_string();
-  };
-  for (const Json& tool : request.tools) {
-    const bool is_function =
-        tool.is_object() && has_text(tool, "type") && tool["type"] == "function" && tool.contains("function");
-    if (!is_function || !tool["function"].is_object() || !has_text(tool["function"], "name"))
-      return "a list of {\"type\":\"function\",\"function\":{\"name\":..}}";
-    const Json parameters = tool["function"].value("parameters", Json());
-    if (!parameters.is_null() && !parameters.is_object()) return "a list of tools whose parameters are an object";
-  }
-  return "";
-}
-
-std::string read_tool_choice(Element value, ApiRequest& request) {
-  static constexpr const char* kWanted = "none, auto, required or {\"type\":\"function\",\"function\":{\"name\":..}}";
-  std::string_view text;
-  if (value.get(text) == simdjson::SUCCESS) {
-    using Kind = ToolChoice::Kind;
-    if (text != "none" && text != "auto" && text != "required") return kWanted;
-    request.tool_choice = {.kind = text == "none" ? Kind::none : text == "auto" ? Kind::automatic : Kind::required};
-    return "";
-  }
-  std::string_view type;
-  const bool is_function = value["type"].get(type) == simdjson::SUCCESS && type == "function" &&
-                           value["function"]["name"].get(text) == simdjson::SUCCESS;
-  if (!is_function) return kWanted;
-  request.tool_choice = {.kind = ToolChoice::Kind::named, .function = std::string(text)};
-  return "";
-}
-
 constexpr const char* kNoSampler =
     "belongs to a sampler that is not implemented; only the value that disables it is accepted";
-constexpr const char* kStateless = "nothing is stored here: send all items of the conversation as input";
+constexpr const char* kStateless = "nothing is stored here: send the whole conversation";
+constexpr const char* kOwnTools = "the tools of this server are functions of the client";
+constexpr const char* kNoLogprobs = "a message has no log probabilities: use /v1/chat/completions";
 constexpr const char* kStructured = "use structured_outputs";
 
 const FieldRow kRows[] = {
@@ -197,12 +170,12 @@ const FieldRow kRows[] = {
     {"content", tokenize, &ApiRequest::content},
     {"tokens", detokenize, ReadField(read_tokens)},
     {"messages", kTemplate, ReadField(read_messages)},
-    {"documents", kTemplate | responses, ReadField(read_documents)},
+    {"documents", kTemplate | responses | kAnthropic, ReadField(read_documents)},
     {"tools", kTemplate, ReadField(read_tools)},
     {"tool_choice", chat | apply_template, ReadField(read_tool_choice)},
     {"parallel_tool_calls", chat | responses, &ApiRequest::parallel_tool_calls},
-    {"chat_template_kwargs", kTemplate | responses, &ApiRequest::template_arguments},
-    {"chat_template", kTemplate | responses, &ApiRequest::chat_template},
+    {"chat_template_kwargs", kTemplate | responses | kAnthropic, &ApiRequest::template_arguments},
+    {"chat_template", kTemplate | responses | kAnthropic, &ApiRequest::chat_template},
     {"add_generation_prompt", kTemplate, &ApiRequest::add_generation_prompt},
     {"continue_final_message", kTemplate, &ApiRequest::continue_final_message},
     {"reasoning_effort", chat | apply_template, &ApiRequest::reasoning_effort},
@@ -213,7 +186,7 @@ const FieldRow kRows[] = {
     {"with_pieces", tokenize, &ApiRequest::with_pieces},
     {"return_token_strs", tokenize, &ApiRequest::return_token_strs},
 
-    {"max_tokens", kBoth, &ApiRequest::max_tokens, 0},
+    {"max_tokens", kBoth | kAnthropic, &ApiRequest::max_tokens, 0},
     {"max_completion_tokens", chat, &ApiRequest::max_completion_tokens, 1},
     {"temperature", kAnswer, &ApiRequest::temperature, 0, 2},
     {"top_p", kAnswer, &ApiRequest::top_p, 0, 1, true},
@@ -225,7 +198,7 @@ const FieldRow kRows[] = {
     {"n", kBoth, &ApiRequest::n, 1, 16384},
     {"best_of", completions, &ApiRequest::best_of, 1, 16384},
     {"seed", kAnswer, &ApiRequest::seed},
-    {"stop", kAnswer, ReadField(read_stop)},
+    {"stop", kStop, ReadField(read_stop)},
     {"stop_token_ids", kOpenAi, ReadField(read_stop_ids)},
     {"ignore_eos", kAnswer, &ApiRequest::ignore_eos},
     {"include_stop_str_in_output", kOpenAi, &ApiRequest::include_stop_str_in_output},
@@ -237,12 +210,12 @@ const FieldRow kRows[] = {
     {"logprobs", chat, &ApiRequest::wants_logprobs},
     {"top_logprobs", chat | responses, &ApiRequest::top_logprobs, -1},
     {"prompt_logprobs", kBoth, &ApiRequest::prompt_logprobs, -1},
-    {"return_tokens_as_token_ids", kOpenAi, &ApiRequest::return_tokens_as_token_ids},
+    {"return_tokens_as_token_ids", kBoth | responses, &ApiRequest::return_tokens_as_token_ids},
     {"skip_special_tokens", kOpenAi, &ApiRequest::skip_special_tokens},
     {"spaces_between_special_tokens", kOpenAi, &ApiRequest::spaces_between_special_tokens},
     {"echo", kBoth, &ApiRequest::echo},
     {"stream", kAnswer, &ApiRequest::stream},
-    {"stream_options", kOpenAi, ReadField(read_stream_options)},
+    {"stream_options", kBoth | responses, ReadField(read_stream_options)},
     {"stream_interval", kOpenAi, &ApiRequest::stream_interval, 1},
     {"response_format", kBoth, &ApiRequest::response_format},
     {"structured_outputs", kOpenAi, &ApiRequest::structured_outputs},
@@ -322,6 +295,43 @@ const FieldRow kRows[] = {
     {"response_format", responses, RefusedField{400, is_nothing, "use text.format"}},
     {"reasoning_effort", responses, RefusedField{400, is_nothing, "use reasoning.effort"}},
     {"logprobs", responses, RefusedField{400, is_false, "use include with message.output_text.logprobs"}},
+
+    {"messages", kAnthropic, ReadField(read_turns)},
+    {"system", kAnthropic, ReadField(read_system)},
+    {"stop_sequences", kAnthropic, ReadField(read_stop)},
+    {"tools", kAnthropic, ReadField(read_client_tools)},
+    {"tool_choice", kAnthropic, ReadField(read_client_choice)},
+    {"thinking", kAnthropic, ReadField(read_thinking)},
+    {"output_config", kAnthropic, ReadField(read_output_config)},
+    {"output_format", kAnthropic, ReadField(read_output_format)},
+    {"context_management", kAnthropic, ReadField(read_context_management)},
+    // Prefixes are found without being asked for, and change no answer.
+    {"cache_control", kAnthropic, IgnoredField{}},
+    {"diagnostics", kAnthropic, IgnoredField{}},
+    {"metadata", kAnthropic, IgnoredField{}},
+    {"service_tier", kAnthropic, IgnoredField{}},
+    {"speed", kAnthropic, IgnoredField{}},
+    {"inference_geo", kAnthropic, IgnoredField{}},
+    {"billing_policy", kAnthropic, IgnoredField{}},
+    {"stream_options", kAnthropic, IgnoredField{}},  // a stream always has its usage
+    {"container", kAnthropic, RefusedField{400, is_nothing, kOwnTools}},
+    {"mcp_servers", kAnthropic, RefusedField{400, is_empty, kOwnTools}},
+    {"thread", kAnthropic, RefusedField{400, is_nothing, kStateless}},
+    {"compaction", kAnthropic, RefusedField{400, is_nothing}},
+    {"prefill", kAnthropic, RefusedField{400, is_nothing, "end messages with a message of the assistant"}},
+    {"fallbacks", kAnthropic, RefusedField{400, is_empty}},
+    {"n", kAnthropic, RefusedField{400, is_one, "a message is one answer"}},
+    {"stop", kAnthropic, RefusedField{400, is_empty, "use stop_sequences"}},
+    {"input", kAnthropic, RefusedField{400, is_nothing, "use messages"}},
+    {"instructions", kAnthropic, RefusedField{400, is_nothing, "use system"}},
+    {"max_completion_tokens", kAnthropic, RefusedField{400, is_nothing, "use max_tokens"}},
+    {"max_output_tokens", kAnthropic, RefusedField{400, is_nothing, "use max_tokens"}},
+    {"response_format", kAnthropic, RefusedField{400, is_nothing, "use output_config.format"}},
+    {"reasoning_effort", kAnthropic, RefusedField{400, is_nothing, "use output_config.effort"}},
+    {"parallel_tool_calls", kAnthropic, RefusedField{400, is_nothing, "use tool_choice.disable_parallel_tool_use"}},
+    {"logprobs", kAnthropic, RefusedField{400, is_false, kNoLogprobs}},
+    {"top_logprobs", kAnthropic, RefusedField{400, is_zero, kNoLogprobs}},
+    {"prompt_logprobs", kAnthropic, RefusedField{400, is_nothing, kNoLogprobs}},
 
     {"user", kBoth, IgnoredField{}},
     {"session_id", kOpenAi, IgnoredField{}},

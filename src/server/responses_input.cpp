@@ -7,15 +7,12 @@
 
 #include "base/text.h"
 #include "server/api_error.h"
+#include "server/conversation_parts.h"
 #include "server/json_body.h"
 #include "server/names.h"
 
 namespace weft {
 namespace {
-
-bool has_text(const Json& object, const char* key) { return object.contains(key) && object[key].is_string(); }
-
-bool is_given(const Json& object, const char* key) { return object.contains(key) && !object[key].is_null(); }
 
 // An item of the input, and where it is.
 struct Item {
@@ -57,12 +54,6 @@ Json content_of(const Item& item, const char* key) {
     parts.push_back({{"type", "text"}, {"text", part[row->key]}});
   }
   return parts;
-}
-
-// The message of the assistant to which an item may still be added; nullptr if the last message is another one.
-Json* last_answer(Json& messages) {
-  const bool is_answer = !messages.empty() && messages.back()["role"] == "assistant";
-  return is_answer ? &messages.back() : nullptr;
 }
 
 void add_message(const Item& item, Json& messages) {
@@ -141,8 +132,7 @@ void add_item(const Item& item, Json& messages) {
 Json messages_of(const Json& items) {
   Json messages = Json::array();
   for (std::size_t i = 0; i < items.size(); ++i) add_item({items[i], i}, messages);
-  for (Json& message : messages)
-    if (!message.contains("content")) message["content"] = message.contains("tool_calls") ? Json(nullptr) : Json("");
+  add_missing_contents(messages);
   return messages;
 }
 
@@ -252,11 +242,6 @@ std::string read_include(Element value, ApiRequest& request) {
     return fmt::format("a list of {}", names_of(kIncludable, [](std::string_view name) { return name; }));
   request.wants_logprobs = std::find(include.begin(), include.end(), kIncludedLogprobs) != include.end();
   return "";
-}
-
-Json with_instructions(Json messages, const std::string& instructions) {
-  messages.insert(messages.begin(), Json{{"role", "system"}, {"content", instructions}});
-  return messages;
 }
 
 }  // namespace weft

@@ -18,7 +18,4 @@ std::string read_text_options(Element value, ApiRequest& request);  // text.form
 std::string read_reasoning(Element value, ApiRequest& request);     // reasoning.effort: `reasoning_effort`
 std::string read_include(Element value, ApiRequest& request);       // the log probabilities: `logprobs`
 
-// The conversation after the instructions, which are a system message.
-Json with_instructions(Json messages, const std::string& instructions);
-
 }  // namespace weft

@@ -31,7 +31,7 @@ struct Route {
   RouteKind kind;
   bool is_open = false;             // without a key
   bool is_for_developers = false;   // only with --enable-dev-endpoints; takes no body
-  Endpoint endpoint = completions;  // of a request
+  Endpoint endpoint = completions;  // of a request, and whose errors a path has
 };
 
 // nullptr for a path that is not of the API.

@@ -7,8 +7,9 @@
 
 namespace weft {
 
-RunningRequest::RunningRequest(std::shared_ptr<HttpReply> reply, bool is_stream, std::string last_event)
-    : reply_(std::move(reply)), is_stream_(is_stream), last_event_(std::move(last_event)) {}
+RunningRequest::RunningRequest(std::shared_ptr<HttpReply> reply, bool is_stream, std::string last_event,
+                               ErrorForm error_form)
+    : reply_(std::move(reply)), is_stream_(is_stream), last_event_(std::move(last_event)), error_form_(error_form) {}
 
 void RunningRequest::write(const std::string& part) {
   reply_->send_event(part);
@@ -31,7 +32,7 @@ void RunningRequest::write_answer() {
 }
 
 void RunningRequest::send_written() {
-  if (written_.empty()) return reply_->send(internal_error("the answer could not be written").response());
+  if (written_.empty()) return reply_->send(internal_error("the answer could not be written").response(error_form_));
   reply_->send({.body = std::move(written_)});
 }
 
@@ -48,7 +49,7 @@ void RunningRequest::fail(const std::string& error) {
   error_ = error;
   // The sentence of the engine may have paths of this machine: it is for the log.
   const ApiError failure = internal_error("the model failed to compute this answer");
-  if (!has_head_) return reply_->send(failure.response());
+  if (!has_head_) return reply_->send(failure.response(error_form_));
   send_failure(failure);
   end_stream();
 }
@@ -57,7 +58,7 @@ void RunningRequest::abort() {
   if (is_over_) return;
   if (has_head_) return cut_stream();
   is_over_ = true;
-  reply_->send(unavailable("the server is shutting down").response());
+  reply_->send(unavailable("the server is shutting down").response(error_form_));
 }
 
 void RunningRequest::keep_alive() {

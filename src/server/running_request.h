@@ -57,12 +57,14 @@ class RunningRequest {
   static constexpr std::size_t kMostWrittenAtOnce = 1000;
 
   // `last_event` ends a stream; "" if there is none.
-  RunningRequest(std::shared_ptr<HttpReply> reply, bool is_stream, std::string last_event = "");
+  RunningRequest(std::shared_ptr<HttpReply> reply, bool is_stream, std::string last_event = "",
+                 ErrorForm error_form = ErrorForm::openai);
 
   bool is_stream() const { return is_stream_; }
   // The answer in one piece.
   void send_answer(const Json& answer);
-  // The same later, by whole_answer(). The request is over.
+  virtual Json whole_answer() { return nullptr; }
+  // Sends whole_answer() later. The request is over.
   void leave_unwritten() { is_over_ = is_unwritten_ = true; }
   // An event of a stream, which may have a name.
   void send_event(const Json& event, std::string_view name = "");
@@ -73,14 +75,13 @@ class RunningRequest {
   // Ends a stream that has sent something.
   virtual void cut_stream() = 0;
   // The last event of such a stream, if the request failed.
-  virtual void send_failure(const ApiError& failure) { send_event(failure.body()); }
-  // Of a request that is unwritten.
-  virtual Json whole_answer() { return nullptr; }
+  virtual void send_failure(const ApiError& failure) { send_event(failure.body(error_form_)); }
   void write(const std::string& part);
 
   std::shared_ptr<HttpReply> reply_;
   bool is_stream_;
   std::string last_event_;
+  ErrorForm error_form_;
   bool has_head_ = false;     // a stream has sent an event or a comment
   int silent_intervals_ = 0;  // calls of keep_alive() since then
   bool is_over_ = false, is_unwritten_ = false;

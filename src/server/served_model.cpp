@@ -40,6 +40,22 @@ bool has_whole_word(std::string_view source, std::string_view word) {
   return false;
 }
 
+// Whether a template writes a system message where it is in the conversation. Others fail, or put it first.
+bool writes_late_system(const ChatTemplate& chat_template, const Vocabulary& vocabulary) {
+  const Json conversation = {{{"role", "system"}, {"content", "a"}},
+                             {{"role", "user"}, {"content", "b"}},
+                             {{"role", "assistant"}, {"content", "c"}},
+                             {{"role", "user"}, {"content", "the question"}},
+                             {{"role", "system"}, {"content", "the remark"}}};
+  try {
+    const std::string text = chat_template.render(chat_variables(vocabulary, conversation, true));
+    const std::size_t question = text.find("the question"), remark = text.find("the remark");
+    return question != std::string::npos && remark != std::string::npos && question < remark;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 std::vector<int> special_tokens(const Tokenizer& tokenizer, std::span<const std::string_view> texts) {
   std::vector<int> ids;
   for (const std::string_view text : texts) {
@@ -67,6 +83,9 @@ void set_parsers(ServedModel& model, const Engine& engine, const ServedModelSett
   }
   model.reads_tools = has_whole_word(tool_template, "tools");
   model.reads_calls = has_whole_word(tool_template, "tool_calls");
+  const Vocabulary& vocabulary = model.tokenizer->vocabulary();
+  model.reads_late_system = writes_late_system(*model.chat_template, vocabulary) &&
+                            (!model.tool_template || writes_late_system(*model.tool_template, vocabulary));
   if (model.dialect != nullptr) model.call_markers = special_tokens(*model.tokenizer, model.dialect->markers);
   if (model.dialect != nullptr && model.dialect->has_channels()) {
     const std::string marker(model.dialect->content_marker);

@@ -44,6 +44,7 @@ struct ServedModel {
   bool trusts_templates = false;                  // a request may have one of its own
   std::optional<ChatTemplate> tool_template;      // of requests with tools, if the model has another one for them
   bool reads_tools = false, reads_calls = false;  // whether that template reads tools, and calls in messages
+  bool reads_late_system = false;                 // whether the templates write a system message after others
   const ToolDialect* dialect = nullptr;           // null: calls are not looked for
   const ReasoningFormat* reasoning = nullptr;     // null: reasoning is part of the content
   std::shared_ptr<const ReasoningTokens> reasoning_tokens;  // its markers, or those of channels; null without either

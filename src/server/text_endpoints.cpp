@@ -66,6 +66,13 @@ Json detokenized(const ApiRequest& request, const ServedModel& model) {
   return {{"prompt", text}, {"content", text}};
 }
 
+// Also of a conversation that is too long to be answered: clients ask how long it is.
+Json counted_tokens(ApiRequest request, const ServedModel& model) {
+  check_model(request, model);
+  check_fields(request);
+  return {{"input_tokens", render_conversation(request, model).ids.size()}};
+}
+
 Json tokenizer_info(const ServedModel& model) {
   Json info{{"tokenizer_class", "WeftTokenizer"},
             {"model_max_length", model.max_model_len},

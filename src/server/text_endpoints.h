@@ -1,6 +1,6 @@
 #pragma once
 
-// POST /tokenize and /detokenize, and GET /tokenizer_info.
+// POST /tokenize, /detokenize and /v1/messages/count_tokens, and GET /tokenizer_info.
 
 #include "base/json.h"
 #include "server/api_request.h"
@@ -11,6 +11,7 @@ namespace weft {
 // ApiError for a request that is wrong.
 Json tokenized(const ApiRequest& request, const ServedModel& model);
 Json detokenized(const ApiRequest& request, const ServedModel& model);
+Json counted_tokens(ApiRequest request, const ServedModel& model);
 
 // What a tokenizer_config.json has; the class is Weft's, whatever the model's was.
 Json tokenizer_info(const ServedModel& model);

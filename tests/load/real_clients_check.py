@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Uses a server by programs of others: the client `openai`, the reader of `prometheus_client`, and `jsonschema`.
+"""Uses a server by programs of others: the clients `openai` and `anthropic`, the reader of `prometheus_client`, and `jsonschema`.
 
     real_clients_check.py PROGRAM MODEL FOLDER
 
@@ -15,10 +15,11 @@ import sys
 import tempfile
 
 from load_check import with_long_context
+from messages_client import check_messages
 from responses_client import check_responses
 from weft_server import Fault, WeftServer
 
-PACKAGES = ["openai", "prometheus_client", "jsonschema"]
+PACKAGES = ["openai", "anthropic", "prometheus_client", "jsonschema"]
 SCHEMA = {"type": "object", "additionalProperties": False, "required": ["name", "tags", "age"],
           "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 1, "maximum": 99},
                          "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 3}}}
@@ -121,6 +122,7 @@ def check_metrics(server, parser):
 
 def run(program, model):
     # pylint: disable=import-outside-toplevel
+    import anthropic
     import jsonschema
     import openai
     import pydantic
@@ -137,6 +139,7 @@ def run(program, model):
             check_structured(client, name, jsonschema)
             check_errors(client, openai, name)
             check_responses(client, openai, pydantic, name)
+            check_messages(server, client, anthropic, pydantic, name)
             check_metrics(server, parser)
             server.end()
         finally:
@@ -145,20 +148,29 @@ def run(program, model):
     print("passed with", ", ".join(f"{package} {importlib.metadata.version(package)}" for package in PACKAGES))
 
 
+def read_text(path):
+    """Empty if there is no such file."""
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
 def main():
     program, model, folder = map(os.path.abspath, sys.argv[1:4])
     python = os.path.join(folder, "bin", "python3")
     if os.environ.get("VIRTUAL_ENV") == folder:
         return run(program, model)
-    if not os.path.exists(os.path.join(folder, "is_complete")):
+    marker = os.path.join(folder, "is_complete")
+    if read_text(marker) != " ".join(PACKAGES):
         steps = ([sys.executable, "-m", "venv", folder], [python, "-m", "pip", "install", "--quiet", *PACKAGES])
         for step in steps:
             done = subprocess.run(step, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 print(f"real_clients is skipped: {' '.join(step)} says {done.stdout[-300:]} {done.stderr[-300:]}")
                 return None
-        with open(os.path.join(folder, "is_complete"), "w", encoding="ascii"):
-            pass
+        with open(marker, "w", encoding="ascii") as file:
+            file.write(" ".join(PACKAGES))
     return subprocess.run([python, *sys.argv], env={**os.environ, "VIRTUAL_ENV": folder}, check=False).returncode
 
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "server/api_error.h"
+#include "server/conversation_parts.h"
 #include "server/json_body.h"
 
 namespace weft::responses_input_test {
