@@ -6,6 +6,7 @@
 #include "io/jinja/json.h"
 #include "io/jinja/parser.h"
 #include "io/jinja/renderer.h"
+#include "io/regex.h"
 
 namespace weft {
 
@@ -13,12 +14,24 @@ namespace {
 
 constexpr std::size_t kMaxSourceBytes = std::size_t{1} << 20;
 
+nlohmann::ordered_json without_null_contents(nlohmann::ordered_json variables) {
+  const auto messages = variables.find("messages");
+  if (messages == variables.end() || !messages->is_array()) return variables;
+  for (auto& message : *messages)
+    if (message.is_object() && message.contains("content") && message["content"].is_null()) message.erase("content");
+  return variables;
+}
+
 }  // namespace
 
 ChatTemplate::ChatTemplate(std::string source) {
   USER_CHECK(source.size() <= kMaxSourceBytes, "[chat template] wanted at most {} bytes, but it has {}",
              kMaxSourceBytes, source.size());
   program_ = jinja::parse_template(source);
+  // content is none, message['content'] is not none
+  static const Regex kQuestion = Regex::compile(R"(content['"]?\]?\s+is\s+(not\s+)?none)");
+  Regex::Scratch scratch;
+  asks_for_none_ = kQuestion.find(source, 0, scratch).has_value();
 }
 
 ChatTemplate::~ChatTemplate() = default;
@@ -33,7 +46,7 @@ std::string ChatTemplate::render(const nlohmann::ordered_json& variables, const 
   jinja::Runtime runtime(limits);
   jinja::Value converted;
   try {
-    converted = jinja::from_json(runtime.budget(), variables);
+    converted = jinja::from_json(runtime.budget(), asks_for_none_ ? variables : without_null_contents(variables));
   } catch (const jinja::TemplateFailure& failure) {
     fail_user("[chat template] {}", failure.what());
   }

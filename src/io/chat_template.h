@@ -40,6 +40,8 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
+  // A message whose content is null has no content for templates that do not ask whether it is none.
+  //
   // Renders with an object of template variables: messages, tools, bos_token, add_generation_prompt and so on. Throws
   // UserError with the line at which the template fails, or with the message that the template passes to
   // raise_exception. Several threads may call it at once.
@@ -48,6 +50,7 @@ class ChatTemplate {
 
  private:
   std::unique_ptr<const jinja::Program> program_;
+  bool asks_for_none_ = false;  // whether the content of a message is none
 };
 
 }  // namespace weft

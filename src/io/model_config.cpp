@@ -246,13 +246,16 @@ void check_is_causal(const JsonFields& fields) {
              shown_json(*value));
 }
 
-// The first of `architectures`; "" if there is none. Others than these are no language models, or are not causal.
+// The first of `architectures`; "" if there is none. Classes of other tasks (LlamaForSequenceClassification), and those
+// that read tokens in both directions, are no language models.
 std::string architecture_class(const JsonFields& fields) {
   const auto* classes = fields.value("architectures");
   if (classes == nullptr || !classes->is_array() || classes->empty() || !classes->front().is_string()) return "";
   const std::string name = classes->front();
+  const bool has_task = name.find("For") != std::string::npos;
+  const bool generates = name.ends_with("ForCausalLM") || name.ends_with("ForConditionalGeneration");
   USER_CHECK(
-      name.ends_with("ForCausalLM") || name.ends_with("ForConditionalGeneration") || name.ends_with("LMHeadModel"),
+      (generates || !has_task) && name.find("Bidirectional") == std::string::npos,
       "[{}] architectures must be a class that generates text (...ForCausalLM, ...ForConditionalGeneration), but "
       "is {}",
       fields.where(), quote(name));

@@ -61,7 +61,8 @@ constexpr const char* kStableLmSample = R"({
   "architectures": ["StableLmForCausalLM"], "model_type": "stablelm", "hidden_act": "silu", "hidden_size": 64,
   "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
   "max_position_embeddings": 128, "layer_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
-  "use_qkv_bias": true, "use_parallel_residual": false, "partial_rotary_factor": 0.25, "vocab_size": 257,
+  "use_qkv_bias": true, "use_parallel_residual": false, "partial_rotary_factor": 0.25, "qk_layernorm": true,
+  "vocab_size": 257,
   "eos_token_id": 256
 })";
 

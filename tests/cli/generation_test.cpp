@@ -81,7 +81,7 @@ TEST_F(Generation, NamedTemplatesAreChosenByToolsOrByName) {
   EXPECT_EQ(rendered(tools, {"--chat-template", "rag"}).out, "R");
   EXPECT_EQ(rendered(tools, {"--chat-template", "default"}).out, "D");
   EXPECT_EQ(rendered(tools, {"--chat-template", folder_ / "file.jinja"}).out, "F");
-  EXPECT_EQ(breach_of_refusal(rendered(tools, {"--chat-template", "raq"}), "(rag, tool_use)"), "");
+  EXPECT_EQ(breach_of_refusal(rendered(tools, {"--chat-template", "raq"}), "(default, rag, tool_use)"), "");
   EXPECT_EQ(rendered(plain, {"--chat-template-kwargs", R"({"tools": [1, 2]})"}).out, "T2");
   EXPECT_EQ(breach_of_refusal(rendered(plain, {"--chat-template-kwargs", "[]"}), "[--chat-template-kwargs]"), "");
 }

@@ -67,16 +67,6 @@ TEST_F(PhasesTest, AnswersDoNotDependOnChunkingThreadsModesOrDrafts) {
   }
 }
 
-// From AVX2 on, the order of sums is that of AMX.
-TEST_F(PhasesTest, InstructionSetsGiveTheSameBits) {
-  for (const char* precision : kPrecisions) {
-    const auto wanted = answer_of(path_, with(precision, {{"cpu-features", "avx2"}}), some_ids(23));
-    for (const char* features : {"avx512", "vnni"})
-      EXPECT_EQ(answer_of(path_, with(precision, {{"cpu-features", features}}), some_ids(23)), wanted)
-          << precision << " " << features;
-  }
-}
-
 TEST_F(PhasesTest, AnswersDoNotDependOnNeighboursAndLostPages) {
   for (const char* precision : kPrecisions) {
     SCOPED_TRACE(precision);
@@ -102,7 +92,8 @@ TEST_F(PhasesTest, APromptThatHoldsAnAnswerIsComputedAsAPrompt) {
     parameters.prompt_logprobs.reset();
     engine->add(some_ids(24), parameters);
     std::vector<int> prompt = some_ids(24);
-    for (const auto& [token, logprob] : run_all(*engine).at(0)) prompt.push_back(token);
+    const Answers first = run_all(*engine);
+    for (const auto& [token, logprob] : first.at(0)) prompt.push_back(token);
     engine->add(prompt, parameters);
     const auto came = run_all(*engine).at(1);
     EXPECT_EQ(came, answer_of(path_, with(precision), prompt));
@@ -132,20 +123,18 @@ TEST_F(PhasesTest, Bf16IsNearerToExactThanInt8) {
   EXPECT_GT(bf16, 0);
 }
 
-TEST_F(PhasesTest, EveryModelOfBlocksRuns) {
+// The op's own meaning over the dequantized weights, rounded to bf16, gives the same logits but for the order of sums,
+// which may round an activation to the next bf16.
+TEST_F(PhasesTest, EveryModelComputesWhatTheOpsMean) {
   const ModelRegistry models = make_model_registry();
+  const Settings meaning{
+      {"dtype", "f32"}, {"ir-op-priority.linear_bf16", "native"}, {"ir-op-priority.grouped_linear_bf16", "native"}};
   for (const std::string& architecture : models.architectures()) {
+    SCOPED_TRACE(architecture);
     const SampleCheckpoint sample(models.find(architecture, "test"), {{"model_type", architecture}}, 12);
-    for (const DType dtype : {DType::q8_0, DType::q4_k}) {
-      SCOPED_TRACE(architecture + " of " + std::string(dtype_text(dtype)));
-      const std::string path = sample.write_gguf(folder_, architecture + ".gguf", dtype);
-      const Settings f32{{"kv-cache-dtype", "f32"}, {"dtype", "f32"}};
-      const auto exact = all_logits(*tiny_engine(path, with("exact", f32)), some_ids(9));
-      const auto bf16 = all_logits(*tiny_engine(path, with("bf16", f32)), some_ids(9));
-      EXPECT_LT(logit_difference(bf16, exact), 0.1);
-      EXPECT_EQ(answer_of(path, with("prompt=bf16,decode=int8", {{"max-num-batched-tokens", "3"}}), some_ids(9), 4),
-                answer_of(path, with("prompt=bf16,decode=int8"), some_ids(9), 4));
-    }
+    const std::string path = sample.write_gguf(folder_, architecture + ".gguf", DType::q8_0);
+    const auto came = all_logits(*tiny_engine(path, with("bf16", {{"dtype", "f32"}})), some_ids(5));
+    EXPECT_LT(logit_difference(came, all_logits(*tiny_engine(path, with("bf16", meaning)), some_ids(5))), 1e-2);
   }
 }
 

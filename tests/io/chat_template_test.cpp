@@ -185,4 +185,12 @@ TEST(ChatTemplate, HasRoomForALongConversation) {
   EXPECT_GT(render(kSmolLm2, {{"messages", messages}, {"add_generation_prompt", true}}).size(), 2'000'000u);
 }
 
+TEST(ChatTemplate, OnlyThoseThatAskHaveAContentThatIsNone) {
+  const Json variables{{"messages", {{{"role", "assistant"}, {"content", nullptr}}}}};
+  const std::string call = "{% for m in messages %}{% if m['content'] is none %}call{% endif %}{% endfor %}";
+  EXPECT_EQ(render(call, variables), "call");
+  EXPECT_EQ(render("{% for m in messages %}{% if m.content is not none %}text{% endif %}{% endfor %}", variables), "");
+  EXPECT_EQ(render("{% for m in messages %}[{{ m.content }}]{{ 'x' in m.content }}{% endfor %}", variables), "[]False");
+}
+
 }  // namespace weft::chat_template_test

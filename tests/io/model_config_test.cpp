@@ -155,7 +155,8 @@ TEST(ModelConfig, NamesTheKeyOfAWindowThatItDoesNotTake) {
   EXPECT_EQ(refusal_of({{"layer_types", {"full_attention", "sliding_attention"}}, {"sliding_window", nullptr}}),
             "[config.json] layer_types has sliding_attention, which wants a sliding_window, but there is none");
   EXPECT_EQ(
-      refusal_of({{"layer_types", {"full_attention", "sliding_attention"}},
+      refusal_of({{"model_type", "qwen2"},
+                  {"layer_types", {"full_attention", "sliding_attention"}},
                   {"sliding_window", 8},
                   {"use_sliding_window", false}}),
       "[config.json] layer_types has sliding_attention, which wants a sliding_window, but use_sliding_window is off");

@@ -16,7 +16,9 @@ namespace weft::every_kernel_test {
 
 // Ops, and kernels of a library, whose sums may be taken in another order; all others agree to the last bit.
 const std::set<std::string> kFreeOrder = {"linear",
+                                          "linear_bf16",
                                           "grouped_linear",
+                                          "grouped_linear_bf16",
                                           "batched_linear",
                                           "linear_fp8_block",
                                           "linear_nvfp4",

@@ -66,8 +66,8 @@ TEST(CublasltProducts, AreCapturedAndReadWhatIsThereAtEachLaunch) {
   const LibraryProduct product = host.product(DType::bf16, 4, 48, 64, true);
   host.ready();
   const DriverQueue::Recording recording = host.queue->record([&] { host.call(product); });
-  EXPECT_EQ(recording.given.form, "cublasLtMatmul ");
-  EXPECT_EQ(recording.given.nodes, 1);
+  EXPECT_EQ(recording.work.form, "cublasLtMatmul ");
+  EXPECT_EQ(recording.work.nodes, 1);
   const CurrentGuard guard(*host.driver, host.stream);
   const Owner<ExecutableObject> executable(*host.driver, host.driver->instantiate(*recording.graph));
   for (const int seed : {5, 6}) {

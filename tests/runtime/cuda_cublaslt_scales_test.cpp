@@ -50,7 +50,7 @@ TEST(CublasltScales, OfRowsThatAreMadeUpAreCaptured) {
     const LibraryProduct product = host.scaled(ProductScales::blocks, 3, 48, 256);
     host.ready();
     const DriverQueue::Recording recording = host.queue->record([&] { host.call(product); });
-    EXPECT_EQ(recording.given.nodes, 3);  // to scratch, the product, from scratch
+    EXPECT_EQ(recording.work.nodes, 3);  // to scratch, the product, from scratch
     const CurrentGuard guard(*host.driver, host.stream);
     const Owner<ExecutableObject> executable(*host.driver, host.driver->instantiate(*recording.graph));
     for (const int number : {5, 6}) {

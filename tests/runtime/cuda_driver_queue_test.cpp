@@ -98,8 +98,8 @@ TEST(DriverQueue, CapturesWhatItIsGivenAndRunsNoneOfIt) {
     host.launch("mix", host.a, host.b);
     host.mix_on_host(host.b, host.a);
   });
-  EXPECT_EQ(recording.given.form, "mix host:mix@host ");
-  EXPECT_EQ(recording.given.nodes, 2);
+  EXPECT_EQ(recording.work.form, "mix host:mix@host ");
+  EXPECT_EQ(recording.work.nodes, 2);
   EXPECT_EQ(host.driver->node_count(*recording.graph), 2u);
   host.queue->synchronize();
   EXPECT_EQ(host.a[0], 1u);

@@ -248,7 +248,7 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
     if (role == one_plus) add_one(numbers);
     return numbers;
   }
-  if (role == vector && keys.size() > 1) return joined_vectors(keys);
+  if (role == vector && (keys.size() > 1 || is_name_of_experts(keys[0]))) return joined_vectors(keys);
   Meta plain = plain_meta(keys, role);
   if (role == vector && plain.dtype != facts_.dtype) {
     return converted(checkpoint_.tensor(keys[0]), facts_.dtype);
