@@ -4,13 +4,13 @@
     bench/serve_beside_peers.py --gguf MODEL.gguf --folder MODEL [--vllm VENV] [--llama VENV] [--streams 8,32] [--rounds 3]
 
 MODEL is a Hugging Face folder of the same model in bf16. VENV is a Python environment with vLLM's CPU build, or with
-llama-cpp-python[server]. Each stream has 64 tokens of prompt and 64 of answer. `weft bench serve` is the client of all
-servers. Of llama.cpp there are two: its library with all sequences in one batch, and its Python server, which answers
-one request after another and is measured for the time to the first token. A server that waits for its turn is stopped
-(SIGSTOP). Prints each run, then the medians.
+llama-cpp-python. Each stream has 64 tokens of prompt and 64 of answer. `weft bench serve` is the client of all servers;
+of llama.cpp it is the library, with all sequences in one batch. A server that waits for its turn is stopped (SIGSTOP).
+Prints each run, then the medians.
 """
 
 import argparse
+import atexit
 import ctypes
 import json
 import os
@@ -71,11 +71,12 @@ def batched_by_llama_cpp(path, sequences):
 class Server:
     """A server of another program, which is stopped but in its turns."""
 
-    def __init__(self, name, command, port, model):
-        self.name, self.port, self.model = name, port, model
+    def __init__(self, name, command, port, model, tokenizer):
+        self.name, self.port, self.model, self.tokenizer = name, port, model, tokenizer
         self.log = tempfile.NamedTemporaryFile(suffix=".log", delete=False)
         environment = dict(os.environ, OMP_NUM_THREADS="2", VLLM_CPU_KVCACHE_SPACE="2")
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env=environment, start_new_session=True)
+        atexit.register(self.end)
         end = time.time() + 600
         while not self.answers():
             if self.process.poll() is not None or time.time() > end:
@@ -95,16 +96,17 @@ class Server:
 
     def measure(self, streams, prompts):
         self.signal(signal.SIGCONT)
-        url = ["--base-url", f"http://127.0.0.1:{self.port}", "--served-model-name", self.model]
+        url = ["--base-url", f"http://127.0.0.1:{self.port}", "--served-model-name", self.model,
+               "--tokenizer", self.tokenizer]  # fmt: skip
         try:
             return bench_serve(streams, prompts, url)
         finally:
             self.signal(signal.SIGSTOP)
 
     def end(self):
-        self.signal(signal.SIGCONT)
-        self.signal(signal.SIGTERM)
-        self.process.wait()
+        if self.process.poll() is None:
+            self.signal(signal.SIGKILL)
+            self.process.wait()
 
 
 def bench_serve(streams, prompts, arguments):
@@ -147,13 +149,10 @@ def main():
             return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout), None, None
 
         ways["llama.cpp, library"] = library
-        command = [python, "-m", "llama_cpp.server", "--model", arguments.gguf, "--n_threads", "2", "--n_threads_batch", "2",
-                   "--n_ctx", "2048", "--port", "8771"]  # fmt: skip
-        servers.append(Server("llama.cpp, server", command, 8771, arguments.gguf))
     if arguments.vllm:
-        command = [str(pathlib.Path(arguments.vllm) / "bin" / "vllm"), "serve", arguments.folder, "--served-model-name", "m",
-                   "--dtype", "bfloat16", "--max-model-len", "2048", "--port", "8772", "--enforce-eager"]  # fmt: skip
-        servers.append(Server("vLLM bf16", command, 8772, "m"))
+        command = [str(pathlib.Path(arguments.vllm) / "bin" / "python"), "-m", "vllm.entrypoints.openai.api_server",
+                   "--model", arguments.folder, "--served-model-name", "m", "--dtype", "bfloat16", "--max-model-len", "2048", "--port", "8772", "--enforce-eager"]  # fmt: skip
+        servers.append(Server("vLLM bf16", command, 8772, "m", arguments.gguf))
     for server in servers:
         ways[server.name] = server.measure
 
@@ -161,12 +160,9 @@ def main():
     for streams in map(int, arguments.streams.split(",")):
         for _ in range(arguments.rounds):
             for name, measure in ways.items():
-                one_by_one = name == "llama.cpp, server"
-                values = measure(streams, 2 * streams if one_by_one else 4 * streams)
+                values = measure(streams, 4 * streams)
                 results.setdefault((streams, name), []).append(values)
                 print(streams, name, *("-" if value is None else f"{value:.1f}" for value in values), flush=True)
-    for server in servers:
-        server.end()
     print("\nstreams, server, generated tokens/s, median to the first token ms, p99 between tokens ms: medians")
     for (streams, name), values in results.items():
         medians = [None if column[0] is None else statistics.median(column) for column in zip(*values)]
