@@ -4,6 +4,7 @@
 
 #include "codegen/build_row_program.h"
 #include "compiler/functions/generated_calls.h"
+#include "compiler/pieces.h"
 #include "compiler/pipeline.h"
 #include "compiler/splitting_ops.h"
 #include "ir/print.h"

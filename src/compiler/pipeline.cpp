@@ -6,6 +6,7 @@
 #include "base/stopwatch.h"
 #include "compiler/pieces.h"
 #include "compiler/stitch.h"
+#include "ir/print.h"
 #include "passes/all.h"
 #include "passes/pattern_pass.h"
 
