@@ -116,13 +116,21 @@ class Browser:
         assert "exceptionDetails" not in result, f"{script}: {result['exceptionDetails']}"
         return result["result"].get("value")
 
+    def holds(self, script):
+        try:
+            return self.run(script)
+        except AssertionError as error:  # the page was left while the question was on its way
+            if "navigated" in str(error):
+                return False
+            raise
+
     def open(self, address):
         self.call("Page.navigate", url=address)
-        wait_for(lambda: self.run("document.readyState === 'complete' && location.href !== 'about:blank'"), address)
+        wait_for(lambda: self.holds("document.readyState === 'complete' && location.href !== 'about:blank'"), address)
 
     def reload(self):
         self.run("window.isOld = true; location.reload()")
-        wait_for(lambda: self.run("!window.isOld && document.readyState === 'complete'"), "a reload")
+        wait_for(lambda: self.holds("!window.isOld && document.readyState === 'complete'"), "a reload")
 
     def size(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
