@@ -138,8 +138,9 @@ def main():
         return
 
     ways = {}  # name: function of (streams, prompts) that returns what bench_serve returns
-    for name, model in ((("weft", arguments.gguf), ("weft bf16", arguments.folder)) if arguments.folder else (("weft", arguments.gguf),)):
-        ways[name] = lambda streams, prompts, model=model: bench_serve(streams, prompts, ["--model", model, "-t", "2"])
+    for name, model in (("weft", arguments.gguf), ("weft bf16", arguments.folder)):
+        if model:
+            ways[name] = lambda streams, prompts, model=model: bench_serve(streams, prompts, ["--model", model, "-t", "2"])
     servers = []
     if arguments.llama:
         python = str(pathlib.Path(arguments.llama) / "bin" / "python")
@@ -151,7 +152,8 @@ def main():
         ways["llama.cpp, library"] = library
     if arguments.vllm:
         command = [str(pathlib.Path(arguments.vllm) / "bin" / "python"), "-m", "vllm.entrypoints.openai.api_server",
-                   "--model", arguments.folder, "--served-model-name", "m", "--dtype", "bfloat16", "--max-model-len", "2048", "--port", "8772", "--enforce-eager"]  # fmt: skip
+                   "--model", arguments.folder, "--served-model-name", "m", "--dtype", "bfloat16",
+                   "--max-model-len", "2048", "--port", "8772", "--enforce-eager"]  # fmt: skip
         servers.append(Server("vLLM bf16", command, 8772, "m", arguments.gguf))
     for server in servers:
         ways[server.name] = server.measure

@@ -233,8 +233,8 @@ void Engine::reopen_device() {
   runner_->reopen();
 }
 
-void Engine::fail_chunks(const std::string& error) {
-  for (const Chunk& chunk : chunks_) {
+void Engine::fail_chunks(std::span<const Chunk> chunks, const std::string& error) {
+  for (const Chunk& chunk : chunks) {
     events_.push_back({.request = request_of(*chunk.sequence).id,
                        .finished = FinishReason::failed,
                        .error = error,
@@ -275,7 +275,7 @@ bool Engine::run_phase(Phase phase) {
     logits = &run(phase, chunks, logit_rows_);
   } catch (const DeviceError& error) {
     if (!runner_->is_broken()) throw;
-    fail_chunks(error.what());
+    fail_chunks(chunks, error.what());
     return false;
   }
   std::int64_t first_row = 0;  // of the logits

@@ -146,7 +146,7 @@ class Engine {
   std::int64_t default_page_count() const;
   void check_request(const NewRequest& request) const;
   void reopen_device();
-  void fail_chunks(const std::string& error);
+  void fail_chunks(std::span<const Chunk> chunks, const std::string& error);
   void propose(Request& request);
   void schedule();
   void finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t first_row);

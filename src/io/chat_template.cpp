@@ -1,5 +1,7 @@
 #include "io/chat_template.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -14,11 +16,21 @@ namespace {
 
 constexpr std::size_t kMaxSourceBytes = std::size_t{1} << 20;
 
-nlohmann::ordered_json without_null_contents(nlohmann::ordered_json variables) {
+using Json = nlohmann::ordered_json;
+
+bool has_null_content(const Json& message) {
+  return message.is_object() && message.contains("content") && message["content"].is_null();
+}
+
+bool has_null_contents(const Json& variables) {
   const auto messages = variables.find("messages");
-  if (messages == variables.end() || !messages->is_array()) return variables;
-  for (auto& message : *messages)
-    if (message.is_object() && message.contains("content") && message["content"].is_null()) message.erase("content");
+  return messages != variables.end() && messages->is_array() &&
+         std::any_of(messages->begin(), messages->end(), has_null_content);
+}
+
+Json without_null_contents(Json variables) {
+  for (Json& message : variables["messages"])
+    if (has_null_content(message)) message.erase("content");
   return variables;
 }
 
@@ -46,7 +58,8 @@ std::string ChatTemplate::render(const nlohmann::ordered_json& variables, const 
   jinja::Runtime runtime(limits);
   jinja::Value converted;
   try {
-    converted = jinja::from_json(runtime.budget(), asks_for_none_ ? variables : without_null_contents(variables));
+    const bool drops = !asks_for_none_ && has_null_contents(variables);
+    converted = jinja::from_json(runtime.budget(), drops ? without_null_contents(variables) : variables);
   } catch (const jinja::TemplateFailure& failure) {
     fail_user("[chat template] {}", failure.what());
   }

@@ -37,7 +37,7 @@ std::vector<std::string> gguf_texts(const Gguf& gguf, std::string_view key) {
   return to_strings(texts);
 }
 
-// Whether a token is made of others: one of several characters that is no control token and was not added.
+// Whether any normal token has two or more characters, so that merges make it.
 bool has_merged_tokens(const GgufTokenizerFields& fields) {
   constexpr std::int32_t kNormal = 1;
   for (std::size_t i = 0; i < fields.tokens.size(); ++i) {
@@ -60,7 +60,7 @@ Vocabulary vocabulary_from_gguf(const Gguf& gguf) {
                gguf.where(), INT32_MAX, type);
     fields.token_type.push_back(static_cast<std::int32_t>(type));
   }
-  const bool has_merges = gguf.find_texts("tokenizer.ggml.merges").has_value() || has_merged_tokens(fields);
+  const bool has_merges = gguf.find("tokenizer.ggml.merges") != nullptr || has_merged_tokens(fields);
   if (has_merges && (fields.model == "gpt2" || fields.model == "gemma4"))
     fields.merges = gguf_texts(gguf, "tokenizer.ggml.merges");
   for (const double score : gguf.find_reals("tokenizer.ggml.scores").value_or(std::vector<double>()))
@@ -129,9 +129,9 @@ VocabularyFolder vocabulary_folder(const Checkpoint& checkpoint) {
 // The vocabulary file defines how to split text, but not which token begins or ends it, so other files are read too.
 Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   const Folder folder(checkpoint);
-  auto vocabulary = read_vocabulary_file(vocabulary_folder(checkpoint));
-  if (const auto json = folder.json("tokenizer_config.json"))
-    apply_tokenizer_config(*json, folder.where("tokenizer_config.json"), checkpoint.architecture(), vocabulary);
+  const auto json = folder.json("tokenizer_config.json");
+  auto vocabulary = read_vocabulary_file(vocabulary_folder(checkpoint), json);
+  if (json) apply_tokenizer_config(*json, folder.where("tokenizer_config.json"), checkpoint.architecture(), vocabulary);
   const auto config = folder.json("config.json");
   const std::string config_path = folder.where("config.json");
   const Json text = config ? text_config(*config, config_path) : Json::object();

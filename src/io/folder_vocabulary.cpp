@@ -65,8 +65,8 @@ void read_encoding(const VocabularyFolder& folder, std::string_view name, Vocabu
   vocabulary.normalizer = pre.normalizer;
 }
 
-Vocabulary read_other_vocabulary(const VocabularyFolder& folder, std::string_view name, const std::string& contents) {
-  const std::optional<Json> config = read_folder_json(folder, "tokenizer_config.json");
+Vocabulary read_other_vocabulary(const VocabularyFolder& folder, std::string_view name, const std::string& contents,
+                                 const std::optional<Json>& config) {
   const std::string config_path = path_in(folder, "tokenizer_config.json");
   const auto flag = [&](const char* key) {
     return config ? JsonFields(*config, config_path).find_boolean(key) : std::optional<bool>();
@@ -90,14 +90,14 @@ Vocabulary read_other_vocabulary(const VocabularyFolder& folder, std::string_vie
 
 std::span<const std::string_view> vocabulary_file_names() { return kNames; }
 
-Vocabulary read_vocabulary_file(const VocabularyFolder& folder) {
+Vocabulary read_vocabulary_file(const VocabularyFolder& folder, const std::optional<Json>& tokenizer_config) {
   for (const std::string_view name : kNames) {
     const auto contents = folder.file(name);
     if (!contents) continue;
-    if (name != kTokenizerJson) return read_other_vocabulary(folder, name, *contents);
+    if (name != kTokenizerJson) return read_other_vocabulary(folder, name, *contents, tokenizer_config);
     Vocabulary vocabulary = read_tokenizer_json(*contents);
-    if (const auto config = read_folder_json(folder, "tokenizer_config.json"))
-      mark_tokens_of_config(*config, path_in(folder, "tokenizer_config.json"), vocabulary);
+    if (tokenizer_config)
+      mark_tokens_of_config(*tokenizer_config, path_in(folder, "tokenizer_config.json"), vocabulary);
     return vocabulary;
   }
   fail_user("[{}] wanted a folder with tokenizer.json, tokenizer.model, a tiktoken file or vocab.txt, but it has none",

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "io/vocabulary.h"
 
 namespace weft {
@@ -21,7 +22,7 @@ struct VocabularyFolder {
 // The names of the files that hold a vocabulary or tokens of it, in the order in which they are looked for.
 std::span<const std::string_view> vocabulary_file_names();
 
-// UserError if the folder has none of these files.
-Vocabulary read_vocabulary_file(const VocabularyFolder& folder);
+// `tokenizer_config` is tokenizer_config.json, if the folder has it. UserError if the folder has none of these files.
+Vocabulary read_vocabulary_file(const VocabularyFolder& folder, const std::optional<Json>& tokenizer_config);
 
 }  // namespace weft

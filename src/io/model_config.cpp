@@ -18,6 +18,7 @@
 #include "io/latent_config.h"
 #include "io/layer_config.h"
 #include "io/rope_config.h"
+#include "io/task_config.h"
 #include "io/text_config.h"
 #include "io/vocabulary.h"
 
@@ -235,31 +236,6 @@ void read_token_ids(const Gguf& gguf, ModelConfig& config) {
   add_end("eos_token_id");
   for (const std::string_view key : gguf_end_keys()) add_end(key);
   sort_without_repeats(config.eos_token_ids);
-}
-
-// "vision" is about tokens of images alone.
-void check_is_causal(const JsonFields& fields) {
-  constexpr const char* kKey = "use_bidirectional_attention";
-  const Json* value = fields.value(kKey);
-  USER_CHECK(value == nullptr || *value == false || *value == "vision",
-             "[{}] {} must be false or vision: attention over text is causal, but is {}", fields.where(), kKey,
-             shown_json(*value));
-}
-
-// The first of `architectures`; "" if there is none. Classes of other tasks (LlamaForSequenceClassification), and those
-// that read tokens in both directions, are no language models.
-std::string architecture_class(const JsonFields& fields) {
-  const auto* classes = fields.value("architectures");
-  if (classes == nullptr || !classes->is_array() || classes->empty() || !classes->front().is_string()) return "";
-  const std::string name = classes->front();
-  const bool has_task = name.find("For") != std::string::npos;
-  const bool generates = name.ends_with("ForCausalLM") || name.ends_with("ForConditionalGeneration");
-  USER_CHECK(
-      (generates || !has_task) && name.find("Bidirectional") == std::string::npos,
-      "[{}] architectures must be a class that generates text (...ForCausalLM, ...ForConditionalGeneration), but "
-      "is {}",
-      fields.where(), quote(name));
-  return name;
 }
 
 }  // namespace

@@ -231,20 +231,14 @@ void add_unknown_keys(KeyTable table, const JsonFields& fields, std::string_view
   config.unknown_keys.insert(config.unknown_keys.end(), keys.begin(), keys.end());
 }
 
-void check_is_dense(const JsonFields& fields) {
-  const auto sparsity = fields.find_object("sparsity_config");
-  const std::string format = sparsity ? sparsity->find_text("format").value_or("dense") : "dense";
-  USER_CHECK(format == "dense", "[{}] {} must be dense: sparse weights are not supported, but is {}", fields.where(),
-             sparsity->name("format"), quote(format));
-}
-
 QuantizationConfig read_compressed_tensors(const JsonFields& fields) {
   QuantizationConfig config;
   constexpr std::string_view kPacked = "pack-quantized";
   const std::string format = text_among(
       fields, "format", {"float-quantized", "int-quantized", "naive-quantized", "nvfp4-pack-quantized", kPacked});
   add_ignored(texts_of(fields, "ignore"), config);
-  check_is_dense(fields);
+  const auto sparsity = fields.find_object("sparsity_config");
+  if (sparsity && sparsity->has("format")) text_among(*sparsity, "format", {"dense"});
   USER_CHECK(!fields.has("kv_cache_scheme"), "[{}] {} is not supported, but is set", fields.where(),
              fields.name("kv_cache_scheme"));
   const JsonFields groups = needed_object(fields, "config_groups");

@@ -7,6 +7,7 @@
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
 #include "nn/llama.h"
+#include "nn/norm.h"
 #include "ops/layer_norm.h"
 #include "ops/mul.h"
 #include "ops/reshape.h"
@@ -36,8 +37,8 @@ std::vector<ModelWeight> stablelm_weights() {
 Value norm_of_each_head(Builder& b, const Value& x, const std::string& name, int layer) {
   const std::int64_t width = b.facts.config.head_dim;
   const Value heads = reshape(x, {x.dim(0), x.dim(1).number() / width, width});
-  const Value weight = b.weight(name + layer_suffix(layer), {b.key(name, layer)}, b.vector_role(name));
-  return reshape(mul(layer_norm(heads, {}, {}, b.facts.config.norm_eps), weight), {x.dim(0), x.dim(1)});
+  const Value scaled = mul(layer_norm(heads, {}, {}, b.facts.config.norm_eps), nn::norm_weight(b, name, layer));
+  return reshape(scaled, {x.dim(0), x.dim(1)});
 }
 
 Value stablelm_attention(Builder& b, nn::DecoderStep& step, const Value& x, int layer) {

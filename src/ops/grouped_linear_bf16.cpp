@@ -43,5 +43,6 @@ OP(grouped_linear_bf16) {
              {"experts", {9}, DType::i64, Fill::indices, 4},
              {"bias", {4, 33}}},
             {{"dtype", DType::bf16}});
+  op.sample({{"x", {3, 40}, DType::bf16}, {"weight", {2, 33, 40}}, {"experts", {3}, DType::i32, Fill::indices, 2}});
   tolerate_free_order(op);
 }

@@ -19,7 +19,13 @@ Value linear_bf16(const Value& x, const Value& weight, const Value& bias, DType 
 OP(linear_bf16) {
   op.schema("linear_bf16(Tensor x, Tensor weight, Tensor? bias=None, ScalarType dtype=f32) -> Tensor")
       .function(&weft::linear_bf16);
-  op.checks([](const OpRequest& request) { check_rounded_product(request, "linear_bf16", 2); });
+  op.checks([](const OpRequest& request) {
+    check_rounded_product(request, "linear_bf16", 2);
+    if (!request.has(2)) return;
+    const Meta &weight = request.operand(1), &bias = request.operand(2);
+    USER_CHECK(bias.shape == Shape{weight.shape[0]}, "[linear_bf16] bias must be [{}] to match weight: {}, but is {}",
+               weight.shape[0].text(), weight.text(), bias.text());
+  });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const Value product = linear(cast(v[0], DType::f32), rounded_weight(v[1]));
     return Values{finished_linear(product, v[2], a.at("dtype").dtype())};
@@ -31,5 +37,6 @@ OP(linear_bf16) {
               {{"dtype", DType::bf16}});
   }
   op.sample({{"x", {3, 40}, DType::bf16}, {"weight", {33, 40}, DType::bf16}});
+  op.sample({{"x", {3, 40}, DType::bf16}, {"weight", {33, 40}}});
   tolerate_free_order(op);
 }

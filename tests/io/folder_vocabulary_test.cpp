@@ -22,7 +22,9 @@ VocabularyFolder folder_of(Files files, std::string architecture = "llama") {
           }};
 }
 Ids encode(Files files, std::string_view text, std::string architecture = "llama") {
-  return Tokenizer(read_vocabulary_file(folder_of(std::move(files), std::move(architecture)))).encode(text);
+  const auto config = files.find("tokenizer_config.json");
+  const auto json = config == files.end() ? std::optional<Json>() : Json::parse(config->second);
+  return Tokenizer(read_vocabulary_file(folder_of(std::move(files), std::move(architecture)), json)).encode(text);
 }
 std::string error_of(Files files, std::string architecture = "llama") {
   return message_of([&] { encode(std::move(files), "", std::move(architecture)); });

@@ -55,6 +55,7 @@ class ModelCompilation {
   std::span<const PhaseGraphs> phases() const { return phases_; }
   // The index of the graphs for the rows of a phase.
   std::size_t index_of(Phase phase) const { return std::min(static_cast<std::size_t>(phase), phases_.size() - 1); }
+  const PhaseGraphs& graphs_of(Phase phase) const { return phases_[index_of(phase)]; }
   // The forward and the head of each phase.
   std::vector<const ModelGraph*> graphs() const;
   // The maximum number of rows of a step, and how many of them may have logits: a row of logits is as large as many

@@ -51,7 +51,7 @@ PlannedStep planned_step(ModelCompilation& model, Phase phase, std::int64_t rows
   StepSizes sizes{.rows = rows, .cached = cached, .sequences = sequences, .symbols = {}};
   sizes.symbols[tokens_symbol().symbol_name()] = rows;
   sizes.symbols[rows_symbol().symbol_name()] = sequences;
-  const PhaseGraphs& graphs = model.phases()[model.index_of(phase)];
+  const PhaseGraphs& graphs = model.graphs_of(phase);
   step.work += work_of(model, graphs.forward, sizes, rows);
   step.work += work_of(model, graphs.head, sizes, sequences);
   return step;

@@ -320,7 +320,7 @@ Tensor ModelRunner::step_eager(const StepInput& input) {
   std::map<std::string, Tensor> inputs{
       {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {"batch", input.batch}};
   for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
-  const PhaseGraphs& graphs = model_->phases()[model_->index_of(input.phase)];
+  const PhaseGraphs& graphs = model_->graphs_of(input.phase);
   EagerEvaluator evaluator(*context_, graphs.forward.ranges[range_of(graphs.forward.ranges, input.rows())]);
   EagerBuilder builder(graphs.facts, model_->definition(), weights(), evaluator, std::move(inputs));
   builder.observer = linear_observer_;

@@ -40,7 +40,7 @@ std::string ModelRunner::find_nan_by_op(const StepInput& input) {
   const auto range = [](const ModelGraph& graph, std::int64_t rows) {
     return graph.ranges[range_of(graph.ranges, rows)];
   };
-  const PhaseGraphs& graphs = model_->phases()[model_->index_of(input.phase)];
+  const PhaseGraphs& graphs = model_->graphs_of(input.phase);
   NanFinder finder(*context_, range(graphs.forward, input.rows()));
   NanFindingBuilder builder(graphs.facts, model_->definition(), weights(), finder, std::move(inputs));
   const Values results = model_->definition().forward(builder);

@@ -29,6 +29,11 @@ Verdict supports_floats(const KernelRequest& request) {
   return result_verdict(request.results[0]);
 }
 
+Verdict supports_rounded(const KernelRequest& request) {
+  if (Verdict verdict = rounded_weight_verdict(*request.operands[1]); !verdict) return verdict;
+  return supports_floats(request);
+}
+
 Dim scratch_of_floats(const LinearVariant& variant, int threads, const KernelRequest& request) {
   const Meta &x = *request.operands[0], &weight = *request.operands[1];
   return align(x.shape[0] * Dim(kExpertRowBytes), 64) +
@@ -91,12 +96,13 @@ void run_grouped_linear_int8(const LinearInt8Variant& variant, const KernelCall&
 }  // namespace weft::cpu
 
 KERNELS(cpu, grouped_linear) {
-  const auto add = [&](const char* op, cpu::LinearVariant (*variant_for)(const DeviceDescription&), const char* note) {
+  const auto add = [&](const char* op, cpu::LinearVariant (*variant_for)(const DeviceDescription&),
+                       Verdict (*supports)(const KernelRequest&), const char* note) {
     Kernel floats;
     floats.op = op;
     floats.provider = "cpu";
     floats.supported = cpu::runs_on_cpu;
-    floats.supports = cpu::supports_floats;
+    floats.supports = supports;
     floats.prepare = [variant_for](Kernel& prepared, const DeviceDescription& device) {
       const cpu::LinearVariant variant = variant_for(device);
       prepared.run = [variant](const KernelCall& call) { cpu::run_grouped_linear(variant, call); };
@@ -107,9 +113,9 @@ KERNELS(cpu, grouped_linear) {
     floats.note = note;
     registry.add(std::move(floats));
   };
-  add("grouped_linear", cpu::linear_variant,
+  add("grouped_linear", cpu::linear_variant, cpu::supports_floats,
       "blocks of rows of one expert times panels of 32 columns over the threads, f32 sums in k order");
-  add("grouped_linear_bf16", cpu::rounding_variant,
+  add("grouped_linear_bf16", cpu::rounding_variant, cpu::supports_rounded,
       "as grouped_linear, with weights of blocks rounded to bf16 while they are read");
 
   Kernel codes;

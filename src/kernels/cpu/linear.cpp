@@ -29,6 +29,12 @@ Verdict supports(const KernelRequest& request) {
   return result_verdict(request.results[0]);
 }
 
+// A weight of blocks is rounded while it is read, and one of bf16 is rounded already.
+Verdict supports_rounded(const KernelRequest& request) {
+  if (Verdict verdict = rounded_weight_verdict(*request.operands[1]); !verdict) return verdict;
+  return supports(request);
+}
+
 // How a call's scratch is divided; each part starts on a cache line.
 struct Scratch {
   std::int64_t bias;  // bytes
@@ -75,6 +81,11 @@ LinearVariant linear_variant(const DeviceDescription& device) {
     variant.rounded = kRoundedAmx;
   }
   return variant;
+}
+
+Verdict rounded_weight_verdict(const Meta& weight) {
+  if (is_block(weight.dtype) || weight.dtype == DType::bf16) return Verdict::yes();
+  return Verdict::no(fmt::format("no rounding of a weight of {}", dtype_text(weight.dtype)));
 }
 
 LinearVariant rounding_variant(const DeviceDescription& device) {
@@ -154,12 +165,13 @@ void run_linear(const LinearVariant& variant, const KernelCall& call) {
 }  // namespace weft::cpu
 
 KERNELS(cpu, linear) {
-  const auto add = [&](const char* op, cpu::LinearVariant (*variant_for)(const DeviceDescription&), const char* note) {
+  const auto add = [&](const char* op, cpu::LinearVariant (*variant_for)(const DeviceDescription&),
+                       Verdict (*supports)(const KernelRequest&), const char* note) {
     Kernel kernel;
     kernel.op = op;
     kernel.provider = "cpu";
     kernel.supported = cpu::runs_on_cpu;
-    kernel.supports = cpu::supports;
+    kernel.supports = supports;
     kernel.prepare = [variant_for](Kernel& prepared, const DeviceDescription& device) {
       const cpu::LinearVariant variant = variant_for(device);
       prepared.run = [variant](const KernelCall& call) { cpu::run_linear(variant, call); };
@@ -170,9 +182,9 @@ KERNELS(cpu, linear) {
     kernel.note = note;
     registry.add(std::move(kernel));
   };
-  add("linear", cpu::linear_variant,
+  add("linear", cpu::linear_variant, cpu::supports,
       "panels of 32 columns over the threads, f32 sums in k order; bf16 in the order of AMX; baseline avx2 avx512 bf16 "
       "amx");
-  add("linear_bf16", cpu::rounding_variant,
+  add("linear_bf16", cpu::rounding_variant, cpu::supports_rounded,
       "as linear, with weights of blocks rounded to bf16 while they are read; baseline avx2 avx512 amx");
 }

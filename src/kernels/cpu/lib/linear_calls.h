@@ -18,6 +18,8 @@ void run_batched_linear(const LinearVariant& variant, const KernelCall& call);
 LinearVariant linear_variant(const DeviceDescription& device);
 // The same for linear_bf16 and grouped_linear_bf16.
 LinearVariant rounding_variant(const DeviceDescription& device);
+// Whether they read this weight.
+Verdict rounded_weight_verdict(const Meta& weight);
 
 // Whether rows of this dtype are multiplied by this weight as bf16.
 bool multiplies_bfloats(const LinearVariant& variant, DType x, DType weight, std::int64_t depth);
