@@ -101,6 +101,15 @@ std::vector<DType> block_types() {
   return types;
 }
 
+std::vector<DType> float_types() { return {DType::f32, DType::f16, DType::bf16}; }
+
+std::vector<DType> weight_types() {
+  std::vector<DType> types = float_types();
+  const std::vector<DType> blocks = block_types();
+  types.insert(types.end(), blocks.begin(), blocks.end());
+  return types;
+}
+
 std::vector<DType> integer_block_types() {
   std::vector<DType> types = block_types();
   std::erase_if(types, [](DType dtype) { return !has_integer_codes(dtype); });

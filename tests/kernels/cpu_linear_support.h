@@ -56,7 +56,10 @@ class LinearFamily {
 Tensor random_weight(DType dtype, std::int64_t columns, std::int64_t depth, std::uint32_t seed);
 Tensor random_floats(DType dtype, Shape shape, std::uint32_t seed);
 
+std::vector<DType> float_types();
 std::vector<DType> block_types();
+// float_types() and block_types().
+std::vector<DType> weight_types();
 // Those with products over codes.
 std::vector<DType> integer_block_types();
 // The least depth from `depth` on that is whole blocks.

@@ -133,7 +133,7 @@ struct Sequence {
 // The data that all chunks share. Each chunk finds its part of the work from its index.
 class Attention {
  public:
-  Attention(const AttentionKernels& kernels, const KernelCall& call, const QuantizedHeads* quantized = nullptr)
+  Attention(CpuFeatures features, const KernelCall& call, const QuantizedHeads* quantized = nullptr)
       : query_(call.operands[kQuery]),
         output_(call.results[0]),
         quantized_(quantized),
@@ -141,8 +141,8 @@ class Attention {
         batch_(*call.operands[kBatch].as<Batch>()),
         scratch_(call.scratch.data()),
         threads_(call.threads.threads()),
-        attend_(kernels.attend[page_element_of(kv_.dtype)]),
-        finish_(kernels.finish),
+        attend_(attend_for(features, query_.dtype, kv_.dtype)),
+        finish_(attention_kernels_for(features).finish),
         group_(query_.size[1] / kv_.heads),
         thread_(thread_scratch(kv_.head_dim, group_, query_.dtype, quantized != nullptr)) {
     check_batch(batch_, query_.size[0], kv_.block, call.operands[kKv].size[0]);
@@ -318,9 +318,7 @@ std::function<Dim(const KernelRequest&)> scratch_of(int threads, bool quantized)
 
 void prepare(Kernel& kernel, const DeviceDescription& device) {
   kernel.scratch_bytes = scratch_of(device.threads, false);
-  kernel.run = [&kernels = attention_kernels_for(device.features)](const KernelCall& call) {
-    Attention(kernels, call).run(call.threads);
-  };
+  kernel.run = [features = device.features](const KernelCall& call) { Attention(features, call).run(call.threads); };
 }
 
 // The quantizations whose groups are within a head.
@@ -340,16 +338,16 @@ Kernel quantized_attention_kernel(const QuantizingEpilogue& epilogue) {
     const QuantizedRowKernels* rows =
         table_for(device, quantized_row_kernels_baseline, quantized_row_kernels_avx2, quantized_row_kernels_avx512);
     kernel.scratch_bytes = scratch_of(device.threads, true);
-    kernel.run = [&kernels = attention_kernels_for(device.features), rows, epilogue](const KernelCall& call) {
+    kernel.run = [features = device.features, rows, epilogue](const KernelCall& call) {
       const QuantizedHeads quantized(*rows, epilogue, call);
-      Attention(kernels, call, &quantized).run(call.threads);
+      Attention(features, call, &quantized).run(call.threads);
     };
   };
   return {.op = fmt::format("attention_{}", epilogue.op),
           .provider = "cpu",
           .supports = supports_quantized,
           .prepare = prepare_quantized,
-          .note = "attention, whose results are quantized while they are in L1; baseline, AVX2, AVX-512"};
+          .note = "attention, whose results are quantized while they are in L1; baseline, AVX2, AVX-512, AMX"};
 }
 
 }  // namespace
@@ -362,7 +360,7 @@ KERNELS(cpu, attention) {
        .provider = "cpu",
        .supports = supports_attention,
        .prepare = prepare,
-       .note = "sequences, KV heads, blocks of rows and segments of tokens in parallel; baseline, AVX2, AVX-512"});
+       .note = "sequences, KV heads, blocks of rows and segments of tokens in parallel; baseline, AVX2, AVX-512, AMX"});
   for (const QuantizingEpilogue& epilogue : quantizing_epilogues())
     if (std::find(std::begin(kEpiloguesOfHeads), std::end(kEpiloguesOfHeads), epilogue.op) !=
         std::end(kEpiloguesOfHeads))

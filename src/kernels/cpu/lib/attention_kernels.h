@@ -83,6 +83,8 @@ struct AttentionKernels {
 extern const AttentionKernels attention_kernels_baseline;
 extern const AttentionKernels attention_kernels_avx2;
 extern const AttentionKernels attention_kernels_avx512;
+// For queries and pages of bf16 (attention_tiles_skeleton.h).
+void attend_in_tiles_amx(const AttentionTask& task);
 
 // Floats of a row's sums: whole vectors.
 constexpr std::int64_t attention_row_floats(std::int64_t head_dim) { return (head_dim + 15) / 16 * 16; }
@@ -92,13 +94,23 @@ constexpr std::int64_t attention_partial_floats(std::int64_t head_dim) { return 
 // Probabilities times scales of values, in a tile of rows and of columns: 6 rows of 2 blocks, or 1 row of 4.
 inline constexpr std::int64_t kAttentionScaled = 2 * kAttentionRows * kAttentionStep;
 
+// What attend_in_tiles needs beside the rows: queries, keys and values in whole tiles, two slots of 64 columns of
+// values, the scores of 32 rows, the sums of all rows and of 16 more, and K and V of a segment whose block is no
+// multiple of 16 tokens.
+constexpr std::int64_t attention_tile_bytes(std::int64_t head_dim) {
+  const std::int64_t width = attention_row_floats(head_dim), depth = (head_dim + 31) / 32 * 32;
+  return 2 * (kAttentionTaskRows + kAttentionSegment) * depth + 2 * kAttentionSegment * width + 2 * 2 * 32 * 64 +
+         4 * (32 * kAttentionSegment + (kAttentionTaskRows + 16) * width) + 4 * kAttentionSegment * width;
+}
+
 // Scratch of one attend: for each row the scaled query, the sums of a segment and of all segments, and a vector of
 // maxima and one of totals; the scores of a tile and a step; and K and V of a step, gathered from pages of codes or
-// whose block is no multiple of 16 tokens. finish needs less.
+// whose block is no multiple of 16 tokens, or the tiles in their place. finish needs less.
 constexpr std::int64_t attention_scratch_bytes(std::int64_t head_dim) {
   const std::int64_t width = attention_row_floats(head_dim);
-  return 4 * (kAttentionTaskRows * (3 * width + 2 * 16) + kAttentionRows * kAttentionStep + kAttentionScaled +
-              2 * kAttentionStep * width);
+  const std::int64_t found = 4 * 2 * kAttentionStep * width, tiles = attention_tile_bytes(head_dim);
+  return 4 * (kAttentionTaskRows * (3 * width + 2 * 16) + kAttentionRows * kAttentionStep + kAttentionScaled) +
+         (found > tiles ? found : tiles);
 }
 
 }  // namespace weft::cpu

@@ -121,7 +121,7 @@ struct Scratch {
   float* total;
   float* scores;
   float* scaled;
-  void* found;  // by find_any_step
+  void* found;  // by find_any_step, or the tiles of attention_tiles_skeleton.h
 };
 
 // Rows [first, first + rows) of the task, over the step that begins at `start`. Row r attends to the last tokens before
@@ -232,12 +232,12 @@ inline void attend_segment(const AttentionTask& task, const Scratch& scratch, st
       store(scratch.sums + d, load(scratch.sums + d) * kUnit<Page>);
 }
 
-template <class Page>
-void attend(const AttentionTask& task) {
-  const Scratch scratch(task);
+// Calls attend_segment(begin, end, last) for each segment with tokens that the rows attend to, which are [begin, end)
+// and are followed by those before `last`. It computes the rows' sums, maxima and totals in the scratch, whose other
+// sums must be clear.
+template <class AttendSegment>
+inline void attend_segments(const AttentionTask& task, const Scratch& scratch, AttendSegment attend_segment) {
   const std::int64_t rows = scratch.rows, width = scratch.width;
-  load_queries<Page>(task, scratch);
-  clear_sums(scratch.all_sums, rows * width);
   Partial all[kAttentionTaskRows];
   // The first and the last token of a row increase with the row.
   std::int64_t segment = first_segment_seen(task, task.first_length + task.first_row / task.group);
@@ -248,7 +248,7 @@ void attend(const AttentionTask& task) {
   for (; segment * kAttentionSegment < last; ++segment) {
     const std::int64_t begin = segment * kAttentionSegment;
     const std::int64_t end = last - begin < kAttentionSegment ? last : begin + kAttentionSegment;
-    attend_segment<Page>(task, scratch, begin, end, last);
+    attend_segment(begin, end, last);
     for (std::int64_t row = 0; row < rows; ++row) {
       const float* sums = scratch.sums + row * width;
       const Partial partial{scratch.maximum[row * kLanes], sum_of_lanes(load(scratch.total + row * kLanes))};
@@ -262,6 +262,16 @@ void attend(const AttentionTask& task) {
   if (task.partials != nullptr) return;
   for (std::int64_t row = 0; row < rows; ++row)
     write_output(task, task.first_row + row, all[row], scratch.all_sums + row * width);
+}
+
+template <class Page>
+void attend(const AttentionTask& task) {
+  const Scratch scratch(task);
+  load_queries<Page>(task, scratch);
+  clear_sums(scratch.all_sums, scratch.rows * scratch.width);
+  attend_segments(task, scratch, [&](std::int64_t begin, std::int64_t end, std::int64_t last) {
+    attend_segment<Page>(task, scratch, begin, end, last);
+  });
 }
 
 inline void finish_attention(const AttentionTask& task) {

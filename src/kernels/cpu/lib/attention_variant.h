@@ -23,6 +23,12 @@ inline std::size_t page_element_of(DType dtype) {  // kPageElements for other ty
   return static_cast<std::size_t>(std::find(std::begin(kPageTypes), std::end(kPageTypes), dtype) - kPageTypes);
 }
 
+// Queries and pages of bf16 are multiplied in tiles where the processor has them.
+inline void (*attend_for(CpuFeatures features, DType query, DType pages))(const AttentionTask&) {
+  if (features >= CpuFeatures::amx && query == DType::bf16 && pages == DType::bf16) return attend_in_tiles_amx;
+  return attention_kernels_for(features).attend[page_element_of(pages)];
+}
+
 inline Verdict supports_pages(const KvLayout& kv) {
   if (page_element_of(kv.dtype) == kPageElements) {
     return Verdict::no(

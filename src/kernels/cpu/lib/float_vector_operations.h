@@ -39,6 +39,15 @@ inline Integers brain_bits(Floats x) {
   return ((is_nan ? (bits | 0x400000) : rounded) >> 16) & 0xffff;
 }
 inline void store(Brain* to, Floats x) { store_low_halves(&to->bits, brain_bits(x)); }
+// The same for vectors without subnormal numbers, which the instruction of AVX-512 BF16 takes for zeros.
+inline void store_normal(Brain* to, Floats x) {
+#ifdef __AVX512BF16__
+  const __m256bh bits = _mm512_cvtneps_pbh(x);
+  std::memcpy(to, &bits, sizeof(bits));
+#else
+  store(to, x);
+#endif
+}
 // The same for results of arithmetic on bf16 operands and constants. The low half of their NaNs is 0, so nothing
 // carries out of that half.
 inline Integers quiet_brain_bits(Floats x) {
