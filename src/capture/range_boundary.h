@@ -1,6 +1,6 @@
 #pragma once
 
-// HandleMutex branches on sizes into bounds of ranges.
+// Turns branches on sizes into bounds of ranges.
 
 #include <optional>
 #include <string>

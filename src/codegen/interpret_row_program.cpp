@@ -147,7 +147,7 @@ class Interpretation {
     return load_double(buffer.dtype, data, begin + buffer.begin + buffer.placement.of(k));
   }
 
-  // The row of the buffer that a row of the program reads.
+  // The row of the buffer that the program reads in its row `row`: the same row, or a row index from another buffer.
   std::int64_t row_of(const RowBuffer& buffer, std::int64_t row) const {
     if (buffer.numbers < 0) return row;
     const RowBuffer& numbers = program_.buffers[static_cast<std::size_t>(buffer.numbers)];

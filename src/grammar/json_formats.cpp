@@ -3,8 +3,8 @@
 namespace weft::grammar {
 namespace {
 
-// RFC 3339. The 29th of February exists in years that are divided by 4, but of full centuries only by 400. Year 0
-// is none.
+// RFC 3339. February has 29 days in years that 4 divides, except centuries that 400 does not divide. There is no
+// year 0.
 #define WEFT_YEAR "([0-9]{3}[1-9]|[0-9]{2}[1-9][0-9]|[0-9][1-9][0-9]{2}|[1-9][0-9]{3})"
 #define WEFT_DATE                                                                                             \
   "(" WEFT_YEAR                                                                                               \
@@ -34,7 +34,7 @@ constexpr FormatRow kFormats[] = {
      ":){1,5}(:" WEFT_HEX "){1,2}|(" WEFT_HEX ":){1,4}(:" WEFT_HEX "){1,3}|(" WEFT_HEX ":){1,3}(:" WEFT_HEX
      "){1,4}|(" WEFT_HEX ":){1,2}(:" WEFT_HEX "){1,5}|" WEFT_HEX ":(:" WEFT_HEX "){1,6}|:((:" WEFT_HEX "){1,7}|:))"},
     {"uuid", "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"},
-    // RFC 3986, without user names: a scheme, and what may follow it.
+    // RFC 3986, without user names: a scheme, then a host or a path, a query and a fragment.
     {"uri",
      "[a-zA-Z][a-zA-Z0-9+.-]*:(//([a-zA-Z0-9._~-]|%[0-9a-fA-F]{2})+(:[0-9]{1,5})?(/([a-zA-Z0-9._~!$&'()*+,;=:@-]|"
      "%[0-9a-fA-F]{2})*)*|([a-zA-Z0-9._~!$&'()*+,;=:@-]|%[0-9a-fA-F]{2})([a-zA-Z0-9._~!$&'()*+,;=:@/-]|"

@@ -1,8 +1,8 @@
 #pragma once
 
 // Stacks of experts in the MXFP4 layout of gpt-oss's folders: X_blocks u8[experts, rows, groups, 16] and X_scales
-// u8[experts, rows, groups]. A group is 32 elements with one exponent; byte j has element 2 j in its low half and
-// element 2 j + 1 in its high one.
+// u8[experts, rows, groups]. A group is 32 elements with one exponent. Byte j has element 2 j in its low half
+// and element 2 j + 1 in its high half.
 
 #include <cstdint>
 #include <string>
@@ -13,12 +13,12 @@
 
 namespace weft {
 
-// UserError, which names the first tensor that is missing or differs, unless the two tensors make up a stack of this
-// shape.
+// Checks that the two tensors are a stack of this shape. Otherwise throws a UserError that names the first tensor that
+// is missing or differs.
 void check_mxfp4_stack(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                        const std::vector<std::int64_t>& shape);
-// The tensors that check_mxfp4_stack requires. UserError, which names the weight, unless the shape is that of a stack
-// with rows of whole groups.
+// The tensors that check_mxfp4_stack requires. Throws a UserError that names the weight if the shape is not that of a
+// stack with rows of whole groups.
 std::vector<NamedMeta> mxfp4_tensors(const QuantizationConfig& config, const std::string& weight,
                                      const std::vector<std::int64_t>& shape);
 

@@ -26,7 +26,7 @@ void check_id(std::optional<int> id, const char* what, size_t token_count) {
   if (id) check_ids(std::span(&*id, 1), what, token_count);
 }
 
-// The constructor builds its members from the vocabulary, so it must be checked before the first of them.
+// The constructor builds its members from the vocabulary, so the vocabulary must be checked before all members.
 Vocabulary checked(Vocabulary vocabulary) {
   const size_t count = vocabulary.tokens.size();
   USER_CHECK(count > 0, "[tokenizer] a vocabulary must have tokens, but has none");

@@ -22,7 +22,7 @@ enum class Fill : std::uint8_t {
   zero,
 };
 
-// One tensor argument. dtype none = the dtype under test (the sample runs once for each of f32, bf16, f16).
+// One tensor argument. Without a dtype it has the dtype under test: the sample runs once for each of f32, bf16, f16.
 struct SampleTensor {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -33,7 +33,7 @@ struct SampleTensor {
   SampleTensor(std::string name, std::vector<std::int64_t> shape, std::optional<DType> dtype = std::nullopt,
                Fill fill = Fill::normal, std::int64_t limit = 0)
       : name(std::move(name)), shape(std::move(shape)), dtype(dtype), fill(fill), limit(limit) {}
-  // KV pages of a layout, random where `filled`.
+  // KV pages of a layout, with random numbers.
   static SampleTensor pages(std::string name, KvLayout layout, std::int64_t count);
   // A batch: for each sequence, the number of rows in this step and of tokens in the cache, which includes these rows.
   static SampleTensor batch(std::string name, std::vector<std::pair<int, int>> rows_and_length, int block);

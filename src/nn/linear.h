@@ -24,27 +24,27 @@ namespace weft::nn {
 // a weight that belongs to no layer.
 Value linear(Builder& builder, const Value& x, const std::string& weight, int layer = -1);
 
-// The same for several weights and one input; the results are concatenated along the last dim. When the weights can be
-// merged (Builder::can_merge), their rows are merged and one product computes all; if only the first ones can, one
-// product computes those. `name` is the merged weight's name.
+// The same for several weights and one input; the results are concatenated along the last dim. Weights that can be
+// merged (Builder::can_merge), all or the first ones, have one product over their merged rows. `name` is the merged
+// weight's name.
 Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
                     int layer = -1);
 
-// The products of merged_linear as they are computed, one or several, and `count` columns from `first` on of their
-// concatenation. The columns must be those of one weight or of some that have one product.
+// merged_products returns the products of merged_linear one by one, before their concatenation. columns_of returns
+// `count` columns of their concatenation, from `first` on. These columns must belong to one product.
 Values merged_products(Builder& builder, const Value& x, const std::string& name,
                        const std::vector<std::string>& weights, int layer = -1);
 Value columns_of(const Values& products, std::int64_t first, std::int64_t count);
 
-// The rows of experts. Row i is row tokens[i] of x, or row i without tokens, and is computed by expert experts[i].
+// The rows of experts. Expert experts[i] computes row i, which is row tokens[i] of x, or row i of x without tokens.
 struct ExpertRows {
   Value x, tokens, experts;
 };
 
 // The linear layer of experts: each row [K] times the transpose of the weight of its expert, plus its bias -> [rows,
-// N]. Each of the weights is a stack of the model's table; the results of several are concatenated, by one product if
-// the stacks can be merged. In fast mode a stack of blocks with integer codes is multiplied by codes of the rows, which
-// are quantized once for each row of x; all others are multiplied as numbers.
+// N]. Each of the weights is a stack of the model's table. The results of several are concatenated; stacks that can be
+// merged have one product. In fast mode each row of x is quantized once, and its codes are multiplied by the codes of a
+// stack whose blocks have integer codes. All other stacks are multiplied as numbers.
 Value expert_linear(Builder& builder, const ExpertRows& rows, const std::string& name,
                     const std::vector<std::string>& weights, int layer);
 

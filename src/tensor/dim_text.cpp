@@ -1,5 +1,5 @@
-// The text of a Dim: terms in canonical order, then the constant. Of floordiv, ceildiv and align, the text uses the one
-// that needs no constant inside.
+// The text of a Dim: terms in canonical order, then the constant. A division is written as floordiv, ceildiv or align,
+// whichever needs no constant inside.
 
 #include <string>
 

@@ -12,7 +12,7 @@ namespace {
 // What the pass reports of a pattern, and the graph that the pass received.
 struct Application {
   const PatternReport* report = nullptr;  // null when no pass applies the pattern
-  std::size_t graph = 0;                  // an index of `after` in find_as_compiled
+  std::size_t graph = 0;                  // index into `after` of find_as_compiled
 };
 
 Application application_of(const Pattern& pattern, const std::vector<PassRecord>& records) {
@@ -25,7 +25,7 @@ Application application_of(const Pattern& pattern, const std::vector<PassRecord>
   return {nullptr, graph};
 }
 
-// HandleMutex the matches that the pass did not replace into misses.
+// Turns the matches that the pass did not replace into misses.
 void apply_report(PatternFindings& findings, const PatternReport& report) {
   if (report.off) {
     findings.off = report.off;
@@ -47,7 +47,7 @@ void apply_report(PatternFindings& findings, const PatternReport& report) {
   findings.matches = std::move(replaced);
 }
 
-// Nothing is missing where another pattern of the same fusion matches.
+// Drops the near misses at nodes where another pattern of the same fusion matches.
 void drop_matched(PatternFindings& findings, Graph& graph, const Pattern& pattern,
                   std::span<const FusionPattern> table) {
   const auto own = std::find_if(table.begin(), table.end(),

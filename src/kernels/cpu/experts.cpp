@@ -1,5 +1,5 @@
-// The ops of routers on the CPU, with the bits of their meanings and of the reference: topk, topk_softmax,
-// take_along_dim and moe_unpermute, whose rows are shared among the threads, and moe_sort.
+// The ops of routers on the CPU: topk, topk_softmax, take_along_dim, moe_unpermute and moe_sort. They give the bits of
+// their meanings and of the reference. All but moe_sort divide their rows among the threads.
 
 #include <algorithm>
 #include <cmath>
@@ -52,7 +52,7 @@ void softmax_in_place(float* row, std::int64_t width) {
   for (std::int64_t i = 0; i < width; ++i) row[i] /= sum;
 }
 
-// The k largest, the largest first; of equal ones the lower index first.
+// The k largest elements, the largest first; of equal elements the one with the lower index first.
 void choose(const float* row, std::int64_t width, std::int64_t k, float* values, std::int32_t* indices) {
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < width; ++i) {
@@ -186,8 +186,8 @@ Verdict supports_moe_sort(const KernelRequest& request) {
   return Verdict::yes();
 }
 
-// Sorts by the bytes of the experts' numbers, the lowest first; a byte that all numbers share is passed over. Tokens
-// and experts have the orders in between, until their own values replace them.
+// A radix sort by the bytes of the experts' indices, the lowest byte first. A byte that all indices share is skipped.
+// The results `tokens` and `experts` store the intermediate orders, before they get their own values.
 void run_moe_sort(const KernelCall& call) {
   constexpr int kDigits = 256, kBits = 8;
   const TensorView &indices = call.operands[0], &positions = call.results[2];
@@ -195,7 +195,7 @@ void run_moe_sort(const KernelCall& call) {
   auto* const tokens = call.results[0].as<std::int32_t>();
   auto* const experts = call.results[1].as<std::int32_t>();
   const auto* const chosen = indices.as<const std::int32_t>();
-  const std::int32_t* order = nullptr;  // that of the pairs
+  const std::int32_t* order = nullptr;  // of the pairs; null is the order of the input
   for (int shift = 0; shift < 32; shift += kBits) {
     const auto digit = [&](std::int64_t pair) {
       constexpr std::uint32_t kSign = 0x80000000U;  // negative numbers come first
@@ -234,7 +234,7 @@ Verdict supports_moe_unpermute(const KernelRequest& request) {
   return Verdict::yes();
 }
 
-// Sums `count` rows of columns into the first one, in the order of reference_row_sum, whose other lanes are zeros.
+// Adds rows 1 to count - 1 to row 0, in the order in which reference_row_sum adds lanes. Its other lanes are zeros.
 void add_as_lanes(float (*lanes)[kColumnsAtOnce], std::int64_t count, std::int64_t columns) {
   for (std::int64_t half = kReferenceSumLanes / 2; half > 0; half /= 2)
     for (std::int64_t j = 0; j < half && j + half < count; ++j)
