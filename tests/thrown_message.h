@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "base/error.h"
 
 namespace weft {
@@ -20,6 +23,13 @@ template <class Kind = UserError, class Call>
 std::string plain_message_of(Call&& call) {
   const std::string message = message_of<Kind>(std::forward<Call>(call));
   return message.substr(0, message.rfind(" (at "));
+}
+
+// "" if the message names all parts, else which one it lacks.
+inline std::string missing_part(const std::string& message, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts)
+    if (message.find(part) == std::string::npos) return "lacks " + part + ": [" + message + "]";
+  return "";
 }
 
 }  // namespace weft

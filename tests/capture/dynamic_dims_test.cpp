@@ -239,16 +239,17 @@ TEST(DynamicDims, SizesOutsideTheRangeAreErrors) {
       compiled(eager.random({rows, 16}), eager.random({others, 16}), eager.random({16, 16}));
     });
   };
-  EXPECT_EQ(said(41, 41), "[f] tokens must be in [2, 40], but dim 0 of argument 0 is 41");
-  EXPECT_EQ(said(1, 1), "[f] tokens must be in [2, 40], but dim 0 of argument 0 is 1");
-  EXPECT_EQ(said(3, 4), "[f] tokens must be one size, but is 3 in dim 0 of argument 0 and 4 in dim 0 of argument 1");
+  EXPECT_EQ(missing_part(said(41, 41), {"[f] tokens", "[2, 40]", "argument 0 is 41"}), "");
+  EXPECT_EQ(missing_part(said(1, 1), {"[f] tokens", "[2, 40]", "argument 0 is 1"}), "");
+  EXPECT_EQ(missing_part(said(3, 4), {"[f] tokens", "3 in dim 0 of argument 0", "4 in dim 0 of argument 1"}), "");
   EXPECT_EQ(said(3, 3), "");
-  EXPECT_EQ(said(3, 4), "[f] tokens must be one size, but is 3 in dim 0 of argument 0 and 4 in dim 0 of argument 1");
-  EXPECT_EQ(said(41, 41), "[f] tokens must be in [2, 40], but dim 0 of argument 0 is 41");
-  EXPECT_EQ(plain_message_of([&] {
-              compiled.mark_dynamic(2, 0, {"width", 1, 2});
-            }),
-            "[f] mark_dynamic must be called before the first call");
+  EXPECT_EQ(missing_part(said(3, 4), {"[f] tokens", "3 in dim 0 of argument 0", "4 in dim 0 of argument 1"}), "");
+  EXPECT_EQ(missing_part(said(41, 41), {"[f] tokens", "[2, 40]", "argument 0 is 41"}), "");
+  EXPECT_EQ(missing_part(plain_message_of([&] {
+                           compiled.mark_dynamic(2, 0, {"width", 1, 2});
+                         }),
+                         {"[f] mark_dynamic", "before the first call"}),
+            "");
 }
 
 TEST(DynamicDims, RefusesRangesThatAreNone) {
@@ -257,17 +258,18 @@ TEST(DynamicDims, RefusesRangesThatAreNone) {
   const auto said = [&](int dim, const DynamicDim& range) {
     return plain_message_of([&] { compiled.mark_dynamic(0, dim, range); });
   };
-  EXPECT_EQ(said(0, {"tokens", 5, 4}), "[mark_dynamic] tokens must have 0 <= min <= max, but is [5, 4]");
-  EXPECT_EQ(said(0, {"tokens", -1, 4}), "[mark_dynamic] tokens must have 0 <= min <= max, but is [-1, 4]");
+  EXPECT_EQ(missing_part(said(0, {"tokens", 5, 4}), {"[mark_dynamic] tokens", "[5, 4]"}), "");
+  EXPECT_EQ(missing_part(said(0, {"tokens", -1, 4}), {"[mark_dynamic] tokens", "[-1, 4]"}), "");
   EXPECT_NE(said(0, {"to kens", 1, 4}).find("'to kens'"), std::string::npos);
   EXPECT_EQ(said(0, {"tokens", 1, 4}), "");
-  EXPECT_EQ(said(0, {"tokens", 1, 4}), "[mark_dynamic] dim 0 of argument 0 is marked already, as tokens");
-  EXPECT_EQ(said(1, {"tokens", 1, 5}), "[mark_dynamic] tokens must have one range, but is given [1, 4] and [1, 5]");
+  EXPECT_EQ(missing_part(said(0, {"tokens", 1, 4}), {"[mark_dynamic]", "dim 0 of argument 0", "tokens"}), "");
+  EXPECT_EQ(missing_part(said(1, {"tokens", 1, 5}), {"[mark_dynamic] tokens", "[1, 4]", "[1, 5]"}), "");
   EXPECT_EQ(said(7, {"other", 1, 5}), "");
-  EXPECT_EQ(plain_message_of([&] {
-              compiled(eager.random({4, 16}), eager.random({4, 16}), eager.random({16, 16}));
-            }),
-            "[f] other must be dim 7 of argument 0, but there is no such tensor");
+  EXPECT_EQ(missing_part(plain_message_of([&] {
+                           compiled(eager.random({4, 16}), eager.random({4, 16}), eager.random({16, 16}));
+                         }),
+                         {"[f] other", "dim 7 of argument 0"}),
+            "");
 }
 
 TEST(DynamicDims, ADimIsMarkedOnceFromWhicheverEndItIsCounted) {
@@ -275,10 +277,11 @@ TEST(DynamicDims, ADimIsMarkedOnceFromWhicheverEndItIsCounted) {
   auto compiled = compile(eager.context, [](Value x) { return silu(x); });
   compiled.mark_dynamic(0, 0, {"a", 1, 64});
   compiled.mark_dynamic(0, -2, {"b", 1, 64});
-  EXPECT_EQ(plain_message_of([&] {
-              compiled(eager.random({4, 8}));
-            }),
-            "[mark_dynamic] dim 0 of argument 0 is marked twice, as a and as b");
+  EXPECT_EQ(missing_part(plain_message_of([&] {
+                           compiled(eager.random({4, 8}));
+                         }),
+                         {"[mark_dynamic] dim 0 of argument 0", "twice", "as a and as b"}),
+            "");
 }
 
 // A symbol has no number, and nothing marked this dim as a number.
@@ -300,10 +303,11 @@ TEST(DynamicDims, WidthsCannotBeMarked) {
   Eager eager;
   auto compiled = compile(eager.context, [](Value x) { return silu(x); }, {.name = "f"});
   compiled.mark_dynamic(0, 1, {"width", 1, 64});
-  EXPECT_EQ(plain_message_of([&] {
-              compiled(eager.random({4, 8}));
-            }),
-            "[f] only rows may be a symbol, which is dim 0 of what is computed, but dim 1 of %argument_0 is width");
+  EXPECT_EQ(missing_part(plain_message_of([&] {
+                           compiled(eager.random({4, 8}));
+                         }),
+                         {"[f] only rows", "dim 1 of %argument_0 is width"}),
+            "");
 }
 
 TEST(DynamicDims, RowsMayBeAMultipleOfTheMarkedOnes) {

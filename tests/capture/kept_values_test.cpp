@@ -58,8 +58,8 @@ TEST(KeptValues, OfAnEarlierRunAreRefused) {
       keeper.use = use;
       keeper.kept = kept;
       const std::string said = plain_message_of([&] { compiled(x); });
-      EXPECT_EQ(said, "[f] " + user + " wanted a value of this run, but was given %1 (f32[4, 8], made by silu at " +
-                          __FILE__ + ":" + std::to_string(keeper.line) + ") of another")
+      const std::string made = std::string(__FILE__) + ":" + std::to_string(keeper.line);
+      EXPECT_EQ(missing_part(said, {"[f] " + user, "%1 (f32[4, 8], made by silu at " + made, "another"}), "")
           << runs_between;
     }
     keeper.use = nullptr;
@@ -109,10 +109,12 @@ TEST(KeptValues, SoAreArgumentsAndTensorsThatWereBrought) {
   const Value x = eager.random({4, 8}, 1);
   compiled(x, true);
   keeps = false;
-  EXPECT_EQ(plain_message_of([&] { compiled(x, true); }),
-            "[f] add wanted a value of this run, but was given %argument_0 (f32[4, 8]) of another");
-  EXPECT_EQ(plain_message_of([&] { compiled(x, false); }),
-            "[f] add wanted a value of this run, but was given %1 (f32[8], which it brought) of another");
+  EXPECT_EQ(
+      missing_part(plain_message_of([&] { compiled(x, true); }), {"[f] add", "%argument_0 (f32[4, 8])", "another"}),
+      "");
+  EXPECT_EQ(missing_part(plain_message_of([&] { compiled(x, false); }),
+                         {"[f] add", "%1 (f32[8], which it brought)", "another"}),
+            "");
 }
 
 TEST(KeptValues, AreNotAskedForSizes) {
@@ -129,9 +131,9 @@ TEST(KeptValues, AreNotAskedForSizes) {
   compiled.mark_dynamic(0, 0, {"rows", 1, 16});
   compiled(eager.random({4, 8}));
   const auto said = [&] { return plain_message_of([&] { compiled(eager.random({5, 8})); }); };
-  EXPECT_EQ(said(), "[f] guard() wanted a value of this run, but was given one of another");
+  EXPECT_EQ(missing_part(said(), {"[f]", "guard()", "another"}), "");
   settles = true;
-  EXPECT_EQ(said(), "[f] extent() wanted a value of this run, but was given one of another");
+  EXPECT_EQ(missing_part(said(), {"[f]", "extent()", "another"}), "");
 }
 
 // Objects of failed runs are used again, and still distinguished from those of later runs.
@@ -153,8 +155,7 @@ TEST(KeptValues, OfARunThatFailedAreRefused) {
   const Value x = eager.random({4, 8});
   EXPECT_THROW(compiled(x), std::runtime_error);
   for (; factor < 5; ++factor)
-    EXPECT_EQ(plain_message_of([&] { compiled(x); }),
-              "[f] add wanted a value of this run, but was given one of another");
+    EXPECT_EQ(missing_part(plain_message_of([&] { compiled(x); }), {"[f] add", "another"}), "");
 }
 
 TEST(KeptValues, AreToldFromThoseOfTheLast4092Runs) {
