@@ -4,9 +4,10 @@
     bench/serve_beside_peers.py --gguf MODEL.gguf --folder MODEL [--vllm VENV] [--llama VENV] [--streams 8,32] [--rounds 3]
 
 MODEL is a Hugging Face folder of the same model in bf16. VENV is a Python environment with vLLM's CPU build, or with
-llama-cpp-python. Each stream has 64 tokens of prompt and 64 of answer. `weft bench serve` is the client of all servers;
-of llama.cpp it is the library, with all sequences in one batch. A server that waits for its turn is stopped (SIGSTOP).
-Prints each run, then the medians.
+llama-cpp-python. Each stream has 64 tokens of prompt and 64 of answer. `weft bench serve` is the client of all servers.
+Of llama.cpp the tokens/s are those of its library, with all sequences in one batch; its Python server, which takes no
+token ids and has no continuous batching, is measured for the times, with prompts of as many tokens of text. A server
+that waits for its turn is stopped (SIGSTOP). Prints each run, then the medians.
 """
 
 import argparse
@@ -71,8 +72,9 @@ def batched_by_llama_cpp(path, sequences):
 class Server:
     """A server of another program, which is stopped but in its turns."""
 
-    def __init__(self, name, command, port, model, tokenizer):
+    def __init__(self, name, command, port, model, tokenizer, takes_text=False):
         self.name, self.port, self.model, self.tokenizer = name, port, model, tokenizer
+        self.takes_text = takes_text
         self.log = tempfile.NamedTemporaryFile(suffix=".log", delete=False)
         environment = dict(os.environ, OMP_NUM_THREADS="2", VLLM_CPU_KVCACHE_SPACE="2")
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env=environment, start_new_session=True)
@@ -99,7 +101,7 @@ class Server:
         url = ["--base-url", f"http://127.0.0.1:{self.port}", "--served-model-name", self.model,
                "--tokenizer", self.tokenizer]  # fmt: skip
         try:
-            return bench_serve(streams, prompts, url)
+            return bench_serve(streams, prompts, url, self.takes_text)
         finally:
             self.signal(signal.SIGSTOP)
 
@@ -109,12 +111,27 @@ class Server:
             self.process.wait()
 
 
-def bench_serve(streams, prompts, arguments):
+def text_prompts(count, path):
+    """Writes prompts of TOKENS tokens, if each of these words is one."""
+    words = "time water house light river music paper green stone table night world story plant north field".split()
+    with open(path, "w") as file:
+        for i in range(count):
+            text = " ".join(words[(i * 7 + t * (i % 5 + 3)) % len(words)] for t in range(TOKENS))
+            file.write(json.dumps({"prompt": text, "output_tokens": TOKENS}) + "\n")
+
+
+def bench_serve(streams, prompts, arguments, takes_text=False):
     """(generated tokens/s, median time to the first token in ms, p99 between tokens in ms)"""
     with tempfile.TemporaryDirectory() as folder:
+        if takes_text:
+            path = str(pathlib.Path(folder) / "prompts.jsonl")
+            text_prompts(prompts, path)
+            dataset = ["--dataset-name", "custom", "--dataset-path", path]
+        else:
+            dataset = ["--dataset-name", "random", "--random-input-len", str(TOKENS), "--random-output-len", str(TOKENS),
+                       "--ignore-eos"]  # fmt: skip
         subprocess.run(
-            [WEFT, "bench", "serve", "--dataset-name", "random", "--random-input-len", str(TOKENS), "--random-output-len",
-             str(TOKENS), "--num-prompts", str(prompts), "--max-concurrency", str(streams), "--ignore-eos",
+            [WEFT, "bench", "serve", *dataset, "--num-prompts", str(prompts), "--max-concurrency", str(streams),
              "--num-warmups", "2", "--save-result", "--result-dir", folder, "--result-filename", "r.json", *arguments],
             check=True, stdout=subprocess.DEVNULL)  # fmt: skip
         result = json.loads((pathlib.Path(folder) / "r.json").read_text())
@@ -150,6 +167,9 @@ def main():
             return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout), None, None
 
         ways["llama.cpp, library"] = library
+        command = [python, "-m", "llama_cpp.server", "--model", arguments.gguf, "--model_alias", "m", "--n_ctx", "2048",
+                   "--n_threads", "2", "--n_threads_batch", "2", "--interrupt_requests", "false", "--port", "8773"]  # fmt: skip
+        servers.append(Server("llama.cpp, Python server", command, 8773, "m", arguments.gguf, takes_text=True))
     if arguments.vllm:
         command = [str(pathlib.Path(arguments.vllm) / "bin" / "python"), "-m", "vllm.entrypoints.openai.api_server",
                    "--model", arguments.folder, "--served-model-name", "m", "--dtype", "bfloat16",
