@@ -21,7 +21,7 @@ constexpr const char* kEnd = "<end>";
 
 // In gpt-oss's folders.
 bool is_of_alternating_pairs(const std::string& name) {
-  return name.ends_with("experts.gate_up_proj") || name.ends_with("experts.gate_up_proj_bias");
+  return name.ends_with("mlp.experts.gate_up_proj") || name.ends_with("mlp.experts.gate_up_proj_bias");
 }
 
 Shape stack_of_one(Shape shape) {

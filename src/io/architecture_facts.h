@@ -67,6 +67,9 @@ struct ExpertFacts {
   ExpertScores scores = ExpertScores::softmax;
   bool normalizes = false;            // whether weights are divided by their sum, if the file does not state it
   bool is_merged_in_folders = false;  // folders have one stack for gate and up
+  std::string_view used = "num_experts_per_tok";
+  std::string_view enabled_by = "";  // a switch of config.json, without which its other keys have no effect
+  bool keeps_dense = false;          // layers with experts have the feed-forward for all tokens, too
 };
 
 // A number that only some architectures read. A file without the key leaves the field at its default.

@@ -25,8 +25,10 @@ struct ExpertKeyNames {
 constexpr std::string_view kNewCount = "num_local_experts";
 
 ExpertKeyNames names_in_folder(const ExpertFacts& facts) {
-  return {facts.count,  "num_experts_per_tok",   facts.width,      "n_group",
-          "topk_group", "routed_scaling_factor", "norm_topk_prob", "first_k_dense_replace"};
+  return {facts.count,      facts.used,
+          facts.width,      "n_group",
+          "topk_group",     "routed_scaling_factor",
+          "norm_topk_prob", "first_k_dense_replace"};
 }
 
 constexpr ExpertKeyNames kGgufNames = {"expert_count",        "expert_used_count",        "expert_feed_forward_length",
@@ -66,6 +68,7 @@ ExpertConfig* read_common(const Fields& fields, const ExpertKeyNames& names, con
   experts.used = needed_integer_in(fields, names.used, {1, kExperts.greatest});
   experts.width = integer_in(fields, names.width, kExpertWidths).value_or(config.intermediate_size);
   experts.scores = facts.scores;
+  experts.keeps_dense = facts.keeps_dense;
   experts.normalizes = fields.find_boolean(names.normalizes).value_or(facts.normalizes);
   experts.scale = real_in(fields, names.scale, kExpertFactors).value_or(1);
   experts.groups = integer_in(fields, names.groups, {1, kExperts.greatest}).value_or(1);
@@ -97,9 +100,9 @@ void check_choice(const JsonFields& fields, ExpertScores scores) {
 std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& facts) {
   if (!facts || facts->count.empty()) return {};
   const ExpertKeyNames names = names_in_folder(*facts);
-  return {names.count,   names.used,       names.width,        names.groups,         names.used_groups,
-          names.scale,   names.normalizes, names.first_routed, facts->shared_width,  facts->shared_count,
-          "topk_method", "scoring_func",   "mlp_only_layers",  "decoder_sparse_step"};
+  return {names.count,       names.used,       names.width,        names.groups,        names.used_groups,
+          names.scale,       names.normalizes, names.first_routed, facts->shared_width, facts->shared_count,
+          facts->enabled_by, "topk_method",    "scoring_func",     "mlp_only_layers",   "decoder_sparse_step"};
 }
 
 std::vector<std::string_view> gguf_expert_keys() {
@@ -116,6 +119,7 @@ void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& fa
     config.expert_count = integer_in(fields, kNewCount, kExperts).value_or(0);
     return;
   }
+  if (!facts->enabled_by.empty() && !fields.find_boolean(facts->enabled_by).value_or(false)) return;
   ExpertKeyNames names = names_in_folder(*facts);
   if (fields.has(kNewCount)) names.count = kNewCount;
   ExpertConfig* const experts = read_common(fields, names, *facts, config);
@@ -149,7 +153,10 @@ Json expert_json(const ModelConfig& config, const ExpertFacts& facts) {
             {names.scale, experts.scale},
             {names.normalizes, experts.normalizes},
             {names.first_routed, std::count(config.has_experts.begin(), config.has_experts.end(), false)}};
+  if (!facts.enabled_by.empty()) json[facts.enabled_by] = true;
   if (!facts.shared_width.empty()) json[facts.shared_width] = experts.shared_width;
+  // Of several groups transformers' softmax takes the best ones only if it is asked to.
+  if (experts.scores == ExpertScores::softmax && experts.groups > 1) json["topk_method"] = "group_limited_greedy";
   if (!facts.shared_count.empty()) json[facts.shared_count] = experts.shared_width / experts.width;
   return json;
 }

@@ -1,16 +1,20 @@
 #pragma once
 
 // The tensors of one weight [N, K] of a linear layer whose codes have a scale and a zero point for each group of K.
-// Each layout packs codes into words of 32 bits (bitsandbytes: into bytes), the first one lowest:
+// Codes of b bits are packed into words of 32 bits (bitsandbytes: of 4 bits into bytes), the first one lowest. Those of
+// 3 bits, of GPTQ, cross the borders of words:
 //
-//                      codes             a word has             scales      zero points
-//   compressed_tensors [N, K / 8]        8 k                    [N, G]      [N / 8, G], a word has 8 n
-//   gptq               [K / 8, N]        8 k                    [G, N]      [G, N / 8], a word has 8 n
-//   awq                [K, N / 8]        n 0 2 4 6 1 3 5 7      [G, N]      [G, N / 8], as codes
-//   bitsandbytes       [N * K / 2, 1]    2 k, the first high    [N * K / block], blocks of the rows one after another
+//                      codes              a word has             scales      zero points
+//   compressed_tensors [N, K * b / 32]    consecutive k          [N, G]      [N * b / 32, G], a word has n
+//   gptq               [K * b / 32, N]    consecutive k          [G, N]      [G, N * b / 32], a word has n
+//   awq                [K, N / 8]         n 0 2 4 6 1 3 5 7      [G, N]      [G, N / 8], as codes
+//   bitsandbytes       [N * K / 2, 1]     2 k, the first high    [N * K / block], blocks of the rows one after another
+//     of 8 bits        [N, K] of i8                              [N]
 //
 // A weight is read as rows of a block type (tensor/group_blocks.h), so that it is stored, packed and multiplied like
-// the weights of a GGUF file. GPTQ's codes of 8 bits become q8_0.
+// the weights of a GGUF file. Codes of 8 bits without zero points become q8_0 if their scales are f16, else i8g32. What
+// no block type has is read as numbers: codes of 8 bits with zero points, fp4, and rows of bitsandbytes that are no
+// whole blocks.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +35,7 @@ std::vector<NamedMeta> grouped_tensors(const QuantizationConfig& config, const s
 void check_grouped_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                           std::int64_t rows, std::int64_t columns);
 
-// The block type [N, K] that the weight is read as.
+// The block type [N, K] that the weight is read as; f32 if it is read as numbers.
 Meta grouped_meta(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
 
 // For codes that are reordered, the columns of the weight in the order of their groups, where the tensor `name` has the
@@ -47,17 +51,20 @@ class GroupedWeight {
   const Meta& meta() const { return meta_; }
   // column_order(), empty where it is that of the columns: column order()[k] of the weight is element k of each row.
   const std::vector<std::int32_t>& order() const { return order_; }
-  // Writes rows [first, first + count) as blocks. Layouts that store n along a word are read fastest in steps of 32
-  // rows. UserError that names the tensor for a scale that is not finite, or has more bits than f16 or bf16.
+  // Writes rows [first, first + count) as blocks or numbers. Layouts that store n along a word are read fastest in
+  // steps of 32 rows. UserError that names the tensor for a scale that is not finite, or has more bits than f16 or
+  // bf16.
   void read_rows(std::int64_t first, std::int64_t count, std::byte* rows) const;
 
  private:
   // Codes of rows as the blocks have them, `stride` bytes apart.
   void read_codes(std::int64_t first, std::int64_t count, std::uint8_t* codes, std::int64_t stride) const;
   void read_transposed_codes(std::int64_t first, std::int64_t count, std::uint8_t* codes, std::int64_t stride) const;
+  void read_words(std::int64_t first, std::int64_t count, std::uint8_t* codes, std::int64_t stride) const;
   void reorder(std::uint8_t* codes) const;
   float scale(std::int64_t row, std::int64_t column) const;
   int zero_point(std::int64_t row, std::int64_t column) const;
+  void write_numbers(std::int64_t row, const std::uint8_t* codes, float* numbers) const;
   void write_block(std::int64_t row, std::int64_t column, const std::uint8_t* codes, std::byte* block) const;
 
   GroupedCodes groups_;

@@ -67,6 +67,8 @@ std::span<const KnownKey> known_keys(KeyTable table) {
       return kQuantizationGroupKeys;
     case KeyTable::quantization_arguments:
       return kQuantizationArgumentKeys;
+    case KeyTable::quantization_rule:
+      return kQuantizationRuleKeys;
     case KeyTable::gguf_model:
       return kGgufModelKeys;
     case KeyTable::gguf_general:

@@ -30,6 +30,7 @@ enum class KeyTable : std::uint8_t {
   quantization,
   quantization_group,
   quantization_arguments,
+  quantization_rule,
   gguf_general,
   gguf_model,
   gguf_tokenizer,

@@ -32,6 +32,7 @@ inline constexpr KnownKey kQuantizationKeys[] = {
     {"quant_method", KeyClass::read},
     {"scale_fmt", KeyClass::read},
     {"sparsity_config", KeyClass::read},
+    {"sym", KeyClass::read},
     {"version", KeyClass::read},
     {"weight_block_size", KeyClass::read},
     {"zero_point", KeyClass::read},
@@ -70,7 +71,6 @@ inline constexpr KnownKey kQuantizationKeys[] = {
     {"quantization_status", KeyClass::harmless},
     {"quantizer", KeyClass::harmless},
     {"static_groups", KeyClass::harmless},
-    {"sym", KeyClass::harmless},
     {"tokenizer", KeyClass::harmless},
     {"true_sequential", KeyClass::harmless},
     {"use_cuda_fp16", KeyClass::harmless},
@@ -84,7 +84,21 @@ inline constexpr KnownKey kQuantizationGroupKeys[] = {
     {"targets", KeyClass::read}, {"weights", KeyClass::read},
 };
 
-// Of its weights and input_activations.
+// Of a rule of GPTQ's `dynamic`.
+inline constexpr KnownKey kQuantizationRuleKeys[] = {
+    {"bits", KeyClass::read},
+    {"desc_act", KeyClass::read},
+    {"group_size", KeyClass::read},
+    {"sym", KeyClass::read},
+    // How scales were found.
+    {"act_group_aware", KeyClass::harmless},
+    {"damp_auto_increment", KeyClass::harmless},
+    {"damp_percent", KeyClass::harmless},
+    {"mse", KeyClass::harmless},
+    {"static_groups", KeyClass::harmless},
+};
+
+// Of a group's weights and input_activations.
 inline constexpr KnownKey kQuantizationArgumentKeys[] = {
     {"actorder", KeyClass::read},
     {"block_structure", KeyClass::read},

@@ -31,6 +31,14 @@ std::vector<std::string_view> gguf_latent_keys() {
           "attention.value_length_mla", "attention.key_length",   "attention.value_length"};
 }
 
+Json latent_json(const LatentConfig& latents) {
+  return {{"q_lora_rank", latents.query_rank > 0 ? Json(latents.query_rank) : Json()},
+          {"kv_lora_rank", latents.rank},
+          {"qk_nope_head_dim", latents.plain_dim},
+          {"qk_rope_head_dim", latents.rotary_dim},
+          {"v_head_dim", latents.value_dim}};
+}
+
 void read_latents(const JsonFields& fields, ModelConfig& config) {
   LatentConfig latents;
   latents.query_rank = integer_in(fields, "q_lora_rank", {0, kLatentWidths.greatest}).value_or(0);

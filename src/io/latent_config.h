@@ -18,4 +18,7 @@ std::vector<std::string_view> gguf_latent_keys();
 void read_latents(const JsonFields& fields, ModelConfig& config);
 void read_latents(const GgufFields& fields, const Gguf& gguf, ModelConfig& config);
 
+// The keys of config.json that state the latents of a config.
+Json latent_json(const LatentConfig& latents);
+
 }  // namespace weft

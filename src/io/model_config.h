@@ -7,6 +7,7 @@
 //   [config.json] num_key_value_heads must divide num_attention_heads 9, but is 4
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -81,7 +82,8 @@ struct ExpertConfig {
   bool normalizes = false;  // the weights of a token's experts are divided by their sum
   bool is_merged = false;   // the files have one stack for gate and up
   ExpertLayout layout = ExpertLayout::usual;
-  double scale = 1;  // a factor of these weights
+  double scale = 1;          // a factor of these weights
+  bool keeps_dense = false;  // the layers have the feed-forward for all tokens, too
   // The experts of a token are chosen from this number of the groups of equal size, those with the best scores: the sum
   // of the kBestOfGroup best experts of sigmoid scores, or the best one.
   std::int64_t groups = 1;
@@ -165,8 +167,10 @@ struct ModelConfig {
   double logit_divisor = 1;            // a divisor of the logits
   double attention_scale = 0;          // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
   double query_width = 0;              // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
-  double attention_softcap = 0;        // scores become cap tanh(score / cap); 0 for none
-  double logit_softcap = 0;            // the same of logits
+  // Queries, keys and values are clamped to it and its negative; transformers clamps to 0, too.
+  double query_key_value_limit = std::numeric_limits<double>::infinity();
+  double attention_softcap = 0;                // scores become cap tanh(score / cap); 0 for none
+  double logit_softcap = 0;                    // the same of logits
   std::optional<std::int64_t> sliding_window;  // most tokens that a query attends to, including its own
   // For each layer, whether it has the window. Empty: all layers have it, or there is no window.
   std::vector<bool> has_window;
@@ -180,6 +184,8 @@ struct ModelConfig {
   bool routes(int layer) const {
     return experts && (has_experts.empty() || has_experts[static_cast<std::size_t>(layer)]);
   }
+  // Whether the layer has a feed-forward for all tokens, other than a shared expert.
+  bool has_dense(int layer) const { return !routes(layer) || experts->keeps_dense; }
   // Extra layers after the last one in a folder that predict a later token; the next token does not use them.
   std::int64_t next_token_layers = 0;
   std::optional<QuantizationConfig> quantization;

@@ -1,15 +1,15 @@
 #pragma once
 
 // Reads quantization_config of config.json: how the weights of linear layers and their inputs are quantized. It follows
-// vLLM: quant_method fp8, with or without weight_block_size; compressed-tensors with one group of fp8, int8 or NVFP4
-// weights and activations, or of int4 weights; gptq, awq, bitsandbytes with nf4, and mxfp4 for experts. Any other
-// content is a UserError that names the key, because a partly understood scheme would give wrong numbers.
+// vLLM: quant_method fp8, with or without weight_block_size; compressed-tensors with groups of modules that have fp8,
+// int8 or NVFP4 weights and activations, or integer weights alone; gptq, awq, bitsandbytes, and mxfp4 for experts. Any
+// other content is a UserError that names the key, because a partly understood scheme would give wrong numbers.
 //
 //   scheme   codes          scales of a weight [N, K]                  input
 //   scaled   f8e4m3, i8     one, or one per row                        one scale in the checkpoint, or one per token
 //   block    f8e4m3         [ceil(N / rows), ceil(K / columns)]        groups of `columns`
 //   nvfp4    f4e2m1         f8e4m3 [N, K / 16], times one per weight   the same, times one scale in the checkpoint
-//   grouped  4 or 8 bits    [N, K / group], and zero points            as it is (io/grouped_weight.h)
+//   grouped  2 to 8 bits    [N, K / group], and zero points            as it is (io/grouped_weight.h)
 //   mxfp4    f4e2m1         exponents [E, N, K / 32] of stacks         as it is
 
 #include <cstdint>
@@ -31,22 +31,34 @@ enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4, grouped, mx
 // The tensors of a weight with grouped codes, and the order of the codes in them: see io/grouped_weight.h.
 enum class GroupLayout : std::uint8_t { compressed_tensors, gptq, awq, bitsandbytes };
 
+// What a code stands for, times its scale: itself less the zero point, or a real number.
+enum class CodeValues : std::uint8_t { integers, nf4, fp4 };
+
 struct GroupedCodes {
   GroupLayout layout = GroupLayout::compressed_tensors;
-  int bits = 4;
-  std::int64_t group_size = 0;  // 0: a group is a whole row
-  bool has_zero_points = false;
-  bool zeros_less_one = false;  // zero points are stored less one
+  int bits = 4;  // of a code: 2, 3, 4 or 8
+  CodeValues values = CodeValues::integers;
+  std::int64_t group_size = 0;   // 0: a group is a whole row
+  bool has_zero_points = false;  // in the file
+  bool is_symmetric = false;     // all zero points are the middle of the codes
+  bool zeros_less_one = false;   // zero points are stored less one
   // Groups are columns of equal importance, wherever they are in the row: a tensor has the group of each column.
   bool is_reordered = false;
   bool has_quantized_scales = false;  // bitsandbytes: the scales have codes and scales themselves
 };
 
-// Modules that are not quantized: those of this name and what is in them, or those whose name a pattern matches from
-// its begin on ("re:" in the file).
-struct IgnoredModules {
+// Modules of this name, or those whose name a pattern matches from its begin on ("re:" in the file).
+struct ModulePattern {
   std::string name;
   std::shared_ptr<const Regex> pattern;  // null for a name
+};
+
+struct QuantizationConfig;
+
+// Modules that have another config than the rest; without one they are plain.
+struct QuantizationRule {
+  ModulePattern modules;
+  std::shared_ptr<const QuantizationConfig> config;
 };
 
 struct QuantizationConfig {
@@ -57,13 +69,22 @@ struct QuantizationConfig {
   std::int64_t block_rows = 0, block_columns = 0;  // block
   GroupedCodes groups;                             // grouped
   std::string method;                              // "fp8", "compressed-tensors"
-  std::vector<IgnoredModules> ignored;
-  std::vector<std::string> unknown_keys;  // that no table has (io/known_keys.h)
-  bool ignores_by_part = false;           // a name may be any parts of a module's: mlp.gate
+  std::vector<std::string> unknown_keys;           // that no table has (io/known_keys.h)
 
-  // Whether the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight") is quantized. The head,
-  // the embedding, routers and the coefficients of residual streams never are, as in vLLM.
-  bool quantizes(std::string_view weight) const;
+  // Modules that are not quantized, with what is in them.
+  std::vector<ModulePattern> ignored;
+  bool ignores_by_part = false;     // a name may be any parts of a module's: mlp.gate
+  std::vector<ModulePattern> only;  // if any: no other modules are quantized. Names are parts of the modules'
+  // Of several rules for a module the first decides, or they must agree.
+  std::vector<QuantizationRule> rules;
+  bool first_rule_decides = false;
+  bool covers_rest = true;  // modules without a rule are quantized
+
+  // The config of the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight"): this one, or that
+  // of a rule. Null if it is not quantized. The head, the embedding, routers and the coefficients of residual streams
+  // never are, as in vLLM. UserError if rules disagree.
+  const QuantizationConfig* of(std::string_view weight) const;
+  bool quantizes(std::string_view weight) const { return of(weight) != nullptr; }
 };
 
 // Nullopt if config.json has no quantization_config.
@@ -78,7 +99,7 @@ struct QuantizedNames {
   // Only grouped, else "".
   std::string zero_points;       // X.weight_zero_point, X.qzeros
   std::string groups;            // the group of each column: X.weight_g_idx, X.g_idx
-  std::string shape;             // X.weight_shape; bitsandbytes: JSON with the shape and more
+  std::string shape;             // X.weight_shape; bitsandbytes: JSON with the shape and more, of 8 bits a number
   std::string values;            // bitsandbytes: the numbers that codes are indices of
   std::string scales_of_scales;  // bitsandbytes, has_quantized_scales
   std::string values_of_scales;  // the same

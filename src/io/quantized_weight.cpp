@@ -210,11 +210,11 @@ void read_groups(const GroupedWeight& weight, std::int64_t first, std::int64_t c
   const DType dtype = weight.meta().dtype;
   const std::int64_t columns = weight.meta().shape[1].number(), row_bytes = bytes_of(dtype, columns);
   const std::vector<std::int32_t>& order = weight.order();
-  std::vector<std::byte> blocks(static_cast<std::size_t>(count * row_bytes));
+  std::vector<std::byte> rows(static_cast<std::size_t>(count * row_bytes));
   std::vector<float> values(static_cast<std::size_t>(columns));
-  weight.read_rows(first, count, blocks.data());
+  weight.read_rows(first, count, rows.data());
   for (std::int64_t row = 0; row < count; ++row, numbers += columns) {
-    dequantize_row(dtype, blocks.data() + row * row_bytes, values.data(), columns);
+    convert_row(dtype, rows.data() + row * row_bytes, DType::f32, reinterpret_cast<std::byte*>(values.data()), columns);
     for (std::size_t k = 0; k < values.size(); ++k)
       numbers[order.empty() ? k : static_cast<std::size_t>(order[k])] = values[k];
   }
@@ -237,7 +237,7 @@ WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& c
   if (is_floating(dtype) && dtype != DType::f32) return converted_rows(weight_rows(checkpoint, config, weight), dtype);
   if (config.scheme == QuantizationScheme::grouped) {
     auto groups = std::make_shared<const GroupedWeight>(checkpoint, config, weight);
-    const bool has_blocks = dtype == groups->meta().dtype;
+    const bool has_blocks = is_block(dtype) && dtype == groups->meta().dtype;
     CHECK(has_blocks || dtype == DType::f32, "{} is read as {} or numbers, not {}", weight, groups->meta().text(),
           dtype_text(dtype));
     return {Meta::tensor(dtype, groups->meta().shape),

@@ -130,8 +130,12 @@ ModelDefinition deepseek(const char* architecture, const ExpertFacts& experts, c
 
 MODEL(deepseek) {
   using namespace weft;
-  models.add(
-      deepseek("deepseek_v2", {.count = "n_routed_experts", .shared_count = "n_shared_experts"}, kDeepSeek2Sample));
+  ModelDefinition second =
+      deepseek("deepseek_v2", {.count = "n_routed_experts", .shared_count = "n_shared_experts"}, kDeepSeek2Sample);
+  second.architecture_of_folder = [](const ModelConfig& c) {
+    return c.experts && c.experts->scores == ExpertScores::sigmoid ? "deepseek_v3" : "";
+  };
+  models.add(std::move(second));
   models.add(deepseek("deepseek_v3",
                       {.count = "n_routed_experts",
                        .shared_count = "n_shared_experts",

@@ -1,5 +1,8 @@
 // Gemma 4: Gemma 3's layers with norms of the values, too, and with inputs of their own. Layers without a window have
 // wider heads and rotate a part of them; the last layers read keys and values of earlier ones. Norms multiply by w.
+// Layers may have a mixture of experts next to their feed-forward, each with norms of its own.
+
+#include <cmath>
 
 #include "base/error.h"
 #include "models/model.h"
@@ -11,9 +14,20 @@
 #include "nn/norm.h"
 #include "ops/add.h"
 #include "ops/mul.h"
+#include "ops/mul_scalar.h"
 
 namespace weft {
 namespace {
+
+// The sum of the feed-forward and of the experts, whose router reads x with a norm of its own.
+Value gemma4_feed_forward(Builder& b, const Value& x, int layer) {
+  const Value dense = nn::dense_feed_forward(b, nn::norm(b, x, "ffn_norm", layer), layer);
+  if (!b.facts.config.routes(layer)) return dense;
+  const double root = std::sqrt(static_cast<double>(b.facts.config.hidden_size));
+  const Value router_input = mul_scalar(nn::norm(b, x, "ffn_gate_inp.scale", layer), 1 / root);
+  const Value routed = nn::expert_feed_forward(b, nn::norm(b, x, "pre_ffw_norm_2", layer), router_input, layer);
+  return add(nn::norm(b, dense, "post_ffw_norm_1", layer), nn::norm(b, routed, "post_ffw_norm_2", layer));
+}
 
 Values gemma4_forward(Builder& b) {
   nn::DecoderStep step = nn::decoder_step(b);
@@ -23,7 +37,7 @@ Values gemma4_forward(Builder& b) {
     b.enter_layer(layer);
     const Value attended = nn::self_attention_with_all_norms(b, step, nn::norm(b, x, "attn_norm", layer), layer);
     x = add(x, nn::norm(b, attended, "post_attention_norm", layer));
-    const Value fed = nn::gated_feed_forward(b, nn::norm(b, x, "ffn_norm", layer), layer);
+    const Value fed = gemma4_feed_forward(b, x, layer);
     x = add(x, nn::norm(b, fed, "post_ffw_norm", layer));
     if (!inputs.empty()) x = add(x, nn::gated_layer_input(b, x, inputs[static_cast<std::size_t>(layer)], layer));
     if (b.has("layer_scale", layer)) x = mul(x, nn::norm_weight(b, "layer_scale", layer));
@@ -58,7 +72,46 @@ void complete_gemma4(ModelConfig& c) {
   if (c.format == CheckpointFormat::hugging_face && !c.keys_are_values) c.full_kv_head_count = 0;
 }
 
-std::vector<std::int64_t> one_number(const ModelConfig&, int) { return {1}; }
+using Extents = std::vector<std::int64_t>;
+Extents gemma4_one_number(const ModelConfig&, int) { return {1}; }
+Extents gemma4_per_hidden_of_experts(const ModelConfig& c, int) {
+  return c.experts ? Extents{c.hidden_size} : Extents();
+}
+Extents gemma4_per_expert(const ModelConfig& c, int) { return c.experts ? Extents{c.experts->count} : Extents(); }
+Extents gemma4_router_rows(const ModelConfig& c, int) {
+  return c.experts ? Extents{c.experts->count, c.hidden_size} : Extents();
+}
+bool gemma4_is_merged_in(const ModelConfig& c) { return c.experts && c.experts->is_merged; }
+Extents gemma4_gate_up_of_experts(const ModelConfig& c, int) {
+  return gemma4_is_merged_in(c) ? Extents{c.experts->count, 2 * c.experts->width, c.hidden_size} : Extents();
+}
+Extents gemma4_gate_of_experts(const ModelConfig& c, int) {
+  return c.experts && !gemma4_is_merged_in(c) ? Extents{c.experts->count, c.experts->width, c.hidden_size} : Extents();
+}
+Extents gemma4_output_of_experts(const ModelConfig& c, int) {
+  return c.experts ? Extents{c.experts->count, c.hidden_size, c.experts->width} : Extents();
+}
+
+void add_gemma4_experts(nn::WeightTable& weights) {
+  const std::string gguf = "blk.{}.", folder = "model.layers.{}.";
+  const auto add_norm = [&](const std::string& name, const std::string& in_folder) {
+    weights.push_back({name, gguf + name + ".weight", folder + in_folder + ".weight", gemma4_per_hidden_of_experts});
+  };
+  add_norm("pre_ffw_norm_2", "pre_feedforward_layernorm_2");
+  add_norm("post_ffw_norm_1", "post_feedforward_layernorm_1");
+  add_norm("post_ffw_norm_2", "post_feedforward_layernorm_2");
+  const auto add_weight = [&](const std::string& name, const std::string& in_gguf, const std::string& in_folder,
+                              auto shape) {
+    weights.push_back({name, gguf + in_gguf, folder + in_folder, shape});
+  };
+  add_weight("ffn_gate_inp", "ffn_gate_inp.weight", "router.proj.weight", gemma4_router_rows);
+  add_weight("ffn_gate_inp.scale", "ffn_gate_inp.scale", "router.scale", gemma4_per_hidden_of_experts);
+  add_weight("ffn_gate_up_exps", "ffn_gate_up_exps.weight", "experts.gate_up_proj", gemma4_gate_up_of_experts);
+  add_weight("ffn_gate_exps", "ffn_gate_exps.weight", "experts.gate_proj", gemma4_gate_of_experts);
+  add_weight("ffn_up_exps", "ffn_up_exps.weight", "experts.up_proj", gemma4_gate_of_experts);
+  add_weight("ffn_down_exps", "ffn_down_exps.weight", "experts.down_proj", gemma4_output_of_experts);
+  add_weight("ffn_down_exps.scale", "ffn_down_exps.scale", "router.per_expert_scale", gemma4_per_expert);
+}
 
 nn::WeightTable gemma4_weights() {
   nn::WeightTable weights = nn::decoder_weights();
@@ -66,7 +119,9 @@ nn::WeightTable gemma4_weights() {
   nn::add_post_norms(weights);
   nn::add_head_norms(weights);
   nn::add_layer_inputs(weights);
-  weights.push_back({"layer_scale", "blk.{}.layer_output_scale.weight", "model.layers.{}.layer_scalar", one_number});
+  add_gemma4_experts(weights);
+  weights.push_back(
+      {"layer_scale", "blk.{}.layer_output_scale.weight", "model.layers.{}.layer_scalar", gemma4_one_number});
   return weights;
 }
 
@@ -89,6 +144,11 @@ MODEL(gemma4) {
        .facts = {.defaults = kGemma4Defaults,
                  .window = WindowFacts{.period = 6},
                  .rotary = {.has_sliding_positions = true, .sliding_theta = 10000.0},
+                 .experts = ExpertFacts{.normalizes = true,
+                                        .is_merged_in_folders = true,
+                                        .used = "top_k_experts",
+                                        .enabled_by = "enable_moe_block",
+                                        .keeps_dense = true},
                  .numbers = {{&ModelConfig::logit_softcap, "final_logit_softcapping", "final_logit_softcapping"}},
                  .counts = {{&ModelConfig::full_head_dim, "global_head_dim"},
                             {&ModelConfig::full_kv_head_count, "num_global_key_value_heads"},

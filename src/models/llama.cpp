@@ -66,14 +66,16 @@ ModelDefinition llama_layers(const char* architecture, ArchitectureFacts facts, 
 
 MODEL(llama) {
   using namespace weft;
-  models.add(
+  ModelDefinition llama =
       llama_layers("llama",
                    {.pairing_in_gguf = RotaryPairing::neighbours,
                     .experts = ExpertFacts{.count = "", .normalizes = true},
                     .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                                  {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
                                  {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
-                   kLlamaSample));
+                   kLlamaSample);
+  llama.architecture_of_folder = [](const ModelConfig& c) { return c.experts ? "mixtral" : ""; };
+  models.add(std::move(llama));
   models.add(
       llama_layers("mistral", {.defaults = R"({"sliding_window": 4096})", .window = WindowFacts{}}, kMistralSample));
   ModelDefinition mixtral = llama_layers(

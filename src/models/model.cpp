@@ -14,8 +14,11 @@ bool is_mxfp4(const ModelConfig& config, const std::string& key) {
          config.quantization->quantizes(key);
 }
 
-bool is_quantized(const ModelConfig& config, const std::string& key, const std::vector<std::int64_t>& shape) {
-  return is_mxfp4(config, key) || (shape.size() == 2 && config.quantization && config.quantization->quantizes(key));
+// The config of the weight's module; null if the weight is plain.
+const QuantizationConfig* quantization_of(const ModelConfig& config, const std::string& key,
+                                          const std::vector<std::int64_t>& shape) {
+  const bool may_be = is_mxfp4(config, key) || (shape.size() == 2 && config.quantization);
+  return may_be ? config.quantization->of(key) : nullptr;
 }
 
 // The shape of a weight as files of this format store it.
@@ -30,10 +33,8 @@ std::vector<std::int64_t> stored_shape(const ModelWeight& weight, const ModelCon
 void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const std::string& key,
                   const std::vector<std::int64_t>& wanted) {
   if (is_mxfp4(config, key)) return check_mxfp4_stack(checkpoint, *config.quantization, key, wanted);
-  if (is_quantized(config, key, wanted)) {
-    check_quantized_weight(checkpoint, *config.quantization, key, wanted[0], wanted[1]);
-    return;
-  }
+  if (const QuantizationConfig* own = quantization_of(config, key, wanted))
+    return check_quantized_weight(checkpoint, *own, key, wanted[0], wanted[1]);
   const Meta& meta = checkpoint.tensor(key).meta;
   const Shape shape(wanted.begin(), wanted.end());
   USER_CHECK(meta.shape == shape, "[{}] tensor {} must have the shape {} that the config gives it, but is {}",
@@ -99,11 +100,12 @@ void ModelDefinition::visit_tensors(const ModelConfig& config, CheckpointFormat 
 std::vector<std::string> ModelDefinition::tensor_names(const ModelConfig& config) const {
   std::vector<std::string> all;
   visit_tensors(config, config.format, [&](const StoredWeight& stored) {
-    if (!is_quantized(config, stored.key, stored.shape)) {
+    const QuantizationConfig* own = quantization_of(config, stored.key, stored.shape);
+    if (own == nullptr) {
       all.push_back(stored.key);
       return;
     }
-    for (std::string& name : quantized_names(*config.quantization, stored.key).all()) all.push_back(std::move(name));
+    for (std::string& name : quantized_names(*own, stored.key).all()) all.push_back(std::move(name));
   });
   return all;
 }
@@ -114,8 +116,8 @@ std::vector<NamedMeta> ModelDefinition::tensors(const ModelConfig& config) const
     const std::vector<std::int64_t>& shape = stored.shape;
     if (is_mxfp4(config, stored.key)) {
       for (NamedMeta& part : mxfp4_tensors(*config.quantization, stored.key, shape)) tensors.push_back(std::move(part));
-    } else if (is_quantized(config, stored.key, shape)) {
-      for (NamedMeta& part : quantized_tensors(*config.quantization, stored.key, shape[0], shape[1]))
+    } else if (const QuantizationConfig* own = quantization_of(config, stored.key, shape)) {
+      for (NamedMeta& part : quantized_tensors(*own, stored.key, shape[0], shape[1]))
         tensors.push_back(std::move(part));
     } else {
       tensors.push_back({stored.key, Meta::tensor(config.dtype, Shape(shape.begin(), shape.end()))});
@@ -150,6 +152,13 @@ const ModelDefinition& ModelRegistry::find(const Checkpoint& checkpoint) const {
     check_architecture(architecture, names, checkpoint.path() + " general.architecture");
   }
   return find(architecture, checkpoint.path());
+}
+
+const ModelDefinition& ModelRegistry::find_for_folder(const Checkpoint& checkpoint) const {
+  const ModelDefinition& own = find(checkpoint);
+  if (!checkpoint.is_gguf() || !own.architecture_of_folder) return own;
+  const std::string name = own.architecture_of_folder(checkpoint.config(own.facts));
+  return name.empty() ? own : models_.at(name);
 }
 
 std::vector<std::string> ModelRegistry::architectures() const {

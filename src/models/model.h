@@ -24,6 +24,8 @@ struct ModelDefinition {
   // The architecture of GGUF files, if it is another word. Several definitions may state the same word, if one of them
   // has it among its architectures: that one reads the files.
   std::string gguf_architecture;
+  // The architecture whose folders have what GGUF files of this one have, if it is another for this config; else "".
+  std::function<std::string(const ModelConfig&)> architecture_of_folder;
   ArchitectureFacts facts;
   std::vector<ModelWeight> weights;
   std::function<Values(Builder&)> forward;
@@ -77,6 +79,9 @@ class ModelRegistry {
   const ModelDefinition& find(const std::string& architecture, const std::string& where) const;
   // The same for a checkpoint's architecture; the error has the names of its format.
   const ModelDefinition& find(const Checkpoint& checkpoint) const;
+  // The definition by which a folder with the checkpoint's model is written: its own, or that of another architecture,
+  // which reads the checkpoint, too.
+  const ModelDefinition& find_for_folder(const Checkpoint& checkpoint) const;
   // The words of config.json, sorted.
   std::vector<std::string> architectures() const;
 

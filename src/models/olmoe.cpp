@@ -1,6 +1,7 @@
 // OLMoE: Llama's layers with a mixture of experts, whose weights are not divided by their sum. Queries and keys are
-// normalized over all their heads.
+// normalized over all their heads, and clamped like values if the config asks for it.
 
+#include "base/error.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -19,6 +20,12 @@ nn::WeightTable olmoe_weights() {
   return weights;
 }
 
+void check_olmoe(const ModelConfig& c) {
+  nn::check_gated_decoder(c);
+  USER_CHECK(c.query_key_value_limit >= 0, "[{}] clip_qkv must be at least 0, but is {}", c.architecture,
+             c.query_key_value_limit);
+}
+
 constexpr const char* kOlmoeSample = R"({
   "architectures": ["OlmoeForCausalLM"], "model_type": "olmoe", "hidden_act": "silu", "hidden_size": 64,
   "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
@@ -34,12 +41,13 @@ MODEL(olmoe) {
   using namespace weft;
   models.add({.architectures = {"olmoe"},
               .facts = {.defaults = R"({"rms_norm_eps": 1e-05, "num_experts": 64, "num_experts_per_tok": 8})",
-                        .experts = ExpertFacts{.width = "intermediate_size"}},
+                        .experts = ExpertFacts{.width = "intermediate_size"},
+                        .numbers = {{&ModelConfig::query_key_value_limit, "clip_qkv"}}},
               .weights = olmoe_weights(),
               .forward = olmoe_forward,
               .head = nn::decoder_head,
               .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
               .fusions_of_experts = {{"act_quant", 1}},
-              .check = nn::check_gated_decoder,
+              .check = check_olmoe,
               .sample_config = kOlmoeSample});
 }

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "io/scaled_blocks.h"
 
 namespace weft {
 namespace {
@@ -91,6 +92,18 @@ constexpr Harmless kHarmless[] = {
     {is_bias_of_zeros, "a bias of zeros changes nothing"},
 };
 
+// The factors of blocks, which matrices are read with. An embedding is not.
+std::vector<std::string> factors_of_matrices(const Checkpoint& checkpoint, const ModelDefinition& model,
+                                             const ModelConfig& config) {
+  std::vector<std::string> names;
+  model.visit_tensors(config, config.format, [&](const ModelDefinition::StoredWeight& stored) {
+    if (stored.weight.name == "token_embd" || stored.weight.name == "layer_input_embd") return;
+    std::string factors = factors_of_blocks(checkpoint, stored.key);
+    if (!factors.empty()) names.push_back(std::move(factors));
+  });
+  return names;
+}
+
 }  // namespace
 
 UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition& model, const ModelConfig& config) {
@@ -98,6 +111,8 @@ UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition
   const std::vector<std::string> names = model.tensor_names(config);
   std::set<std::string_view> read(names.begin(), names.end());
   read.insert(config.rope.frequency_factors);
+  std::vector<std::string> factors = factors_of_matrices(checkpoint, model, config);
+  read.insert(factors.begin(), factors.end());
   if (config.rope.scaling.type == RopeScalingType::longrope) read.insert({kLongFactors, kShortFactors});
   std::map<const Harmless*, std::vector<std::string_view>> by_reason;
   for (const TensorEntry& entry : checkpoint.tensors()) {

@@ -1,11 +1,13 @@
 #include "nn/attention.h"
 
+#include <cmath>
 #include <tuple>
 
 #include "nn/in_dtype.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
 #include "ops/attention.h"
+#include "ops/clamp.h"
 #include "ops/index_select.h"
 #include "ops/kv_cache_update.h"
 #include "ops/mul.h"
@@ -112,6 +114,9 @@ Value self_attention_with_row_norms(Builder& builder, DecoderStep& step, const V
   QueryKeyValue heads = query_key_value(builder, x, layer);
   heads.query = norm(builder, heads.query, "attn_q_norm", layer);
   heads.key = norm(builder, heads.key, "attn_k_norm", layer);
+  const double limit = builder.facts.config.query_key_value_limit;
+  if (std::isfinite(limit))
+    for (Value* value : {&heads.query, &heads.key, &heads.value}) *value = clamp(*value, -limit, limit);
   return attend(builder, step, std::move(heads), layer);
 }
 

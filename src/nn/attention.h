@@ -36,7 +36,8 @@ Value self_attention(Builder& builder, DecoderStep& step, const Value& x, int la
 // are rotated.
 Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
-// The same with a norm of all heads of query, and of key, together, by weights of the width of their rows.
+// The same with a norm of all heads of query, and of key, together, by weights of the width of their rows. All three
+// are clamped to config.query_key_value_limit.
 Value self_attention_with_row_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
 // As with head norms, and with a norm of each head of the values, which has no weight. A layer without keys and values

@@ -50,24 +50,23 @@ Extents per_query_key_value_row(const ModelConfig& c, int) {
 Extents attention_output_rows(const ModelConfig& c, int layer) { return {c.hidden_size, query_width(c, layer)}; }
 Extents per_attention_output_row(const ModelConfig& c, int) { return if_so(c.attention_output_bias, {c.hidden_size}); }
 
-// A layer with experts has no feed-forward for all tokens but the shared expert's.
 Extents feed_forward_rows(const ModelConfig& c, int layer) {
-  return if_so(!c.routes(layer), {c.intermediate_size_of(layer), c.hidden_size});
+  return if_so(c.has_dense(layer), {c.intermediate_size_of(layer), c.hidden_size});
 }
 Extents gate_up_rows(const ModelConfig& c, int layer) {
-  return if_so(!c.routes(layer), {2 * c.intermediate_size, c.hidden_size});
+  return if_so(c.has_dense(layer), {2 * c.intermediate_size, c.hidden_size});
 }
 Extents per_feed_forward_row(const ModelConfig& c, int layer) {
-  return if_so(c.mlp_bias && !c.routes(layer), {c.intermediate_size});
+  return if_so(c.mlp_bias && c.has_dense(layer), {c.intermediate_size});
 }
 Extents per_gate_up_row(const ModelConfig& c, int layer) {
-  return if_so(c.mlp_bias && !c.routes(layer), {2 * c.intermediate_size});
+  return if_so(c.mlp_bias && c.has_dense(layer), {2 * c.intermediate_size});
 }
 Extents feed_forward_output_rows(const ModelConfig& c, int layer) {
-  return if_so(!c.routes(layer), {c.hidden_size, c.intermediate_size_of(layer)});
+  return if_so(c.has_dense(layer), {c.hidden_size, c.intermediate_size_of(layer)});
 }
 Extents per_feed_forward_output_row(const ModelConfig& c, int layer) {
-  return if_so(c.mlp_bias && !c.routes(layer), {c.hidden_size});
+  return if_so(c.mlp_bias && c.has_dense(layer), {c.hidden_size});
 }
 
 Extents per_sigmoid_of_expert(const ModelConfig& c, int layer) {

@@ -7,11 +7,13 @@
 #include "ops/add.h"
 #include "ops/add_scalar.h"
 #include "ops/div.h"
+#include "ops/index_select.h"
 #include "ops/linear.h"
 #include "ops/moe_sort.h"
 #include "ops/moe_unpermute.h"
 #include "ops/mul.h"
 #include "ops/mul_scalar.h"
+#include "ops/reshape.h"
 #include "ops/sigmoid.h"
 #include "ops/softmax.h"
 #include "ops/sum.h"
@@ -63,6 +65,16 @@ Choice choose_by_softmax(const ExpertConfig& c, const Value& logits) {
   return {c.normalizes ? div(weights, sum(weights)) : weights, experts};
 }
 
+constexpr const char* kExpertScales = "ffn_down_exps.scale";
+
+// The scales of the chosen experts.
+Value scales_of(Builder& builder, const Value& experts, int layer) {
+  const Value scales =
+      builder.weight(kExpertScales + layer_suffix(layer), {builder.key(kExpertScales, layer)}, WeightRole::exact);
+  const Dim tokens = experts.dim(0), used = experts.dim(1);
+  return reshape(index_select(scales, reshape(experts, {tokens * used})), {tokens, used});
+}
+
 Choice choose_experts(Builder& builder, const Value& logits, int layer) {
   const ExpertConfig& c = *builder.facts.config.experts;
   Choice choice;
@@ -75,6 +87,8 @@ Choice choose_experts(Builder& builder, const Value& logits, int layer) {
     choice = {softmax(chosen), experts};
   }
   if (c.scale != 1) choice.weights = mul_scalar(choice.weights, c.scale);
+  if (builder.has(kExpertScales, layer))
+    choice.weights = mul(choice.weights, scales_of(builder, choice.experts, layer));
   return choice;
 }
 
@@ -89,7 +103,12 @@ Value shared_expert(Builder& builder, const Value& x, const GateFunction& gate, 
 }  // namespace
 
 Value routed_feed_forward(Builder& builder, const Value& x, const GateFunction& gate, int layer) {
-  const Choice choice = choose_experts(builder, router_logits(builder, x, layer), layer);
+  return routed_feed_forward(builder, x, x, gate, layer);
+}
+
+Value routed_feed_forward(Builder& builder, const Value& x, const Value& router_input, const GateFunction& gate,
+                          int layer) {
+  const Choice choice = choose_experts(builder, router_logits(builder, router_input, layer), layer);
   const auto [tokens, experts, positions] = moe_sort(choice.experts);
   const ExpertRows rows{x, tokens, experts};
   const Value gate_up = builder.has("ffn_gate_up_exps", layer)

@@ -70,19 +70,35 @@ Value above_cut(const Value& gate, double cut) {
   return in_dtype(passed, gate.dtype());
 }
 
-Value combined_feed_forward(Builder& builder, const Value& x, const GateFunction& gate, int layer) {
-  if (builder.facts.config.routes(layer)) return routed_feed_forward(builder, x, gate, layer);
+GateFunction gate_function(UnaryFunction gate) {
+  return [gate](const Value& gate_up) { return gate(gate_up, CallSite::current()); };
+}
+
+Value dense_feed_forward(Builder& builder, const Value& x, const GateFunction& gate, int layer) {
   const Value gate_up = builder.has("ffn_gate_up", layer)
                             ? linear(builder, x, "ffn_gate_up", layer)
                             : merged_linear(builder, x, "gate_up", {"ffn_gate", "ffn_up"}, layer);
   return linear(builder, gate(gate_up), "ffn_down", layer);
 }
 
+Value combined_feed_forward(Builder& builder, const Value& x, const GateFunction& gate, int layer) {
+  return builder.facts.config.routes(layer) ? routed_feed_forward(builder, x, gate, layer)
+                                            : dense_feed_forward(builder, x, gate, layer);
+}
+
 }  // namespace
 
 Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, int layer) {
-  const auto combined = [gate](const Value& gate_up) { return gate(gate_up, CallSite::current()); };
-  return combined_feed_forward(builder, x, combined, layer);
+  return combined_feed_forward(builder, x, gate_function(gate), layer);
+}
+
+Value dense_feed_forward(Builder& builder, const Value& x, int layer) {
+  return dense_feed_forward(builder, x, gate_function(find(kGates, builder.facts.config)->function), layer);
+}
+
+Value expert_feed_forward(Builder& builder, const Value& x, const Value& router_input, int layer) {
+  const GateFunction gate = gate_function(find(kGates, builder.facts.config)->function);
+  return routed_feed_forward(builder, x, router_input, gate, layer);
 }
 
 Value gated_feed_forward(Builder& builder, const Value& x, int layer) {

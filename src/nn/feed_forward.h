@@ -13,6 +13,11 @@ Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, i
 // The same with the config's activation; in a layer with a gate cut, of the gates above it.
 Value gated_feed_forward(Builder& builder, const Value& x, int layer);
 
+// Of layers that have both: the feed-forward for all tokens, and the mixture of experts, whose router has an input of
+// its own.
+Value dense_feed_forward(Builder& builder, const Value& x, int layer);
+Value expert_feed_forward(Builder& builder, const Value& x, const Value& router_input, int layer);
+
 // The feed-forward without a gate: up, the config's activation, down.
 Value plain_feed_forward(Builder& builder, const Value& x, int layer);
 

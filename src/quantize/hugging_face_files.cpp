@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "io/config_fields.h"
 #include "io/expert_config.h"
+#include "io/latent_config.h"
 #include "io/layer_config.h"
 
 namespace weft {
@@ -62,7 +63,8 @@ void add_switches(Json& json, const ModelConfig& config, const std::vector<Switc
 
 // The layers that have a window or rotary positions, and what only some architectures have.
 void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& facts) {
-  if (c.rope.rotary_dim != c.head_dim || parse_json(facts.defaults).contains("partial_rotary_factor"))
+  const bool is_partial = c.rope.rotary_dim != c.head_dim && !c.latents;
+  if (is_partial || parse_json(facts.defaults).contains("partial_rotary_factor"))
     json["partial_rotary_factor"] = static_cast<double>(c.rope.rotary_dim) / static_cast<double>(c.head_dim);
   if (c.sliding_rope && c.sliding_rope->theta != c.rope.theta) json["rope_local_base_freq"] = c.sliding_rope->theta;
   if (facts.window) json["sliding_window"] = nullptr;
@@ -106,6 +108,11 @@ Json config_of_gguf(const Checkpoint& checkpoint, const ModelConfig& c, const Ar
             {"pad_token_id", c.pad_token_id ? Json(*c.pad_token_id) : Json()}};
   add_own_keys(json, c, facts);
   if (c.experts) json.update(expert_json(c, *facts.experts));
+  if (!c.latents) return json;
+  // All heads share the latents of keys and values; only what is rotated has the width of a head.
+  json.update(latent_json(*c.latents));
+  json["num_key_value_heads"] = c.head_count;
+  json["head_dim"] = c.latents->rotary_dim;
   return json;
 }
 

@@ -14,6 +14,7 @@
 #include "io/quantization_config.h"
 #include "io/quantized_weight.h"
 #include "io/safetensors_writer.h"
+#include "io/scaled_blocks.h"
 #include "models/unread_tensors.h"
 #include "quantize/hugging_face_files.h"
 #include "quantize/weight_codes.h"
@@ -34,6 +35,7 @@ struct Source {
   bool is_less_one = false;        // the folder stores the values of the checkpoint minus one
   bool is_linear = false;
   std::optional<std::int64_t> part;  // of a stack for which the folder has a tensor for each part
+  std::string values;                // of latent attention: the stack of values, where the key's is that of keys
 };
 
 Source part_of(Source stack, std::int64_t part) {
@@ -49,16 +51,25 @@ Tensor part_of(const Tensor& stack, std::int64_t part) {
   return {meta, stack.storage, stack.byte_offset + part * meta.bytes().number()};
 }
 
+constexpr const char *kLatentKeys = "attn_k_b", *kLatentValues = "attn_v_b";
+
 std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& config) {
   std::vector<Source> sources;
+  const bool has_stacks = config.format == CheckpointFormat::gguf && config.latents && !config.latents->is_joined;
   model.visit_tensors(config, config.format, [&](const ModelDefinition::StoredWeight& stored) {
     const ModelWeight& weight = stored.weight;
+    if (has_stacks && weight.name == kLatentValues) return;
     Source source;
     source.key = stored.key;
     source.name = weight.key(CheckpointFormat::hugging_face, stored.layer);
     if (stored.expert) source.name = name_of_expert(source.name, *stored.expert);
     source.shape = stored.shape;
-    source.is_linear = stored.shape.size() == 2 && QuantizationConfig().quantizes(source.name);
+    if (has_stacks && weight.name == kLatentKeys) {
+      source.values = model.key(kLatentValues, config, stored.layer);
+      source.shape = {config.head_count * (config.latents->plain_dim + config.latents->value_dim),
+                      config.latents->rank};
+    }
+    source.is_linear = source.shape.size() == 2 && QuantizationConfig().quantizes(source.name);
     if (config.rope.pairing != model.facts.pairing_in_folders && weight.rotated_heads != nullptr)
       source.rotated_heads = weight.rotated_heads(config);
     source.is_less_one = weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(config.format);
@@ -113,6 +124,21 @@ void check_divides(const Source& source, const QuantizeRecipe& recipe) {
                source.key, source.shape[0], source.shape[1]);
 }
 
+// For each head its rows of keys, from a stack [heads, rank, dim] of f32, and those of values, from [heads, dim, rank].
+Tensor joined_latents(const Tensor& keys, const Tensor& values) {
+  const std::int64_t heads = keys.meta.shape[0].number(), rank = keys.meta.shape[1].number(),
+                     key_dim = keys.meta.shape[2].number(), value_dim = values.meta.shape[1].number();
+  Tensor joined = Tensor::empty(Meta::tensor(DType::f32, {heads * (key_dim + value_dim), rank}));
+  auto* to = joined.as<float>();
+  for (std::int64_t head = 0; head < heads; ++head) {
+    const float* key = keys.as<const float>() + head * rank * key_dim;
+    for (std::int64_t row = 0; row < key_dim; ++row)
+      for (std::int64_t column = 0; column < rank; ++column) *to++ = key[column * key_dim + row];
+    to = std::copy_n(values.as<const float>() + head * value_dim * rank, value_dim * rank, to);
+  }
+  return joined;
+}
+
 class Quantizer {
  public:
   Quantizer(const Checkpoint& checkpoint, const ModelConfig& model, const QuantizeRecipe& recipe, ThreadPool& threads)
@@ -155,17 +181,22 @@ class Quantizer {
  private:
   static Tensor number(float value) { return Tensor::from_bytes(Meta::tensor(DType::f32, {1}), &value); }
 
+  Tensor stored(const std::string& key) const {
+    return factors_of_blocks(checkpoint_, key).empty() ? checkpoint_.tensor(key) : scaled_blocks(checkpoint_, key);
+  }
+
   Tensor stored(const Source& source) const {
-    const Tensor& tensor = checkpoint_.tensor(source.key);
+    if (!source.values.empty())
+      return joined_latents(converted(stored(source.key), DType::f32), converted(stored(source.values), DType::f32));
+    const Tensor tensor = stored(source.key);
     return source.part ? part_of(tensor, *source.part) : tensor;
   }
 
   // Returns the weight in f32 with the layout and values of Hugging Face.
   Tensor numbers(const Source& source) const {
-    const auto& config = config_.quantization;
-    Tensor tensor = config && config->quantizes(source.key) && source.is_linear
-                        ? dequantized_weight(checkpoint_, *config, source.key)
-                        : converted(stored(source), DType::f32);
+    const QuantizationConfig* own = config_.quantization ? config_.quantization->of(source.key) : nullptr;
+    Tensor tensor = own != nullptr && source.is_linear ? dequantized_weight(checkpoint_, *own, source.key)
+                                                       : converted(stored(source), DType::f32);
     if (source.rotated_heads > 0)
       tensor = halves_from_neighbours(tensor, source.rotated_heads, config_.rope.rotary_dim);
     if (source.is_less_one)
@@ -258,8 +289,7 @@ void check_folder(const Checkpoint& checkpoint, const std::string& folder, const
   }
 }
 
-// Stacks of gate and up, and experts in blocks, are not taken apart into the tensors of a folder. GGUF files of Mixtral
-// have Llama's architecture, whose folders have no experts.
+// Stacks of gate and up, and experts in blocks, are not taken apart into the tensors of a folder.
 void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const ArchitectureFacts& facts) {
   const bool is_folder = config.format == CheckpointFormat::hugging_face;
   const bool has_folder_of_experts = facts.experts && !facts.experts->count.empty() &&
@@ -267,8 +297,6 @@ void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const
                                      !(config.experts && config.experts->is_merged);
   USER_CHECK(is_folder || !config.experts || has_folder_of_experts,
              "[{}] has {} experts: wanted the folder that it was made from", checkpoint.path(), config.expert_count);
-  USER_CHECK(is_folder || !config.latents, "[{}] has latent attention: wanted the folder that it was made from",
-             checkpoint.path());
   USER_CHECK(!config.experts || config.experts->layout != ExpertLayout::modules,
              "[{}] has experts in stacks of gate and up: wanted a folder with a tensor for each expert",
              checkpoint.path());

@@ -1,6 +1,8 @@
 // Models whose matrices are of each block type of GGUF files.
 
 #include <cmath>
+#include <fstream>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +11,7 @@
 #include "tests/engine/tiny_model.h"
 #include "tests/io/gguf_types.h"
 #include "tests/sample_checkpoint.h"
+#include "tests/thrown_message.h"
 
 namespace weft::block_types_test {
 
@@ -73,6 +76,51 @@ TEST_P(BlockTypes, AreComputedWithAsTheNumbersThatTheyStandFor) {
     SCOPED_TRACE(architecture);
     expect_the_numbers(SampleCheckpoint(make_model_registry().find(architecture, "test"), changes), most);
   }
+}
+
+// Whether a GGUF file may have factors of the weight's blocks: it is of a linear layer.
+bool may_have_factors(const std::string& name) { return name.ends_with("_proj.weight") || name == "lm_head.weight"; }
+
+// Tensors X.scale of factors, one of a matrix or of each expert, are factors of the numbers.
+TEST(FactorsOfBlocks, MultiplyTheNumbersOfBlocks) {
+  const TemporaryFolder folder;
+  for (const auto& [architecture, changes, most] : kModels) {
+    SCOPED_TRACE(architecture);
+    const SampleCheckpoint sample(make_model_registry().find(architecture, "test"), changes);
+    SampleCheckpoint numbers = sample;
+    numbers.round_matrices_to(DType::nvfp4);
+    std::map<std::string, std::string> factors;  // the bytes of each tensor
+    float factor = 0.5f;
+    for (const auto& [name, weight] : sample.weights()) {
+      if (!may_have_factors(name)) continue;
+      factor = factor > 1.5f ? 0.5f : factor + 0.125f;
+      numbers.multiply(name, factor);
+      const std::string gguf = sample.gguf_name(name);
+      factors[gguf.substr(0, gguf.size() - std::string("weight").size()) + "scale"] += testing::raw(factor);
+    }
+    testing::GgufBytes file = sample.gguf(DType::nvfp4);
+    for (const auto& [name, bytes] : factors)
+      file.tensor(name, {bytes.size() / sizeof(float)}, testing::kGgmlF32, bytes);
+    std::ofstream(folder / "m.gguf", std::ios::binary) << file.bytes();
+    const auto logits = [](const std::string& path, const Settings& settings) {
+      return all_logits(*tiny_engine(path, settings), some_ids(5));
+    };
+    const Settings exact{{"activation-precision", "exact"}, {"kv-cache-dtype", "f32"}, {"dtype", "f32"}};
+    const Logits wanted = logits(numbers.write_folder(folder, architecture, DType::f32), exact);
+    EXPECT_LT(logit_difference(logits(folder / "m.gguf", exact), wanted), 1e-5);
+    const Logits codes = logits(folder / "m.gguf", {{"kv-cache-dtype", "f32"}, {"dtype", "f32"}});
+    EXPECT_LT(logit_difference(codes, wanted), most);
+  }
+}
+
+// An embedding is gathered without them.
+TEST(FactorsOfBlocks, AreRefusedOfAnEmbedding) {
+  const TemporaryFolder folder;
+  const SampleCheckpoint sample(make_model_registry().find("qwen3", "test"), kModels[0].changes);
+  testing::GgufBytes file = sample.gguf(DType::nvfp4);
+  file.tensor("token_embd.scale", {1}, testing::kGgmlF32, testing::raw(0.5f));
+  std::ofstream(folder / "m.gguf", std::ios::binary) << file.bytes();
+  EXPECT_NE(message_of([&] { tiny_engine(folder / "m.gguf", {}); }).find("token_embd.scale"), std::string::npos);
 }
 
 std::vector<DType> types() {

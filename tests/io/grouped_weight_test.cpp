@@ -103,7 +103,7 @@ struct Written {
 
 Written compressed_tensors(const Source& source, DType scales = DType::bf16) {
   const std::int64_t groups = source.groups();
-  json weights{{"num_bits", 4},
+  json weights{{"num_bits", source.bits},
                {"type", "int"},
                {"symmetric", source.is_symmetric},
                {"strategy", "group"},
@@ -119,13 +119,13 @@ Written compressed_tensors(const Source& source, DType scales = DType::bf16) {
   const auto code = [&](std::int64_t n, std::int64_t k) { return source.code(n, k); };
   const auto zero = [&](std::int64_t g, std::int64_t n) { return source.zero_point(n, g); };
   written.tensors = {
-      {kModule + ".weight_packed", packed(kRows, source.columns, 4, code)},
+      {kModule + ".weight_packed", packed(kRows, source.columns, source.bits, code)},
       {kModule + ".weight_scale",
        numbers(scales, {kRows, groups}, [&](std::int64_t i) { return source.scale(i / groups, i % groups); })},
       {kModule + ".weight_shape",
        numbers(DType::i64, {2}, [&](std::int64_t i) { return static_cast<double>(i == 0 ? kRows : source.columns); })}};
   if (!source.is_symmetric)
-    written.tensors.push_back({kModule + ".weight_zero_point", transposed(packed(groups, kRows, 4, zero))});
+    written.tensors.push_back({kModule + ".weight_zero_point", transposed(packed(groups, kRows, source.bits, zero))});
   if (source.is_shuffled) written.tensors.push_back({kModule + ".weight_g_idx", groups_of_columns(source)});
   return written;
 }
@@ -190,6 +190,17 @@ TEST(GroupedWeight, ReadsCompressedTensors) {
   expect_values(compressed_tensors(shuffled), shuffled, DType::i4g64);
 }
 
+TEST(GroupedWeight, ReadsCompressedTensorsOfBytes) {
+  const Source bytes{.bits = 8, .is_symmetric = true},
+      whole{.columns = 96, .group = 96, .bits = 8, .is_symmetric = true};
+  expect_values(compressed_tensors(bytes), bytes, DType::i8g32);
+  expect_values(compressed_tensors(bytes, DType::f16), bytes, DType::q8_0);
+  expect_values(compressed_tensors(whole), whole, DType::i8g32);
+  const Source with_zeros{.bits = 8}, shuffled{.bits = 8, .is_shuffled = true};
+  expect_values(compressed_tensors(with_zeros), with_zeros, DType::f32);
+  expect_values(compressed_tensors(shuffled), shuffled, DType::f32);
+}
+
 TEST(GroupedWeight, ReadsGptq) {
   expect_values(gptq({}), {}, DType::i4g32);
   expect_values(gptq({}, "gptq_v2"), {}, DType::i4g32);
@@ -200,6 +211,9 @@ TEST(GroupedWeight, ReadsGptq) {
       shuffled_bytes{.bits = 8, .is_symmetric = true, .is_shuffled = true};
   expect_values(gptq(bytes), bytes, DType::q8_0);
   expect_values(gptq(shuffled_bytes), shuffled_bytes, DType::q8_0);
+  const Source with_zeros{.bits = 8}, shuffled_zeros{.bits = 8, .is_shuffled = true};
+  expect_values(gptq(with_zeros), with_zeros, DType::f32);
+  expect_values(gptq(shuffled_zeros, "gptq_v2"), shuffled_zeros, DType::f32);
 }
 
 TEST(GroupedWeight, ReadsAwq) {
@@ -318,8 +332,14 @@ TEST(GroupedWeight, NamesGroupsThatDoNotFit) {
   written = gptq({.is_shuffled = true});
   written.tensor("g_idx").as<std::int32_t>()[40] += 1;
   expect_parts(refusal(written), {"g_idx", "32 times"});
+  // A file that states symmetry but has other zero points.
   const Source bytes{.bits = 8, .is_symmetric = false};
-  expect_parts(refusal(gptq(bytes)), {"qzeros", "128"});
+  written = gptq(bytes);
+  written.config["sym"] = true;
+  expect_parts(refusal(written), {"qzeros", "128", "sym is true"});
+  // Codes of 2 and 3 bits: 40 rows fill no words of them.
+  expect_parts(refusal(gptq({.bits = 2})), {kWeight, "40 rows", "words of 16 codes"});
+  expect_parts(refusal(gptq({.bits = 3})), {kWeight, "40 rows", "words of 32 codes"});
 }
 
 TEST(GroupedWeight, NamesWhatTheStateOfNf4Lacks) {
@@ -330,13 +350,45 @@ TEST(GroupedWeight, NamesWhatTheStateOfNf4Lacks) {
         Tensor::from_bytes(Meta::tensor(DType::u8, {static_cast<std::int64_t>(text.size())}), text.data());
     return refusal(written);
   };
-  expect_parts(with_state({{"quant_type", "fp4"}, {"blocksize", 64}, {"shape", {40, 128}}}), {"quant_type", "fp4"});
+  expect_parts(with_state({{"quant_type", "fp4"}, {"blocksize", 64}, {"shape", {40, 128}}}),
+               {"quant_type must be nf4", "fp4"});
   expect_parts(with_state({{"quant_type", "nf4"}, {"blocksize", 96}, {"shape", {40, 128}}}), {"blocksize", "96"});
   expect_parts(with_state({{"quant_type", "nf4"}, {"blocksize", 64}, {"shape", {128, 40}}}),
                {"[40, 128]", "[128, 40]"});
   Written written = nf4(128, false);
   written.tensor("weight.quant_map").as<float>()[3] = -0.5f;
   expect_parts(refusal(written), {"quant_map", "-0.5"});
+}
+
+// Codes of 8 bits with a scale for each row.
+Written bytes_of_rows(int format) {
+  return {
+      {{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}},
+      {{kModule + ".weight", numbers(DType::i8, {kRows, 128}, [](std::int64_t i) { return double(i % 251 - 125); })},
+       {kModule + ".SCB", numbers(DType::f32, {kRows}, [](std::int64_t n) { return 1.0 + double(n) / 8; })},
+       {kModule + ".weight_format", numbers(DType::u8, {}, [=](std::int64_t) { return double(format); })}}};
+}
+
+TEST(GroupedWeight, ReadsBytesOfRows) {
+  const Written written = bytes_of_rows(0);
+  const Folder folder;
+  const Checkpoint checkpoint = written.open(folder);
+  check_quantized_weight(checkpoint, written.read_config(), kWeight, kRows, 128);
+  EXPECT_EQ(grouped_meta(checkpoint, written.read_config(), kWeight), Meta::tensor(DType::i8g32, {kRows, 128}));
+  const Tensor values = dequantized_weight(checkpoint, written.read_config(), kWeight);
+  for (std::int64_t i = 0; i < kRows * 128; ++i)
+    ASSERT_EQ(values.as<float>()[i],
+              static_cast<float>(i % 251 - 125) * ((1 + static_cast<float>(i / 128) / 8) / 127.0f));
+}
+
+TEST(GroupedWeight, NamesWhatBytesOfRowsLack) {
+  expect_parts(refusal(bytes_of_rows(2)), {"weight_format", "must be 0", "2"});
+  Written written = bytes_of_rows(0);
+  written.tensor("SCB") = numbers(DType::f32, {kRows - 1}, [](auto) { return 1.0; });
+  expect_parts(refusal(written), {"SCB", "[40]", "[39]"});
+  written = bytes_of_rows(0);
+  written.tensor("SCB").as<float>()[3] = INFINITY;
+  expect_parts(refusal(written), {"SCB", "finite"});
 }
 
 }  // namespace weft::grouped_weight_test

@@ -84,7 +84,21 @@ TEST(LayerWidths, RefusesLayersWithoutKeysToRead) {
   EXPECT_NE(refusal({{"attention_k_eq_v", true}, {"num_global_key_value_heads", 3}}).find("must divide"),
             std::string::npos);
   EXPECT_NE(refusal({{"intermediate_size", {80, 80, 80, 80, 80, 81}}}).find("intermediate_size"), std::string::npos);
-  EXPECT_NE(refusal({{"enable_moe_block", true}}).find("enable_moe_block asks for"), std::string::npos);
+  EXPECT_NE(refusal({{"enable_moe_block", true}, {"num_experts", 4}}).find("top_k_experts"), std::string::npos);
+}
+
+TEST(LayerWidths, HaveExpertsNextToTheFeedForwardIfTheyAreEnabled) {
+  json experts{{"num_experts", 4}, {"top_k_experts", 2}, {"moe_intermediate_size", 24}};
+  EXPECT_FALSE(read(gemma4(experts)).experts);
+  experts["enable_moe_block"] = true;
+  const ModelConfig config = read(gemma4(experts));
+  ASSERT_TRUE(config.experts);
+  EXPECT_EQ(config.experts->count, 4);
+  EXPECT_EQ(config.experts->used, 2);
+  EXPECT_EQ(config.experts->width, 24);
+  EXPECT_TRUE(config.experts->normalizes);
+  EXPECT_TRUE(config.routes(0));
+  EXPECT_TRUE(config.has_dense(0));
 }
 
 GgufBytes gemma4_file(std::string_view left_out = "") {

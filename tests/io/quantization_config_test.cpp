@@ -110,8 +110,10 @@ TEST(QuantizationConfig, RefusesWhatItDoesNotUnderstandByItsKey) {
             group + "weights.strategy must be tensor or channel or block, but is \"group\"");
   EXPECT_EQ(changed(nvfp4, "/config_groups/group_0/weights/group_size", 32),
             group + "weights.group_size must be 16, but is 32");
-  EXPECT_EQ(changed(int8, "/config_groups/group_1", json::object()),
-            where + "config_groups must hold one group, but holds 2");
+  EXPECT_EQ(
+      changed(int8, "/config_groups/group_1", json::object()),
+      "[config.json] wanted quantization_config.config_groups.group_1.targets, a list of modules, but there is none");
+  EXPECT_EQ(changed(int8, "/config_groups", json::object()), where + "config_groups must hold groups, but is empty");
   EXPECT_EQ(changed(int8, "/config_groups/group_0/input_activations", nullptr),
             "[config.json] wanted quantization_config.config_groups.group_0.input_activations, an object, but there is "
             "none");
@@ -173,24 +175,131 @@ TEST(QuantizationConfig, RefusesGroupsThatItDoesNotUnderstandByTheirKey) {
     EXPECT_NE(message.find("quantization_config." + key), std::string::npos) << message;
     EXPECT_NE(message.find(came), std::string::npos) << message;
   };
-  expect(changed(kGptq, "/bits", 3), "bits", "4 or 8, but is 3");
+  expect(changed(kGptq, "/bits", 5), "bits", "2, 3, 4 or 8, but is 5");
   expect(changed(kGptq, "/group_size", 48), "group_size", "48");
   expect(changed(kGptq, "/desc_act", nullptr), "desc_act", "there is none");
   expect(changed(kGptq, "/checkpoint_format", "marlin"), "checkpoint_format", "\"marlin\"");
   expect(changed(kGptq, "/lm_head", true), "lm_head", "true");
-  expect(changed(kGptq, "/dynamic", {{"-:.*down.*", json::object()}}), "dynamic", "down");
+  expect(changed(kGptq, "/dynamic", {{"+:.*down.*", {{"bits", 6}}}}), "dynamic.+:.*down.*.bits", "6");
+  expect(changed(kGptq, "/dynamic", {{"+:.*down.*", 4}}), "dynamic.+:.*down.*", "4");
+  expect(changed(kGptq, "/modules_in_block_to_quantize", {{"mlp.up_proj", 4}}), "modules_in_block_to_quantize", "4");
   expect(changed(kAwq, "/bits", 8), "bits", "8");
   expect(changed(kAwq, "/zero_point", false), "zero_point", "false");
   expect(changed(kAwq, "/version", "gemv"), "version", "\"gemv\"");
-  expect(changed(kNf4, "/bnb_4bit_quant_type", "fp4"), "bnb_4bit_quant_type", "\"fp4\"");
-  expect(changed(kNf4, "/load_in_8bit", true), "load_in_8bit", "true");
+  expect(changed(kNf4, "/bnb_4bit_quant_type", "int4"), "bnb_4bit_quant_type", "\"int4\"");
+  expect(changed(kNf4, "/load_in_8bit", true), "load_in_8bit", "both are");
+  expect(changed(kNf4, "/load_in_4bit", false), "load_in_4bit", "neither is");
   const std::string weights = "config_groups.group_0.weights.";
   const json w4a16 = written(NumberFormat::w4a16);
-  expect(changed(w4a16, "/config_groups/group_0/weights/num_bits", 8), weights + "num_bits", "8");
+  expect(changed(w4a16, "/config_groups/group_0/weights/num_bits", 3), weights + "num_bits", "4 or 8, but is 3");
   expect(changed(w4a16, "/config_groups/group_0/weights/strategy", "tensor"), weights + "strategy", "\"tensor\"");
   expect(changed(w4a16, "/config_groups/group_0/weights/actorder", "random"), weights + "actorder", "\"random\"");
   expect(changed(w4a16, "/config_groups/group_0/input_activations", json::object()),
          "config_groups.group_0.input_activations", "null");
+  expect(changed(w4a16, "/config_groups/group_0/targets", {"LlamaAttention"}), "config_groups.group_0.targets",
+         "\"LlamaAttention\"");
+  json twice = w4a16;
+  twice["config_groups"]["group_1"] = twice["config_groups"]["group_0"];
+  expect(refusal(twice), "config_groups.group_1.targets", "config_groups.group_0 has, too");
+}
+
+json group_of(const json& targets, int bits, int group_size) {
+  const json weights{{"type", "int"}, {"num_bits", bits}, {"strategy", "group"}, {"group_size", group_size}};
+  return {{"targets", targets}, {"weights", weights}};
+}
+
+TEST(QuantizationConfig, GivesEachModuleTheGroupOfItsTarget) {
+  json config = written(NumberFormat::w4a16);
+  config["ignore"] = {"lm_head", "model.layers.2"};
+  config["config_groups"] = {{"group_0", group_of({"Linear"}, 4, 32)},
+                             {"group_1", group_of({"re:.*self_attn.*"}, 8, 128)},
+                             {"group_2", group_of({"model.layers.1.mlp.up_proj"}, 8, 64)}};
+  const QuantizationConfig read_config = read(config);
+  const auto groups = [&](const std::string& module) { return read_config.of(module + ".weight")->groups; };
+  EXPECT_EQ(groups("model.layers.0.mlp.up_proj").bits, 4);
+  EXPECT_EQ(groups("model.layers.0.self_attn.q_proj").bits, 8);
+  EXPECT_EQ(groups("model.layers.0.self_attn.q_proj").group_size, 128);
+  EXPECT_EQ(groups("model.layers.1.mlp.up_proj").group_size, 64);
+  EXPECT_EQ(read_config.of("model.layers.2.self_attn.q_proj.weight"), nullptr);  // ignored
+  EXPECT_EQ(read_config.of("lm_head.weight"), nullptr);
+}
+
+TEST(QuantizationConfig, LeavesModulesPlainThatNoTargetNames) {
+  json config = written(NumberFormat::w4a16);
+  config["config_groups"] = {{"group_0", group_of({"re:.*mlp.*"}, 4, 32)}};
+  EXPECT_TRUE(read(config).quantizes("model.layers.0.mlp.up_proj.weight"));
+  EXPECT_FALSE(read(config).quantizes("model.layers.0.self_attn.q_proj.weight"));
+}
+
+TEST(QuantizationConfig, RefusesAModuleThatTwoGroupsName) {
+  json config = written(NumberFormat::w4a16);
+  config["config_groups"] = {{"group_0", group_of({"re:.*mlp.*"}, 4, 32)}, {"group_1", group_of({"re:.*up.*"}, 8, 32)}};
+  const QuantizationConfig read_config = read(config);
+  EXPECT_TRUE(read_config.quantizes("model.layers.0.mlp.down_proj.weight"));
+  const std::string message = message_of([&] { read_config.quantizes("model.layers.0.mlp.up_proj.weight"); });
+  for (const char* part : {"model.layers.0.mlp.up_proj", "re:.*mlp.*", "re:.*up.*"})
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST(QuantizationConfig, ReadsGroupsOfDifferentFormats) {
+  json config = written(NumberFormat::int8), w4a16 = written(NumberFormat::w4a16);
+  json first = config["config_groups"].begin().value(), second = w4a16["config_groups"].begin().value();
+  first["format"] = "int-quantized";
+  second["format"] = "pack-quantized";
+  second["targets"] = {"re:.*down_proj"};
+  config["format"] = "mixed-precision";
+  config["config_groups"] = {{"group_0", first}, {"group_1", second}};
+  const QuantizationConfig read_config = read(config);
+  EXPECT_EQ(read_config.of("a.up_proj.weight")->scheme, QuantizationScheme::scaled);
+  EXPECT_EQ(read_config.of("a.down_proj.weight")->scheme, QuantizationScheme::grouped);
+  config["config_groups"]["group_1"].erase("format");
+  EXPECT_NE(refusal(config).find("config_groups.group_1.format must be"), std::string::npos);
+}
+
+// The first rule that matches decides, in the order of the file.
+TEST(QuantizationConfig, FollowsTheRulesOfGptq) {
+  nlohmann::ordered_json rules;
+  rules["-:.*layers\\.0\\..*"] = json::object();
+  rules["+:.*down.*"] = {{"bits", 8}, {"group_size", 64}, {"desc_act", false}, {"damp_percent", 0.1}};
+  rules[".*up.*"] = {{"bits", 3}, {"sym", true}, {"mine", 1}};
+  nlohmann::ordered_json config = kGptq;
+  config["dynamic"] = rules;
+  const nlohmann::ordered_json all{{"quantization_config", config}};
+  const QuantizationConfig read_config = quantization_from_json(JsonFields(all, "config.json")).value();
+  EXPECT_EQ(read_config.of("model.layers.0.mlp.down_proj.weight"), nullptr);
+  const GroupedCodes down = read_config.of("model.layers.1.mlp.down_proj.weight")->groups;
+  EXPECT_EQ(down.bits, 8);
+  EXPECT_EQ(down.group_size, 64);
+  EXPECT_FALSE(down.is_reordered);
+  EXPECT_FALSE(down.is_symmetric);
+  const GroupedCodes up = read_config.of("model.layers.1.mlp.up_proj.weight")->groups;
+  EXPECT_EQ(up.bits, 3);
+  EXPECT_EQ(up.group_size, 128);
+  EXPECT_TRUE(up.is_reordered);
+  EXPECT_TRUE(up.is_symmetric);
+  EXPECT_EQ(read_config.of("model.layers.1.mlp.gate_proj.weight")->groups.bits, 4);
+  EXPECT_EQ(read_config.unknown_keys, std::vector<std::string>{"quantization_config.dynamic..*up.*.mine"});
+}
+
+TEST(QuantizationConfig, QuantizesTheModulesOfBlocksThatAreListed) {
+  json config = kGptq;
+  config["modules_in_block_to_quantize"] = {{"self_attn.q_proj", "self_attn.k_proj"}, {"mlp.up_proj"}};
+  EXPECT_TRUE(read(config).quantizes("model.layers.1.self_attn.k_proj.weight"));
+  EXPECT_TRUE(read(config).quantizes("model.layers.1.mlp.up_proj.weight"));
+  EXPECT_FALSE(read(config).quantizes("model.layers.1.self_attn.v_proj.weight"));
+  EXPECT_FALSE(read(config).quantizes("model.layers.1.mlp.gate_up_proj.weight"));
+}
+
+TEST(QuantizationConfig, ReadsTheThreeKindsOfBitsandbytes) {
+  json config = kNf4;
+  config["bnb_4bit_quant_type"] = "fp4";
+  EXPECT_EQ(read(kNf4).groups.values, CodeValues::nf4);
+  EXPECT_EQ(read(config).groups.values, CodeValues::fp4);
+  EXPECT_EQ(quantized_names(read(config), "a.weight").shape, "a.weight.quant_state.bitsandbytes__fp4");
+  const json bytes{{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}};
+  EXPECT_EQ(read(bytes).groups.bits, 8);
+  EXPECT_EQ(quantized_names(read(bytes), "a.weight").all(),
+            (std::vector<std::string>{"a.weight", "a.SCB", "a.weight_format"}));
 }
 
 TEST(QuantizationConfig, RefusesRotatedAndSparseWeightsAndListsUnknownKeys) {

@@ -117,6 +117,40 @@ TEST_F(QuantizeCheckpoint, ItsGroupsAreReadBack) {
   EXPECT_EQ(weights, 14);
 }
 
+// Mixtral's files are those of Llama, and both DeepSeeks' are of one architecture, of two ages.
+TEST(QuantizeMixtures, MakesTheFolderThatAGgufFileWasMadeFrom) {
+  const ModelRegistry models = make_model_registry();
+  ThreadPool threads(2);
+  for (const char* name : {"mixtral", "deepseek_v2", "deepseek_v3"}) {
+    const ModelDefinition& model = models.find(name, "test");
+    const SampleCheckpoint sample(model);
+    for (const GgufAge age : {GgufAge::current, GgufAge::early}) {
+      SCOPED_TRACE(std::string(name) + (age == GgufAge::early ? ", early" : ""));
+      const TemporaryFolder folder;
+      const Checkpoint source = Checkpoint::open(sample.write_gguf(folder, "m.gguf", DType::f32, age));
+      const ModelDefinition& written = models.find_for_folder(source);
+      EXPECT_EQ(written.architectures, model.architectures);
+      quantize_checkpoint(source, written, {}, folder / "w", threads);
+      const Checkpoint checkpoint = Checkpoint::open(folder / "w");
+      const ModelConfig config = checkpoint.config(model.facts), &wanted = sample.config();
+      model.check_weights(checkpoint, config);
+      EXPECT_EQ(config.architecture, name);
+      EXPECT_EQ(config.head_dim, wanted.head_dim);
+      EXPECT_EQ(config.attention_scale, wanted.attention_scale);
+      EXPECT_EQ(config.experts->count, wanted.experts->count);
+      EXPECT_EQ(config.experts->groups, wanted.experts->groups);
+      EXPECT_EQ(config.experts->normalizes, wanted.experts->normalizes);
+      EXPECT_EQ(checkpoint.tensors().size(), sample.weights().size());
+      for (const auto& [weight, tensor] : sample.weights()) {
+        const Tensor& came = checkpoint.tensor(weight);
+        ASSERT_EQ(came.meta.shape, tensor.meta.shape) << weight;
+        for (std::int64_t i = 0; i < element_count(came.meta.shape).number(); ++i)
+          ASSERT_EQ(load_float(came.meta.dtype, came.data(), i), tensor.as<float>()[i]) << weight << " " << i;
+      }
+    }
+  }
+}
+
 TEST_F(QuantizeCheckpoint, RefusesGroupsThatDoNotDivideAWeight) {
   const QuantizeRecipe recipe{.format = NumberFormat::w4a16, .block = {1, 128}};
   const std::string message =

@@ -60,7 +60,7 @@ int run_quantize(const QuantizeArguments& arguments, VerbCall& call) {
   if (recipe.format == NumberFormat::w4a16) recipe.block = group_from_text(arguments.group_size);
   const Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
   const ModelRegistry models = make_model_registry();
-  const ModelDefinition& model = models.find(checkpoint);
+  const ModelDefinition& model = models.find_for_folder(checkpoint);
   run_eagerly(call.options);  // a model that reads one text is not worth compiling
   const auto context = open_context(call);
   recipe.inputs = inputs_for(arguments, recipe.format, checkpoint, context, call);

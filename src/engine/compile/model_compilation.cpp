@@ -112,7 +112,7 @@ ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint 
   context_->first_time_work->set_loading();
   check_checkpoint();
   check_context_fits(facts(), *context_);
-  weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts());
+  weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts(), definition_.tensor_names(facts().config));
   max_tokens_ = std::min(context_->options.max_num_batched_tokens, facts().config.context_length);
   trace_phases();
   const auto note = [&](const std::vector<std::string>& more) {

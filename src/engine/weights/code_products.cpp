@@ -40,8 +40,8 @@ CodeProduct code_product(const OpTable& ops, const ModelFacts& facts, const std:
                          const Dim& depth, const WeightMeta& meta) {
   LastCall layer(ops);
   nn::linear_over_codes(
-      Value::of_meta(layer, Meta::tensor(facts.dtype, {tokens_symbol(), depth})), keys, *facts.config.quantization,
-      facts.scales_by_group,
+      Value::of_meta(layer, Meta::tensor(facts.dtype, {tokens_symbol(), depth})), keys,
+      *facts.config.quantization->of(keys[0]), facts.scales_by_group,
       [&](const char*, const auto& of, WeightRole role) { return Value::of_meta(layer, meta(of, role)); });
   return std::move(layer.last);
 }

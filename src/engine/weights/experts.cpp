@@ -31,15 +31,18 @@ Meta Weights::stack_meta(const std::string& key, WeightRole role) const {
   return stack_metas_[{key, role}] = find_stack_meta(key, role);
 }
 
-// Experts of different types, some with codes and some with numbers, are numbers.
+// Experts of different types, some with codes and some with numbers, are numbers; so are codes of which only some have
+// an order of their own.
 Meta Weights::find_stack_meta(const std::string& key, WeightRole role) const {
   Meta meta = stored_meta(name_of_expert(key, 0), role);
   const bool may_be_numbers = is_made_of_rows(key, role);
+  const bool is_in_order = order_key({name_of_expert(key, 0)}).empty();
   const std::int64_t count = stack_size(key);
   for (std::int64_t expert = 1; expert < count; ++expert) {
     const std::string name = name_of_expert(key, expert);
     Meta other = stored_meta(name, role);
-    if (may_be_numbers && other.dtype != meta.dtype) meta.dtype = other.dtype = DType::f32;
+    const bool differs = other.dtype != meta.dtype || order_key({name}).empty() != is_in_order;
+    if (may_be_numbers && differs) meta.dtype = other.dtype = DType::f32;
     USER_CHECK(other == meta, "[{}] {} must be {} like the experts before it, but is {}", checkpoint_.path(), name,
                meta.text(), other.text());
   }
@@ -83,7 +86,7 @@ Meta Weights::latent_meta(DType stored, WeightRole role) const {
 // The rows of a weight whose input is latents, in the order of the latents.
 Tensor Weights::rows_of_latents(const std::string& key) const {
   return order_key({key}).empty() ? stored(key, WeightRole::linear)
-                                  : dequantized_weight(checkpoint_, *facts_.config.quantization, key);
+                                  : dequantized_weight(checkpoint_, config_of_codes(key), key);
 }
 
 // The rows of keys, transposed, or those of values, of a weight that has both for each head. Blocks cannot be

@@ -9,15 +9,25 @@
 #include "nn/model_weight.h"
 
 namespace weft {
+namespace {
+
+// "X.weight" of "X.g_idx" or "X.weight_g_idx".
+std::string weight_of_groups(const std::string& name) { return name.substr(0, name.rfind('.')) + ".weight"; }
+
+}  // namespace
 
 bool Weights::is_grouped(const std::string& key) const {
-  return is_quantized(key) && facts_.config.quantization->scheme == QuantizationScheme::grouped;
+  return is_quantized(key) && config_of_codes(key).scheme == QuantizationScheme::grouped;
 }
 
+// Numbers are in the order of the layer's input.
 std::string Weights::order_key(const std::vector<std::string>& keys) const {
-  if (!is_grouped(keys[0]) || !facts_.config.quantization->groups.is_reordered) return "";
-  if (is_on_gpu()) return "";
-  return quantized_names(*facts_.config.quantization, keys[0]).groups;
+  const std::string& key = keys[0];
+  if (!is_grouped(key) || !config_of_codes(key).groups.is_reordered || is_on_gpu()) return "";
+  const bool is_numbers = is_name_of_experts(key)
+                              ? !is_block(stack_meta(key, WeightRole::linear).dtype)
+                              : !is_block(grouped_meta(checkpoint_, config_of_codes(key), key).dtype);
+  return is_numbers ? "" : quantized_names(config_of_codes(key), key).groups;
 }
 
 // i32 [K], or [E, K] of experts.
@@ -34,7 +44,7 @@ Tensor Weights::order(const std::string& key) const {
   const std::int64_t count = is_name_of_experts(key) ? facts_.config.experts->count : 1;
   for (std::int64_t expert = 0; expert < count; ++expert) {
     const std::string name = is_name_of_experts(key) ? name_of_expert(key, expert) : key;
-    to = std::ranges::copy(column_order(checkpoint_, *facts_.config.quantization, name), to).out;
+    to = std::ranges::copy(column_order(checkpoint_, config_of_codes(weight_of_groups(name)), name), to).out;
   }
   return orders;
 }
@@ -48,7 +58,7 @@ bool Weights::has_same_order(const std::string& key, const std::string& other) c
 }
 
 Meta Weights::grouped_type(const std::string& key) const {
-  const QuantizationConfig& config = *facts_.config.quantization;
+  const QuantizationConfig& config = config_of_codes(key);
   const Meta blocks = grouped_meta(checkpoint_, config, key);
   // Where the input has no order of the groups, the weight is read as numbers.
   const bool is_read_as_numbers = config.groups.is_reordered && order_key({key}).empty();

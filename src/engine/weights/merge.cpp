@@ -10,9 +10,9 @@ namespace weft {
 
 // Whether each block of scales belongs to one of the weights, when their rows are merged. The last may end within one.
 bool Weights::has_whole_blocks(const std::vector<std::string>& keys) const {
-  if (keys.size() == 1 || !is_quantized(keys[0]) || facts_.config.quantization->block_rows == 0) return true;
+  if (keys.size() == 1 || !is_quantized(keys[0]) || config_of_codes(keys[0]).block_rows == 0) return true;
   const auto is_whole = [&](const std::string& key) {
-    return checkpoint_.tensor(key).meta.shape[0].number() % facts_.config.quantization->block_rows == 0;
+    return checkpoint_.tensor(key).meta.shape[0].number() % config_of_codes(keys[0]).block_rows == 0;
   };
   return std::all_of(keys.begin(), keys.end() - 1, is_whole);
 }
@@ -22,9 +22,12 @@ std::string Weights::reason_against_merge(const std::vector<std::string>& keys) 
   const QuantizationConfig* config = quantization(keys);
   for (const std::string& key : keys) {
     if (is_quantized(key) != is_quantized(keys[0])) return "only some of them are quantized";
+    // Schemes differ, but blocks of groups may be of one type all the same.
+    if (is_quantized(key) && config_of(key) != config_of(keys[0]) && !(is_grouped(key) && is_grouped(keys[0])))
+      return "they are quantized in different ways";
     if ((quantization({key}) == nullptr) != (config == nullptr)) {
       if (!has_whole_blocks(keys))
-        return fmt::format("blocks of {} rows cross the borders between them", facts_.config.quantization->block_rows);
+        return fmt::format("blocks of {} rows cross the borders between them", config_of_codes(keys[0]).block_rows);
       // A product with one scale of x needs one scale of the weight, and merged weights have several.
       return fmt::format("{} multiplies codes of one scale alone", device_text(context_.device.id));
     }

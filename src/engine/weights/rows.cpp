@@ -74,7 +74,7 @@ bool Weights::is_made_of_rows(const std::string& key, WeightRole role) const {
 
 // The rows in this dtype. An expert may have numbers where others have codes.
 WeightRows Weights::rows_of(const std::string& key, DType dtype) const {
-  if (is_quantized(key)) return weight_rows(checkpoint_, *facts_.config.quantization, key, dtype);
+  if (is_quantized(key)) return weight_rows(checkpoint_, config_of_codes(key), key, dtype);
   const Tensor tensor = checkpoint_.tensor(key);
   const std::int64_t columns = tensor.meta.shape[1].number();
   return {Meta::tensor(dtype, tensor.meta.shape),
@@ -113,7 +113,7 @@ std::vector<std::string> Weights::expansions(const std::vector<TracedParam>& par
   }
   if (weights == 0) return {};
   return {fmt::format("[{}] {} weights of {} are stored as f32, {} the first: {} bytes in place of {}",
-                      checkpoint_.path(), weights, format_text(*facts_.config.quantization), first_name, bytes,
+                      checkpoint_.path(), weights, format_text(config_of_codes(first_name)), first_name, bytes,
                       bytes_of_codes)};
 }
 

@@ -42,7 +42,7 @@ Tensor Weights::block_scales(const std::vector<std::string>& keys) {
 // "X.weight_scale" holds one scale for all rows of X.weight, or one for each row. A GPU's products that have one scale
 // for each row of x need one for each row of the weight, too.
 Meta Weights::row_scale_meta(const std::vector<std::string>& keys) const {
-  const bool is_spread = is_on_gpu() && !facts_.config.quantization->static_input;
+  const bool is_spread = is_on_gpu() && !config_of_codes(weight_of_scale(keys[0])).static_input;
   const bool is_one = keys.size() == 1 && element_count(checkpoint_.tensor(keys[0]).meta.shape) == Dim(1) && !is_spread;
   if (is_one) return Meta::tensor(DType::f32, {1});
   Dim rows = 0;

@@ -7,6 +7,7 @@
 #include "engine/compile/builders.h"
 #include "io/mxfp4_weight.h"
 #include "io/quantized_weight.h"
+#include "io/scaled_blocks.h"
 #include "nn/model_weight.h"
 #include "tensor/convert.h"
 
@@ -48,30 +49,50 @@ void add_one(Tensor& tensor) {
 
 }  // namespace
 
-Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts)
-    : context_(context), checkpoint_(std::move(checkpoint)), facts_(facts) {}
+Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts,
+                 const std::vector<std::string>& own)
+    : context_(context), checkpoint_(std::move(checkpoint)), facts_(facts), own_(own.begin(), own.end()) {}
+
+// Whether the blocks of a matrix have factors in a tensor of their own, which is no weight of the model.
+bool Weights::has_factors(const std::string& key, WeightRole role) const {
+  if (!is_matrix(role) || is_name_of_experts(key)) return false;
+  const std::string factors = factors_of_blocks(checkpoint_, key);
+  return !factors.empty() && !own_.contains(factors);
+}
+
+const QuantizationConfig* Weights::config_of(const std::string& key) const {
+  if (!facts_.config.quantization) return nullptr;
+  return facts_.config.quantization->of(is_name_of_experts(key) ? name_of_expert(key, 0) : key);
+}
+
+const QuantizationConfig& Weights::config_of_codes(const std::string& key) const {
+  const QuantizationConfig* config = config_of(key);
+  CHECK(config != nullptr, "{} has no codes", key);
+  return *config;
+}
 
 bool Weights::is_quantized(const std::string& key) const {
-  if (!facts_.config.quantization || !facts_.config.quantization->quantizes(key)) return false;
+  const QuantizationConfig* config = config_of(key);
+  if (config == nullptr) return false;
   // Stacks of plain numbers have no scales.
-  return is_name_of_experts(key) || has(quantized_names(*facts_.config.quantization, key).scale);
+  return is_name_of_experts(key) || has(quantized_names(*config, key).scale);
 }
 
 bool Weights::is_mxfp4(const std::string& key) const {
-  return is_quantized(key) && facts_.config.quantization->scheme == QuantizationScheme::mxfp4;
+  return is_quantized(key) && config_of_codes(key).scheme == QuantizationScheme::mxfp4;
 }
 
 const QuantizationConfig* Weights::quantization(const std::vector<std::string>& keys) const {
   if (is_name_of_experts(keys[0]) || is_mxfp4(keys[0]) || is_grouped(keys[0])) return nullptr;
   const bool computes_over_codes =
       !facts_.is_exact() && is_quantized(keys[0]) && has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
-  return computes_over_codes ? &*facts_.config.quantization : nullptr;
+  return computes_over_codes ? config_of(keys[0]) : nullptr;
 }
 
 bool Weights::is_on_gpu() const { return context_.device.id.type != DeviceType::cpu; }
 
 CodeProduct Weights::product_over_codes(const std::vector<std::string>& keys) const {
-  const QuantizationConfig& config = *facts_.config.quantization;
+  const QuantizationConfig& config = config_of_codes(keys[0]);
   const Meta codes = plain_meta({quantized_names(config, keys[0]).codes}, WeightRole::codes);
   return code_product(context_.ops, facts_, keys, codes.shape[1],
                       [&](const auto& of, WeightRole role) { return meta(of, role); });
@@ -103,7 +124,7 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
     cost.bytes += plain_meta(keys, role).bytes().number();
     for (const std::string& key : keys)
       cost.bytes_of_codes +=
-          plain_meta({quantized_names(*facts_.config.quantization, key).codes}, WeightRole::codes).bytes().number();
+          plain_meta({quantized_names(config_of_codes(key), key).codes}, WeightRole::codes).bytes().number();
   }
   std::vector<std::string> sentences;
   for (const auto& [option, cost] : costs)
@@ -119,12 +140,13 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
 // numbers if its scales are for no whole blocks or the device multiplies no blocks. Pairs of codes stay pairs.
 Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (is_name_of_experts(key)) return stack_meta(key, role);
-  if (is_mxfp4(key)) return mxfp4_stack_meta(checkpoint_, *facts_.config.quantization, key);
+  if (is_mxfp4(key)) return mxfp4_stack_meta(checkpoint_, config_of_codes(key), key);
   if (role == WeightRole::transposed) return transposed_meta(stored_meta(key, WeightRole::linear));
   if (is_latent(role)) return latent_meta(stored_meta(key, WeightRole::linear).dtype, role);
   if (role == WeightRole::linear && is_grouped(key)) return grouped_type(key);
+  if (has_factors(key, role)) return scaled_blocks_meta(checkpoint_, key);
   if (role == WeightRole::linear && is_quantized(key)) {
-    const QuantizationConfig& config = *facts_.config.quantization;
+    const QuantizationConfig& config = config_of_codes(key);
     const Meta codes = quantized_codes(checkpoint_, config, key).meta;
     return Meta::tensor(is_on_gpu() ? DType::f32 : dtype_of_codes(config, codes), codes.shape);
   }
@@ -132,9 +154,10 @@ Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
 }
 
 Tensor Weights::stored(const std::string& key, WeightRole role) const {
-  if (is_mxfp4(key)) return mxfp4_stack(checkpoint_, *facts_.config.quantization, key);
+  if (is_mxfp4(key)) return mxfp4_stack(checkpoint_, config_of_codes(key), key);
   if (role == WeightRole::transposed) return transposed(stored(key, WeightRole::linear));
   if (is_latent(role)) return latent_part(rows_of_latents(key), role);
+  if (has_factors(key, role)) return scaled_blocks(checkpoint_, key);
   if (is_made_of_rows(key, role)) return all_rows(rows_of(key, stored_meta(key, role).dtype));
   Tensor tensor = checkpoint_.tensor(key);
   tensor.meta = stored_meta(key, role);
@@ -143,7 +166,7 @@ Tensor Weights::stored(const std::string& key, WeightRole role) const {
 
 // The tensor of a weight, or of its codes.
 std::string Weights::stored_name(const std::string& key) const {
-  return is_quantized(key) ? quantized_names(*facts_.config.quantization, key).codes : key;
+  return is_quantized(key) ? quantized_names(config_of_codes(key), key).codes : key;
 }
 
 void Weights::drop_pages(const std::string& key) const {

@@ -24,7 +24,9 @@ struct WeightRows;
 
 class Weights {
  public:
-  Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts);
+  // `own`: the names of all tensors that the model's weights have.
+  Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts,
+          const std::vector<std::string>& own = {});
 
   // The type of a loaded weight, by its role (nn/builder.h). UserError when a tensor is missing or has another width
   // than the others.
@@ -62,8 +64,13 @@ class Weights {
   Meta table_meta(WeightRole role) const;
   Tensor table(WeightRole role) const;
   std::vector<float> frequency_factors(const RopeConfig& rope) const;
+  // The config of a weight's module, of stacks that of the first expert; null if it is plain.
+  const QuantizationConfig* config_of(const std::string& key) const;
+  // The same for a weight with codes.
+  const QuantizationConfig& config_of_codes(const std::string& key) const;
   bool is_quantized(const std::string& key) const;
   bool is_mxfp4(const std::string& key) const;
+  bool has_factors(const std::string& key, WeightRole role) const;
   static bool is_matrix(WeightRole role);
   bool is_grouped(const std::string& key) const;
   Meta order_meta(const std::string& key) const;
@@ -114,6 +121,7 @@ class Weights {
   const Context& context_;
   Checkpoint checkpoint_;
   const ModelFacts& facts_;
+  std::set<std::string> own_;
   std::set<std::string> assumed_orders_;  // of a dummy checkpoint: the first weight of each group
   mutable std::map<std::pair<std::string, WeightRole>, Meta> stack_metas_;
   std::map<std::string, Tensor> loaded_;

@@ -80,7 +80,19 @@ CONFIGS = {
     "stablelm_heads": lambda: transformers.StableLmConfig(
         **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25),
         layer_norm_eps=1e-5, use_parallel_residual=True, qk_layernorm=True, use_qkv_bias=False),
+    "olmoe_clipped": lambda: transformers.OlmoeConfig(
+        **dict(WITHOUT_HEAD_DIM, num_key_value_heads=4), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        rms_norm_eps=1e-5, num_experts=5, num_experts_per_tok=2, norm_topk_prob=False, clip_qkv=0.7),
+    "gemma4_moe": lambda: transformers.Gemma4TextConfig(
+        **dict(SHAPE, num_hidden_layers=3), global_head_dim=32, num_global_key_value_heads=2, attention_k_eq_v=True,
+        sliding_window=6, layer_types=["sliding_attention", "full_attention", "full_attention"],
+        hidden_size_per_layer_input=0, vocab_size_per_layer_input=64, rms_norm_eps=1e-6, tie_word_embeddings=True,
+        final_logit_softcapping=30.0, num_kv_shared_layers=0, enable_moe_block=True, num_experts=6, top_k_experts=2,
+        moe_intermediate_size=24),
 }
+
+# Keys in which publishers' config.json differs from the one that transformers writes.
+PUBLISHED = {"gemma4_moe": dict(per_layer_config=None, global_head_dim=32, num_global_key_value_heads=2)}
 
 IDS = [(7 * i * i + 3 * i + 5) % 61 for i in range(40)]
 POSITIONS = [0, 1, 2, 7, 15, 16, 31, 39]  # both sides of a page of 16 tokens among them
@@ -106,6 +118,15 @@ def write_tokenizer(path, size):
     tokenizer.save(os.path.join(path, "tokenizer.json"))
 
 
+def publish(path, keys):
+    with open(os.path.join(path, "config.json")) as file:
+        config = json.load(file)
+    config.update(keys)
+    with open(os.path.join(path, "config.json"), "w") as file:
+        json.dump({key: value for key, value in config.items() if key not in keys or value is not None}, file, indent=2)
+        file.write("\n")
+
+
 def make(name, seed):
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
     config = CONFIGS[name]()
@@ -113,6 +134,7 @@ def make(name, seed):
     randomise(model, seed)
     model.eval()
     model.save_pretrained(path)
+    publish(path, PUBLISHED.get(name, {}))
     write_tokenizer(path, config.vocab_size)
     os.remove(os.path.join(path, "generation_config.json"))
     with torch.no_grad():

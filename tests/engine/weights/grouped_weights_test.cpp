@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -88,6 +89,53 @@ class GroupedWeights : public ::testing::Test {
     return write(name, quantization, tensors);
   }
 
+  // A code of 8 bits that stands for the same number as one of 4 bits, if its zero point is that far from 8.
+  static Tensor widened(const Tensor& words, int zero_point) {
+    Tensor wide = Tensor::empty(Meta::tensor(DType::i32, {words.meta.shape[0], words.meta.shape[1] * 2}));
+    const auto* bytes = words.as<const std::uint8_t>();
+    for (std::int64_t i = 0; i < words.meta.bytes().number(); ++i) {
+      wide.as<std::uint8_t>()[2 * i] = static_cast<std::uint8_t>((bytes[i] & 15) + zero_point - 8);
+      wide.as<std::uint8_t>()[2 * i + 1] = static_cast<std::uint8_t>((bytes[i] >> 4) + zero_point - 8);
+    }
+    return wide;
+  }
+
+  // "packed" with codes of 8 bits in some modules: of values and of down_proj without zero points, of up_proj with them
+  // and in an order of its own.
+  std::string write_mixed(const std::string& name) const {
+    constexpr int kMiddle = 128, kOther = 77;
+    json config;
+    std::ifstream(folder_ / "packed/config.json") >> config;
+    json quantization = config["quantization_config"];
+    json group = quantization["config_groups"]["group_0"];
+    group["weights"]["num_bits"] = 8;
+    group["targets"] = {"re:.*v_proj", "re:.*down_proj"};
+    quantization["config_groups"]["group_1"] = group;
+    group["weights"].update({{"symmetric", false}, {"actorder", "group"}});
+    group["targets"] = {"re:.*up_proj"};
+    quantization["config_groups"]["group_2"] = group;
+    std::vector<NamedTensor> tensors;
+    const Checkpoint packed = Checkpoint::open(folder_ / "packed");
+    for (const TensorEntry& entry : packed.tensors()) {
+      const bool is_up = entry.name.find("up_proj") != std::string::npos;
+      const bool is_wide =
+          is_up || entry.name.find("v_proj") != std::string::npos || entry.name.find("down_proj") != std::string::npos;
+      const bool has_codes = is_wide && entry.name.ends_with("_packed");
+      tensors.push_back({entry.name, has_codes ? widened(entry.tensor, is_up ? kOther : kMiddle) : entry.tensor});
+      if (!has_codes || !is_up) continue;
+      const std::string weight = entry.name.substr(0, entry.name.size() - std::string("_packed").size());
+      const std::int64_t rows = shape_of(weight)[0].number(), columns = shape_of(weight)[1].number();
+      Tensor zeros = Tensor::empty(Meta::tensor(DType::i32, {rows / 4, columns / 32}));
+      std::memset(zeros.data(), kOther, static_cast<std::size_t>(zeros.meta.bytes().number()));
+      Tensor groups = Tensor::empty(Meta::tensor(DType::i32, {columns}));
+      for (std::int64_t k = 0; k < columns; ++k)
+        groups.as<std::int32_t>()[k] = static_cast<std::int32_t>((k * 37 + 5) % columns / 32);
+      tensors.push_back({weight + "_zero_point", zeros});
+      tensors.push_back({weight + "_g_idx", groups});
+    }
+    return write(name, quantization, tensors);
+  }
+
   std::string write_nf4(const std::string& name) const {
     std::vector<NamedTensor> tensors = other_tensors();
     std::uint32_t seed = 1;
@@ -117,7 +165,7 @@ class GroupedWeights : public ::testing::Test {
     const QuantizationConfig config = config_of(checkpoint, model_);
     std::vector<NamedTensor> tensors = other_tensors();
     for (const std::string& weight : quantized_weights())
-      tensors.push_back({weight, dequantized_weight(checkpoint, config, weight)});
+      tensors.push_back({weight, dequantized_weight(checkpoint, *config.of(weight), weight)});
     return write(name, nullptr, tensors);
   }
 
@@ -173,6 +221,23 @@ TEST_F(GroupedWeights, OfCompressedTensorsAreNumbers) { expect_as_numbers(folder
 TEST_F(GroupedWeights, InAnOrderOfTheirOwnAreNumbers) {
   expect_as_numbers(write_reordered("reordered", [](const std::string&) { return 37; }), true);
 }
+
+TEST_F(GroupedWeights, OfGroupsOfModulesAreNumbers) {
+  const std::string mixed = write_mixed("mixed");
+  expect_as_numbers(mixed, true);
+  const auto engine = tiny_engine(mixed, {{"max-num-batched-tokens", "16"}});
+  const std::vector<std::string> notes = engine->runner().notes();
+  const auto has_note = [&](const std::string& a, const std::string& b) {
+    return std::any_of(notes.begin(), notes.end(), [&](const std::string& note) {
+      return note.find(a) != std::string::npos && note.find(b) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(has_note("up_proj", "stored as f32"));
+  EXPECT_TRUE(has_note("gate_proj", "different types"));
+}
+
+// Where some experts have codes that only numbers can stand for, all are numbers.
+TEST_F(GroupedWeightsOfDeepSeek, OfGroupsOfModulesAreNumbers) { expect_exact_numbers(write_mixed("mixed")); }
 
 TEST_F(GroupedWeights, OfNf4AreNumbers) { expect_as_numbers(write_nf4("nf4"), false); }
 

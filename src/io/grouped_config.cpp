@@ -1,0 +1,118 @@
+// quantization_config of gptq, awq and bitsandbytes.
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/quantization_fields.h"
+
+namespace weft {
+namespace {
+
+int read_bits(const JsonFields& fields) {
+  const std::int64_t bits = needed_integer_in(fields, "bits", {1, 64});
+  USER_CHECK(bits == 2 || bits == 3 || bits == 4 || bits == 8, "[{}] {} must be 2, 3, 4 or 8, but is {}",
+             fields.where(), fields.name("bits"), bits);
+  return static_cast<int>(bits);
+}
+
+// Module names, in lists of lists or alone.
+void add_modules(const JsonFields& fields, std::string_view key, const Json& list, QuantizationConfig& config) {
+  USER_CHECK(list.is_array() || list.is_string(), "[{}] {} must be lists of names, but has {}", fields.where(),
+             fields.name(key), shown_json(list));
+  if (list.is_string()) {
+    config.only.push_back({list.get<std::string>(), nullptr});
+    return;
+  }
+  for (const Json& one : list) add_modules(fields, key, one, config);
+}
+
+// What a rule of `dynamic` changes for its modules.
+QuantizationConfig changed_by_rule(const JsonFields& rule, const QuantizationConfig& all, bool desc_act) {
+  QuantizationConfig config = all;
+  config.rules.clear();
+  GroupedCodes& groups = config.groups;
+  if (rule.has("bits")) groups.bits = read_bits(rule);
+  if (rule.has("group_size")) groups.group_size = read_group_size(rule, "group_size");
+  groups.is_symmetric = rule.find_boolean("sym").value_or(groups.is_symmetric);
+  groups.is_reordered = rule.find_boolean("desc_act").value_or(desc_act) && groups.group_size > 0;
+  return config;
+}
+
+// The first rule whose pattern matches a module decides: after "-:" the module is plain; after "+:", or neither, its
+// config has what the rule states.
+void read_rules(const JsonFields& fields, bool desc_act, QuantizationConfig& config) {
+  constexpr std::string_view kPlain = "-:", kChanged = "+:";
+  const auto rules = fields.find_object("dynamic");
+  if (!rules) return;
+  config.first_rule_decides = true;
+  for (const auto& [text, changes] : fields.value("dynamic")->items()) {
+    const bool has_sign = text.starts_with(kPlain) || text.starts_with(kChanged);
+    QuantizationRule rule{module_pattern("re:" + text.substr(has_sign ? kPlain.size() : 0)), nullptr};
+    if (!text.starts_with(kPlain)) {
+      add_unknown_keys(KeyTable::quantization_rule, *rules, text, config);
+      QuantizationConfig changed = changed_by_rule(needed_object(*rules, text), config, desc_act);
+      rule.config = std::make_shared<const QuantizationConfig>(std::move(changed));
+    }
+    config.rules.push_back(std::move(rule));
+  }
+}
+
+}  // namespace
+
+QuantizationConfig read_gptq(const JsonFields& fields) {
+  constexpr std::string_view kFormat = "checkpoint_format", kModules = "modules_in_block_to_quantize";
+  QuantizationConfig config;
+  config.scheme = QuantizationScheme::grouped;
+  GroupedCodes& groups = config.groups;
+  groups.layout = GroupLayout::gptq;
+  groups.bits = read_bits(fields);
+  groups.group_size = read_group_size(fields, "group_size");
+  groups.has_zero_points = true;  // stored even if they are all alike
+  groups.is_symmetric = fields.find_boolean("sym").value_or(true);
+  groups.zeros_less_one = !fields.has(kFormat) || text_among(fields, kFormat, {"gptq", "gptq_v2"}) == "gptq";
+  const bool desc_act = needed_boolean(fields, "desc_act");
+  groups.is_reordered = desc_act && groups.group_size > 0;
+  need_false(fields, "lm_head", "a quantized head is");
+  if (const auto* modules = fields.value(kModules)) add_modules(fields, kModules, *modules, config);
+  read_rules(fields, desc_act, config);
+  return config;
+}
+
+QuantizationConfig read_awq(const JsonFields& fields) {
+  QuantizationConfig config;
+  config.scheme = QuantizationScheme::grouped;
+  config.groups.layout = GroupLayout::awq;
+  need_integer(fields, "bits", 4);
+  config.groups.group_size = read_group_size(fields, "group_size");
+  USER_CHECK(needed_boolean(fields, "zero_point"), "[{}] {} must be true, but is false", fields.where(),
+             fields.name("zero_point"));
+  if (fields.has("version")) text_among(fields, "version", {"gemm", "GEMM"});
+  config.groups.has_zero_points = true;
+  add_ignored(texts_of(fields, "modules_to_not_convert"), config);
+  config.ignores_by_part = true;
+  return config;
+}
+
+QuantizationConfig read_bitsandbytes(const JsonFields& fields) {
+  QuantizationConfig config;
+  config.scheme = QuantizationScheme::grouped;
+  GroupedCodes& groups = config.groups;
+  groups.layout = GroupLayout::bitsandbytes;
+  const bool has_bytes = fields.find_boolean("load_in_8bit").value_or(false);
+  const bool has_nibbles = fields.find_boolean("load_in_4bit").value_or(false);
+  USER_CHECK(has_bytes != has_nibbles, "[{}] one of {} and {} must be true, but {}", fields.where(),
+             fields.name("load_in_4bit"), fields.name("load_in_8bit"), has_bytes ? "both are" : "neither is");
+  if (has_bytes) {
+    groups.bits = 8;
+    groups.is_symmetric = true;
+  } else {
+    groups.values =
+        text_among(fields, "bnb_4bit_quant_type", {"nf4", "fp4"}) == "nf4" ? CodeValues::nf4 : CodeValues::fp4;
+    if (fields.has("bnb_4bit_quant_storage")) text_among(fields, "bnb_4bit_quant_storage", {"uint8"});
+    groups.has_quantized_scales = fields.find_boolean("bnb_4bit_use_double_quant").value_or(false);
+  }
+  add_ignored(texts_of(fields, "llm_int8_skip_modules"), config);
+  config.ignores_by_part = true;
+  return config;
+}
+
+}  // namespace weft

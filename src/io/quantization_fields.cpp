@@ -1,0 +1,96 @@
+#include "io/quantization_fields.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/regex.h"
+
+namespace weft {
+namespace {
+
+constexpr Range<std::int64_t> kBlocks = {1, 1 << 20};
+
+}  // namespace
+
+std::vector<std::string> texts_of(const JsonFields& fields, std::string_view key) {
+  std::vector<std::string> texts;
+  const auto* list = fields.value(key);
+  if (list == nullptr) return texts;
+  const bool fits =
+      list->is_array() && std::all_of(list->begin(), list->end(), [](const auto& text) { return text.is_string(); });
+  USER_CHECK(fits, "[{}] {} must be a list of strings, but is not", fields.where(), fields.name(key));
+  for (const auto& text : *list) texts.push_back(text.template get<std::string>());
+  return texts;
+}
+
+std::string text_among(const JsonFields& fields, std::string_view key, std::vector<std::string_view> known) {
+  const auto text = fields.find_text(key);
+  USER_CHECK(text && std::find(known.begin(), known.end(), *text) != known.end(), "[{}] {} must be {}, but is {}{}",
+             fields.where(), fields.name(key), fmt::join(known, " or "), text ? quote(*text) : "missing",
+             text ? suggestion(*text, std::vector<std::string>(known.begin(), known.end())) : "");
+  return *text;
+}
+
+JsonFields needed_object(const JsonFields& fields, std::string_view key) {
+  const auto object = fields.find_object(key);
+  USER_CHECK(object, "[{}] wanted {}, an object, but there is none", fields.where(), fields.name(key));
+  return *object;
+}
+
+bool needed_boolean(const JsonFields& fields, std::string_view key) {
+  const auto value = fields.find_boolean(key);
+  USER_CHECK(value, "[{}] wanted {}, true or false, but there is none", fields.where(), fields.name(key));
+  return *value;
+}
+
+void need_false(const JsonFields& fields, std::string_view key, const char* what) {
+  USER_CHECK(!fields.find_boolean(key).value_or(false), "[{}] {} must be false: {} not supported, but is true",
+             fields.where(), fields.name(key), what);
+}
+
+void need_integer(const JsonFields& fields, std::string_view key, std::int64_t wanted) {
+  const std::int64_t value = needed_integer_in(fields, key, {0, 1 << 20});
+  USER_CHECK(value == wanted, "[{}] {} must be {}, but is {}", fields.where(), fields.name(key), wanted, value);
+}
+
+std::int64_t read_group_size(const JsonFields& fields, std::string_view key) {
+  constexpr std::int64_t kStep = 32;
+  const std::int64_t size = fields.find_integer(key).value_or(-1);
+  USER_CHECK(size == -1 || (size >= kStep && size <= kBlocks.greatest && size % kStep == 0),
+             "[{}] {} must be -1 or a multiple of {}, but is {}", fields.where(), fields.name(key), kStep, size);
+  return size == -1 ? 0 : size;
+}
+
+void read_block(const JsonFields& fields, std::string_view key, QuantizationConfig& config) {
+  const std::vector<std::int64_t> block = fields.find_integers(key);
+  const auto fits = [](std::int64_t extent) { return extent >= kBlocks.least && extent <= kBlocks.greatest; };
+  USER_CHECK(block.size() == 2 && fits(block[0]) && fits(block[1]),
+             "[{}] {} must be rows and columns, each {} to {}, but is [{}]", fields.where(), fields.name(key),
+             kBlocks.least, kBlocks.greatest, fmt::join(block, ", "));
+  config.scheme = QuantizationScheme::block;
+  config.block_rows = block[0];
+  config.block_columns = block[1];
+}
+
+// Patterns are compiled once: names are asked for many times.
+ModulePattern module_pattern(const std::string& text) {
+  constexpr std::string_view kRegex = "re:";
+  if (!text.starts_with(kRegex)) return {text, nullptr};
+  return {text, std::make_shared<const Regex>(Regex::compile(std::string_view(text).substr(kRegex.size())))};
+}
+
+void add_ignored(const std::vector<std::string>& modules, QuantizationConfig& config) {
+  for (const std::string& name : modules) config.ignored.push_back(module_pattern(name));
+}
+
+void add_unknown_keys(KeyTable table, const JsonFields& fields, std::string_view object, QuantizationConfig& config) {
+  const auto own = fields.find_object(object);
+  if (!own) return;
+  const auto keys = unknown_keys(table, *fields.value(object), fields.where(), fields.name(object) + ".");
+  config.unknown_keys.insert(config.unknown_keys.end(), keys.begin(), keys.end());
+}
+
+}  // namespace weft

@@ -1,0 +1,79 @@
+// Each folder of tests/data/weights is a weight that another program packed, and the numbers that it made of the codes.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "io/config_fields.h"
+#include "io/grouped_weight.h"
+#include "io/quantized_weight.h"
+#include "tensor/convert.h"
+
+namespace weft::recorded_weights_test {
+
+constexpr const char* kWeight = "model.layers.0.mlp.up_proj.weight";
+
+std::vector<std::string> folders() {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(WEFT_TEST_DATA "/weights"))
+    if (entry.is_directory()) found.push_back(entry.path().filename().string());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+QuantizationConfig config_of(const std::string& path) {
+  const Json config = parse_json(read_file(path + "/config.json", 1 << 20));
+  return quantization_from_json(JsonFields(config, path)).value();
+}
+
+// bitsandbytes multiplies by the scale and by 1 / 127, and rounds twice.
+std::int64_t most_apart(const std::string& folder) { return folder == "bytes_of_rows" ? 1 : 0; }
+
+// In units of the last place.
+std::int64_t apart(float a, float b) {
+  if (a == b) return 0;
+  const float unit = std::nextafter(std::fabs(b), INFINITY) - std::fabs(b);
+  return static_cast<std::int64_t>(std::ceil(std::fabs(a - b) / unit));
+}
+
+TEST(RecordedWeights, HaveTheNumbersOfTheProgramsThatPackedThem) {
+  EXPECT_GE(folders().size(), 18u);
+  for (const std::string& folder : folders()) {
+    SCOPED_TRACE(folder);
+    const std::string path = std::string(WEFT_TEST_DATA "/weights/") + folder;
+    const Checkpoint checkpoint = Checkpoint::open(path);
+    const QuantizationConfig config = config_of(path);
+    const Tensor& wanted = checkpoint.tensor("expected.weight");
+    const std::int64_t rows = wanted.meta.shape[0].number(), columns = wanted.meta.shape[1].number();
+    check_quantized_weight(checkpoint, config, kWeight, rows, columns);
+    const Tensor numbers = dequantized_weight(checkpoint, config, kWeight);
+    ASSERT_EQ(numbers.meta, wanted.meta);
+    for (std::int64_t i = 0; i < rows * columns; ++i)
+      ASSERT_LE(apart(numbers.as<float>()[i], wanted.as<float>()[i]), most_apart(folder))
+          << i << ": " << numbers.as<float>()[i] << " " << wanted.as<float>()[i];
+  }
+}
+
+TEST(RecordedWeights, AreBlocksWhereATypeHasTheirValues) {
+  const auto type_of = [](const std::string& folder) {
+    const std::string path = std::string(WEFT_TEST_DATA "/weights/") + folder;
+    return grouped_meta(Checkpoint::open(path), config_of(path), kWeight).dtype;
+  };
+  EXPECT_EQ(type_of("w8a16_groups"), DType::i8g32);
+  EXPECT_EQ(type_of("w8a16_channels"), DType::i8g32);
+  EXPECT_EQ(type_of("w8a16_zero_points"), DType::f32);
+  EXPECT_EQ(type_of("gptq_2"), DType::i4g32);
+  EXPECT_EQ(type_of("gptq_3"), DType::i4g64);
+  EXPECT_EQ(type_of("gptq_8"), DType::q8_0);
+  EXPECT_EQ(type_of("gptq_8_zero_points"), DType::f32);
+  EXPECT_EQ(type_of("nf4"), DType::nf4g64);
+  EXPECT_EQ(type_of("nf4_of_80_columns"), DType::f32);
+  EXPECT_EQ(type_of("fp4"), DType::f32);
+  EXPECT_EQ(type_of("bytes_of_rows"), DType::i8g32);
+}
+
+}  // namespace weft::recorded_weights_test
