@@ -188,7 +188,8 @@ const FieldRow kRows[] = {
 
     {"max_tokens", kBoth | kAnthropic, &ApiRequest::max_tokens, 0},
     {"max_completion_tokens", chat, &ApiRequest::max_completion_tokens, 1},
-    {"temperature", kAnswer, &ApiRequest::temperature, 0, 2},
+    {"temperature", kOpenAi, &ApiRequest::temperature, 0, 2},
+    {"temperature", llama_completion, &ApiRequest::temperature, -1e6, 1e6},  // 0 and less are greedy
     {"top_p", kAnswer, &ApiRequest::top_p, 0, 1, true},
     {"top_k", kAnswer, &ApiRequest::top_k, -1, 2147483647},
     {"min_p", kAnswer, &ApiRequest::min_p, 0, 1},

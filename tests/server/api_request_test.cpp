@@ -194,6 +194,12 @@ TEST(ApiRequest, ReadsJsonStrictly) {
            std::string(static_cast<std::size_t>(levels - 1), ']') + "}";
   };
   EXPECT_EQ(refusal_of(nested(128)).status, 200);
+  const auto nested_empty = [&](int levels) {
+    std::string json = nested(levels);
+    return json.erase(json.find('1'), 1);
+  };
+  EXPECT_EQ(refusal_of(nested_empty(128)).status, 200);
+  EXPECT_EQ(refusal_of(R"({"prompt":"[[{\\\"[","x":)" + nested(127) + "}").status, 200) << "brackets of a text";
   const std::string bad[] = {"",
                              "[]",
                              "3",
@@ -210,6 +216,7 @@ TEST(ApiRequest, ReadsJsonStrictly) {
                              "\xEF\xBB\xBF{}",
                              "{\"stop\":\"\xff\"}",
                              nested(129),
+                             nested_empty(129),
                              nested(100000)};
   for (const std::string& json : bad) {
     const Refusal refusal = refusal_of(json);
