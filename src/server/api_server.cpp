@@ -117,7 +117,9 @@ void ApiServer::check_head(const HttpRequest& head, const Route* route) {
   if (!is_open && head.method != "OPTIONS" && !has_api_key(head, settings_.keys))
     throw ApiError(401, "Unauthorized", "wanted Authorization: Bearer, or X-Api-Key, and a key of this server");
   if (route == nullptr || (route->kind == RouteKind::page && !settings_.has_page))
-    throw ApiError(404, "Not Found", "there is no such path here");
+    throw ApiError(
+        404, "Not Found",
+        fmt::format("there is no path {} here{}", quote(head.path, 200), path_suggestion(own_path(head.path))));
   if (!allows(*route, head.method))
     throw ApiError(405, "Method Not Allowed", fmt::format("this path takes {}", route->methods));
   if (route->kind == RouteKind::not_made)
@@ -125,8 +127,10 @@ void ApiServer::check_head(const HttpRequest& head, const Route* route) {
   if (route->kind == RouteKind::health || route->kind == RouteKind::version || route->kind == RouteKind::page) return;
   if (is_draining_ && route->kind != RouteKind::metrics) throw unavailable("the server is shutting down");
   if (model_ == nullptr) throw unavailable("the model is loading");
-  if (route->methods == "POST" && !route->is_for_developers && !is_json(head.field("content-type").value_or("")))
-    throw ApiError(400, "Bad Request", "Content-Type must be application/json");
+  const std::string_view type = head.field("content-type").value_or("");
+  if (route->methods == "POST" && !route->is_for_developers && !is_json(type))
+    throw ApiError(400, "Bad Request",
+                   fmt::format("Content-Type must be application/json, but is {}", quote(type, 200)));
 }
 
 void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {

@@ -53,7 +53,12 @@ std::string text_of_parts(const Json& parts) {
 Json with_texts(Json messages) {
   for (Json& message : messages) {
     const auto content = message.find("content");
-    if (content == message.end() || content->is_null() || content->is_string()) continue;
+    if (content == message.end() || content->is_null()) {
+      // Templates write it. They ask whether there is one only beside calls.
+      if (message.value("tool_calls", Json()).empty()) message["content"] = "";
+      continue;
+    }
+    if (content->is_string()) continue;
     if (!content->is_array()) throw wrong_value("[messages] a content must be a text or a list of parts", "messages");
     *content = text_of_parts(*content);
   }
@@ -374,9 +379,11 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   const std::int64_t seed = prepared.request.seed.value_or(-1);
   prepared.has_seed = seed != -1 && !(prepared.request.endpoint == llama_completion && seed == kLlamaRandomSeed);
   if (prepared.has_seed) prepared.parameters.seed = static_cast<std::uint64_t>(*prepared.request.seed);
-  // The prompt has what the template made of them. They may be large, and the I/O thread ends the request.
-  for (Json ApiRequest::*read : {&ApiRequest::messages, &ApiRequest::documents, &ApiRequest::template_arguments})
-    prepared.request.*read = nullptr;
+  // The prompt and the constraint are made of them. They may be large, and it is the I/O thread that frees the request.
+  for (Json ApiRequest::*used :
+       {&ApiRequest::messages, &ApiRequest::documents, &ApiRequest::template_arguments, &ApiRequest::response_format,
+        &ApiRequest::structured_outputs, &ApiRequest::json_schema})
+    prepared.request.*used = nullptr;
   return prepared;
 }
 

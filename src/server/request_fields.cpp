@@ -340,6 +340,8 @@ const FieldRow kRows[] = {
     {"kv_transfer_params", kOpenAi, IgnoredField{}},
 
     {"use_beam_search", kOpenAi, RefusedField{501, is_false}},
+    {"functions", chat, RefusedField{400, is_empty, "use tools"}},
+    {"audio", chat, RefusedField{501, is_nothing, "answers are text alone"}},
     {"suffix", completions, RefusedField{400, is_empty, "the model has no tokens to fill in the middle of a text"}},
     {"repetition_detection", kOpenAi, RefusedField{400, is_nothing}},
     {"guided_json", kOpenAi, RefusedField{400, is_nothing, kStructured}},

@@ -125,10 +125,15 @@ TEST(ApiRequest, NamesFieldsOfAWrongType) {
 // A field whose value asks for something that is not made must not be ignored.
 TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
   const std::tuple<Endpoint, const char*, const char*, int> cases[] = {
-      {completions, "use_beam_search", "true", 501}, {completions, "guided_json", "{}", 400},
-      {completions, "guided_choice", "[]", 400},     {completions, "suffix", "\"a\"", 400},
-      {llama_completion, "mirostat", "2", 400},      {llama_completion, "post_sampling_probs", "true", 501},
+      {completions, "use_beam_search", "true", 501},
+      {completions, "guided_json", "{}", 400},
+      {completions, "guided_choice", "[]", 400},
+      {completions, "suffix", "\"a\"", 400},
+      {llama_completion, "mirostat", "2", 400},
+      {llama_completion, "post_sampling_probs", "true", 501},
       {chat, "guided_regex", "\"a\"", 400},
+      {chat, "functions", "[{\"name\":\"f\"}]", 400},
+      {chat, "audio", "{}", 501},
   };
   for (const auto& [endpoint, field, value, status] : cases) {
     const Refusal refusal = refusal_of(with(field, value), endpoint);
