@@ -1,5 +1,6 @@
 #include "apps/cli/bench_engine.h"
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <ostream>
@@ -62,18 +63,25 @@ void report(const Arguments& arguments, const std::string& text, const Json& jso
 }  // namespace
 
 int bench_throughput(const ThroughputArguments& arguments, VerbCall& call) {
+  in_range(arguments.choices, 1, kMostCount, "--n");
+  in_range(arguments.warm_ups, 0, kMostCount, "--num-warmups");
+  arguments.vllm.report(log_to(call));
   const auto engine = open_engine_to_measure(arguments.model, arguments.threads, call);
   const std::vector<BenchRequest> requests = bench_requests(arguments.dataset, vocabulary_of(*engine));
   std::int64_t prompt_tokens = 0, output_tokens = 0;
   for (const BenchRequest& request : requests) {
     check_fits(*engine, std::ssize(request.ids), request.output_tokens);
     prompt_tokens += std::ssize(request.ids);
-    output_tokens += request.output_tokens;
+    output_tokens += request.output_tokens * arguments.choices;
   }
-  const double seconds = wall_seconds([&] {
-    for (const BenchRequest& request : requests) add_request(*engine, request.ids, request.output_tokens);
+  const auto run_first = [&](std::size_t count) {
+    for (std::size_t i = 0; i < std::min(count, requests.size()); ++i)
+      for (std::int64_t choice = 0; choice < arguments.choices; ++choice)
+        add_request(*engine, requests[i].ids, requests[i].output_tokens);
     run_all(*engine);
-  });
+  };
+  if (arguments.warm_ups > 0) run_first(static_cast<std::size_t>(arguments.warm_ups));
+  const double seconds = wall_seconds([&] { run_first(requests.size()); });
   const auto count = static_cast<double>(requests.size());
   const auto total = static_cast<double>(prompt_tokens + output_tokens);
   const std::string text = fmt::format(
@@ -98,6 +106,7 @@ int bench_latency(const LatencyArguments& arguments, VerbCall& call) {
   in_range(arguments.choices, 1, kMostCount, "--n");
   in_range(arguments.warm_ups, 0, kMostCount, "--num-iters-warmup");
   in_range(arguments.iterations, 1, kMostCount, "--num-iters");
+  arguments.vllm.report(log_to(call));
   // Else the sequences of a prompt would share what is to be measured, and so would the iterations. vLLM's benchmark
   // switches it off, too.
   if (!call.options.requested.contains("enable-prefix-caching"))
@@ -136,8 +145,11 @@ int bench_latency(const LatencyArguments& arguments, VerbCall& call) {
 
 void ThroughputArguments::declare(Flags& flags) {
   model.declare_to_run(flags);
-  dataset.prefix = "--";
   dataset.declare(flags);
+  flags.option("--n", choices, "Sequences of each prompt.", {.shows_default = true});
+  flags.option("--num-warmups", warm_ups, "Requests of the dataset that run before those that count.",
+               {.shows_default = true});
+  vllm.declare(flags);
   flags.option("--output-json", output, "Write the results to this file.");
   flags.flag("--json", is_json, "Print the results as JSON.");
   flags.option("-t,--threads", threads, "Threads that compute.");
@@ -152,6 +164,7 @@ void LatencyArguments::declare(Flags& flags) {
   flags.option("--num-iters-warmup", warm_ups, "Iterations before those that count.", {.shows_default = true});
   flags.option("--num-iters", iterations, "Iterations that count.", {.shows_default = true});
   flags.option("--seed", seed, "Seed of the prompts.", {.shows_default = true});
+  vllm.declare(flags);
   flags.option("--output-json", output, "Write the results to this file.");
   flags.flag("--json", is_json, "Print the results as JSON.");
   flags.option("-t,--threads", threads, "Threads that compute.");

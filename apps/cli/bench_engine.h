@@ -7,6 +7,7 @@
 
 #include "apps/cli/bench_requests.h"
 #include "apps/cli/session.h"
+#include "apps/cli/vllm_flags.h"
 
 namespace weft {
 
@@ -14,6 +15,8 @@ namespace weft {
 struct ThroughputArguments {
   ModelArgument model;
   DatasetArguments dataset;
+  std::int64_t choices = 1, warm_ups = 0;
+  VllmFlags vllm{VllmCommand::bench_engine};
   bool is_json = false;
   std::string output;   // file for the JSON; "": none is written
   std::string threads;  // "": the value of the option
@@ -28,6 +31,7 @@ struct LatencyArguments {
   std::int64_t input_len = 32, output_len = 128, batch_size = 8, choices = 1;
   std::int64_t warm_ups = 10, iterations = 30;
   std::uint64_t seed = 0;
+  VllmFlags vllm{VllmCommand::bench_engine};
   bool is_json = false;
   std::string output;   // file for the JSON; "": none is written
   std::string threads;  // "": the value of the option

@@ -4,6 +4,7 @@
 // file of the user. The datasets and their rules are vLLM's.
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -27,7 +28,8 @@ struct BenchVocabulary {
 
 struct RandomRequests {
   std::int64_t input_len = 1024, output_len = 128, prefix_len = 0;
-  double range_ratio = 0;  // lengths are drawn from [1 - ratio, 1 + ratio] of the given ones
+  // Lengths are drawn from [1 - ratio, 1 + ratio] of the given ones.
+  double input_ratio = 0, output_ratio = 0;
 };
 
 struct DatasetArguments {
@@ -35,13 +37,21 @@ struct DatasetArguments {
   std::string path;
   RandomRequests random;
   std::int64_t count = 1000;
-  std::int64_t custom_output_len = 256, sharegpt_output_len = 0;
+  // Of custom: not given is what a line says, else 256; -1 is what a line says. Of sharegpt: 0 is what the file says.
+  std::optional<std::int64_t> custom_output_len;
+  std::int64_t sharegpt_output_len = 0;
+  // Lengths of all datasets, which replace those of each.
+  std::optional<std::int64_t> input_len, output_len;
+  bool keeps_order = false;    // of sharegpt
+  bool never_repeats = false;  // a dataset of fewer requests than `count`
   std::uint64_t seed = 0;
 
-  std::string prefix = "--random-";  // of the flags of the lengths
-
-  // --dataset-name, --dataset-path, --num-prompts, --seed, and the lengths.
+  // --dataset-name, --dataset-path, --num-prompts, --seed, and the lengths. *this must outlive the parsing.
   void declare(Flags& flags);
+
+ private:
+  void declare_lengths(Flags& flags);
+  void set_ratios(const std::string& text);
 };
 
 // The same for the same arguments and tokenizer. UserError for a file that is wrong.

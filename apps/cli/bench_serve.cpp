@@ -84,6 +84,17 @@ Json request_fields(const BenchServeArguments& arguments) {
   if (const auto value = number(arguments.top_k, "--top-k", -1, 1e9))
     fields["top_k"] = static_cast<std::int64_t>(*value);
   if (const auto value = number(arguments.min_p, "--min-p", 0, 1)) fields["min_p"] = *value;
+  if (const auto value = number(arguments.frequency_penalty, "--frequency-penalty", -2, 2))
+    fields["frequency_penalty"] = *value;
+  if (const auto value = number(arguments.presence_penalty, "--presence-penalty", -2, 2))
+    fields["presence_penalty"] = *value;
+  if (const auto value = number(arguments.repetition_penalty, "--repetition-penalty", 0, 1e6))
+    fields["repetition_penalty"] = *value;
+  if (!arguments.logprobs.empty()) {
+    const std::int64_t count = in_range(human_integer(arguments.logprobs, "--logprobs"), 0, 1 << 20, "--logprobs");
+    fields["logprobs"] = is_chat(arguments) ? Json(true) : Json(count);
+    if (is_chat(arguments)) fields["top_logprobs"] = count;
+  }
   // Random text has ends anywhere.
   if (arguments.ignores_end || arguments.dataset.name == "random") fields["ignore_eos"] = true;
   if (arguments.extra_body.empty()) return fields;
@@ -164,8 +175,6 @@ void check_arguments(const BenchServeArguments& arguments) {
              arguments.ready_seconds);
   USER_CHECK(arguments.port >= 0 && arguments.port <= 65535, "[--port] must be from 1 to 65535, but is {}",
              arguments.port);
-  USER_CHECK(arguments.base_url.empty() || (arguments.host.empty() && arguments.port == 0),
-             "[--base-url] excludes --host and --port");
 }
 
 // The requests of the dataset as they are sent to one server.
@@ -180,6 +189,9 @@ class ServeBench {
     for (const BenchRequest& request : bench_requests(arguments_.dataset, vocabulary))
       requests_.push_back({.body = body_of(arguments_, request, fields, model, vocabulary.tokenizer),
                            .prompt_tokens = std::ssize(request.ids)});
+    if (!arguments_.id_prefix.empty())
+      for (std::size_t i = 0; i < requests_.size(); ++i)
+        requests_[i].fields = {{"X-Request-Id", arguments_.id_prefix + std::to_string(i)}};
     settings_.requests = requests_.size();
     if (settings_.request_rate) set_times(requests_, *settings_.request_rate, arguments_);
   }
@@ -310,24 +322,39 @@ int bench_own_server(const BenchServeArguments& arguments, VerbCall& call) {
 
 int bench_serve(const BenchServeArguments& arguments, VerbCall& call) {
   check_arguments(arguments);
+  arguments.vllm.report(log_to(call));
+  if (!arguments.base_url.empty() && (!arguments.host.empty() || arguments.port != 0))
+    log_to(call)("[--host, --port] have no effect: --base-url names the server");
   const bool is_given = !arguments.base_url.empty() || !arguments.host.empty() || arguments.port != 0;
   return is_given ? bench_given_server(arguments, call) : bench_own_server(arguments, call);
 }
 
 void BenchServeArguments::declare(Flags& flags) {
+  declare_server(flags);
+  dataset.declare(flags);
+  declare_requests(flags);
+  declare_results(flags);
+  flags.option("-t,--threads", threads, "Threads that compute in this process.");
+  vllm.declare(flags);
+}
+
+void BenchServeArguments::declare_server(Flags& flags) {
   flags.option("model,-m,--model", model,
                "The model to serve in this process; of a server that is given, its name and that of its tokenizer.");
   flags.option("--checkpoint", checkpoint, "The model of an artifact, if it is not next to it.");
-  flags.option("--base-url", base_url, "A server that is already running: http://HOST:PORT or https://HOST:PORT.");
+  flags.option("--base-url", base_url,
+               "A server that is already running: http://HOST:PORT or https://HOST:PORT. Wins over --host and --port.");
   flags.flag("--insecure", is_insecure, "Accept any certificate of a server of https, such as one that signs itself.");
   flags.option("--host", host, "The host of such a server, 127.0.0.1 if only --port is given.");
   flags.option("--port", port, "Its port, 8000 if only --host is given.");
   flags.option("--endpoint", endpoint, "Its path, else that of the backend.");
-  flags.option("--backend", backend, "openai (or vllm) for completions, openai-chat for chat.",
+  flags.option("--backend,--endpoint-type", backend, "openai (or vllm) for completions, openai-chat for chat.",
                {.shows_default = true});
   flags.option("--served-model-name", served_name, "The model's name in requests, if it is not MODEL.");
   flags.option("--tokenizer", tokenizer, "A model with the tokenizer of a server that is given, if it is not MODEL.");
-  dataset.declare(flags);
+}
+
+void BenchServeArguments::declare_requests(Flags& flags) {
   flags.option("--request-rate", request_rate, "Requests per second; inf sends all at once.", {.shows_default = true});
   flags.option("--burstiness", burstiness, "Shape of the gamma distribution of the times between requests.",
                {.shows_default = true});
@@ -340,11 +367,14 @@ void BenchServeArguments::declare(Flags& flags) {
   flags.option("--top-p", top_p, "Of the requests.");
   flags.option("--top-k", top_k, "Of the requests.");
   flags.option("--min-p", min_p, "Of the requests.");
+  flags.option("--frequency-penalty", frequency_penalty, "Of the requests.");
+  flags.option("--presence-penalty", presence_penalty, "Of the requests.");
+  flags.option("--repetition-penalty", repetition_penalty, "Of the requests.");
+  flags.option("--logprobs", logprobs, "Log probabilities of the chosen token and of the N most likely ones.");
   flags.option("--extra-body", extra_body, "A JSON object of more fields for each request.");
   flags.option("--header", headers, "NAME=VALUE for the head of each request; several, or given several times.",
                {.takes_several = true});
-  declare_results(flags);
-  flags.option("-t,--threads", threads, "Threads that compute in this process.");
+  flags.option("--request-id-prefix", id_prefix, "Each request has this and its number as X-Request-Id.");
 }
 
 void BenchServeArguments::declare_results(Flags& flags) {

@@ -8,6 +8,7 @@
 
 #include "apps/cli/bench_requests.h"
 #include "apps/cli/session.h"
+#include "apps/cli/vllm_flags.h"
 
 namespace weft {
 
@@ -25,16 +26,21 @@ struct BenchServeArguments {
   double ready_seconds = 0;
   bool ignores_end = false;
   std::string temperature, top_p, top_k, min_p;  // numbers; "": not sent, and a temperature of 0
+  std::string frequency_penalty, presence_penalty, repetition_penalty, logprobs;  // the same
   std::string extra_body;
+  std::string id_prefix;  // of X-Request-Id; "": requests have none
   std::vector<std::string> headers, metadata, goodput;
   std::string metrics = "ttft,tpot,itl", percents = "99";
   bool saves = false, is_detailed = false, appends = false, is_json = false;
   std::string folder, file, label;
   std::string threads;  // "": the value of the option
+  VllmFlags vllm{VllmCommand::bench_serve};
 
   void declare(Flags& flags);
 
  private:
+  void declare_server(Flags& flags);
+  void declare_requests(Flags& flags);
   void declare_results(Flags& flags);
 };
 

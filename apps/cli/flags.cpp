@@ -24,6 +24,7 @@ Flags::~Flags() = default;
 CLI::Option* Flags::obey(CLI::Option* option, const FlagRules& rules) {
   option->required(rules.required);
   if (rules.shows_default) option->capture_default_str();
+  if (rules.is_hidden) option->group("");
   if (!rules.excludes.empty()) option->excludes(app_->get_option(rules.excludes));
   return option;
 }
@@ -79,7 +80,9 @@ void Flags::option(const std::string& names, std::vector<std::string>& target, c
 
 void Flags::option(const std::string& names, std::function<void(const std::string&)> take, const std::string& sentence,
                    const FlagRules& rules) {
-  obey(app_->add_option_function<std::string>(names, std::move(take), sentence), rules)->take_last();
+  CLI::Option* option = app_->add_option_function<std::string>(names, std::move(take), sentence);
+  if (rules.has_no_value) option->expected(0);
+  obey(option, rules)->take_last();
 }
 
 void Flags::flag(const std::string& names, bool& target, const std::string& sentence, const FlagRules& rules) {
@@ -169,9 +172,12 @@ std::string Flags::parse(const std::vector<std::string>& words, const std::vecto
   return "";
 }
 
-std::vector<std::string> Flags::names() const {
+std::vector<std::string> Flags::names() const { return names(false); }
+
+std::vector<std::string> Flags::names(bool with_hidden) const {
   std::vector<std::string> names;
   for (const CLI::Option* option : static_cast<const CLI::App*>(app_)->get_options()) {
+    if (option->get_group().empty() && !with_hidden) continue;
     for (const std::string& name : option->get_snames()) names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
@@ -200,7 +206,7 @@ void Flags::refuse(const std::vector<std::string>& words, const std::vector<std:
   std::vector<std::string> known = other_names;
   for (const Flags* flags : {this, below})
     if (flags != nullptr)
-      for (const std::string& name : flags->names()) known.push_back(name.substr(name.find_first_not_of('-')));
+      for (const std::string& name : flags->names(true)) known.push_back(name.substr(name.find_first_not_of('-')));
   const std::string verb = app_->get_name() + (below == nullptr ? "" : " " + below->app_->get_name());
   for (const std::string& word : words) {
     if (word.size() < 2 || word[0] != '-' || word == "--" || (word[1] >= '0' && word[1] <= '9')) continue;

@@ -25,6 +25,8 @@ struct FlagRules {
   bool shows_default = false;  // in the help
   std::string excludes = {};   // a flag declared earlier that may not be given together with this one
   bool takes_several = false;  // of a list: after MODEL the flag may be followed by several values
+  bool is_hidden = false;      // not in the help and not in names()
+  bool has_no_value = false;   // of a function that takes one: it gets "true" where the flag is given
 };
 
 class Flags {
@@ -65,7 +67,7 @@ class Flags {
   // words that do not fit. `other_names` are flags that were already removed from the words, without dashes.
   std::string parse(const std::vector<std::string>& words, const std::vector<std::string>& other_names = {});
 
-  // Returns all flags with their dashes.
+  // Returns the flags that the help has, with their dashes.
   std::vector<std::string> names() const;
   // In the order of their declaration.
   const std::vector<std::pair<std::string, std::unique_ptr<Flags>>>& verbs() const { return verbs_; }
@@ -76,6 +78,7 @@ class Flags {
   void declare(const std::string& names, T& target, const std::string& sentence, const FlagRules& rules);
   CLI::Option* obey(CLI::Option* option, const FlagRules& rules);
   void obey_environment();
+  std::vector<std::string> names(bool with_hidden) const;
   const Flags* verb_of(const std::vector<std::string>& words) const;
   std::vector<std::string> with_a_flag_for_each_value(const std::vector<std::string>& words) const;
   void check_verb(const std::vector<std::string>& words) const;

@@ -61,8 +61,10 @@ class Load {
     outcome.start = progress_[i].last_event = now();
     outcome.queue_time = outcome.start - progress_[i].released;
     outcome.prompt_tokens = requests_[i].prompt_tokens;
+    HttpFields fields = target_.fields;
+    fields.insert(fields.end(), requests_[i].fields.begin(), requests_[i].fields.end());
     client_.post({.path = target_.path,
-                  .fields = target_.fields,
+                  .fields = std::move(fields),
                   .body = requests_[i].body,
                   .on_event = [this, i](std::string_view data) { take_event(i, data); },
                   .on_end = [this, i](int status, const std::string& body) { finish(i, status, body); }});

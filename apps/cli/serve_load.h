@@ -21,6 +21,7 @@ struct LoadTarget {
 
 struct LoadRequest {
   std::string body;
+  HttpFields fields = {};          // after those of the target
   std::int64_t prompt_tokens = 0;  // where the server does not report them
   double send_at = 0;              // seconds from the begin
 };

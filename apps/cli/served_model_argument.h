@@ -17,7 +17,7 @@ struct ServedModelArgument {
   ModelArgument model;
   TemplateArgument chat_template;
   ServedModelSettings given;  // without what `model` and `chat_template` have
-  VllmFlags vllm;
+  VllmFlags vllm{VllmCommand::serve};
 
   void declare(Flags& flags);
   // UserError for values that are wrong.

@@ -27,7 +27,8 @@ constexpr std::pair<const char*, const char*> kConfiguredFlags[] = {{"--temp", "
                                                                     {"--top-k", "top_k"},
                                                                     {"--top-p", "top_p"},
                                                                     {"--min-p", "min_p"},
-                                                                    {"--repeat-penalty", "repetition_penalty"}};
+                                                                    {"--repeat-penalty", "repetition_penalty"},
+                                                                    {"--max-tokens", "max_new_tokens"}};
 
 }  // namespace
 
@@ -87,7 +88,8 @@ void declare_generation_config(GenerationConfigSource& source, Flags& flags) {
                {.shows_default = true});
   flags.option(
       "--override-generation-config", source.overrides,
-      "JSON: an object of temperature, top_k, top_p, min_p and repetition_penalty that replaces such defaults.");
+      "JSON: an object of temperature, top_k, top_p, min_p, repetition_penalty and max_new_tokens that replaces such "
+      "defaults.");
 }
 
 void SamplingArguments::declare(Flags& app) {
@@ -154,8 +156,9 @@ NoteFunction notes_to(const VerbCall& call) {
 
 NoteFunction log_to(const VerbCall& call) {
   return [&err = call.err, mutex = std::make_shared<std::mutex>()](const std::string& sentence) {
+    const std::string line = "weft: " + sentence + "\n";
     const std::lock_guard lock(*mutex);
-    err << "weft: " << sentence << std::endl;
+    err << line << std::flush;
   };
 }
 

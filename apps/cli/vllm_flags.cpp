@@ -13,14 +13,18 @@ namespace weft {
 namespace {
 
 struct Row {
-  enum Kind : std::uint8_t { flag, option };
+  enum Kind : std::uint8_t { flag, option, refused_flag, refused_option };
+  std::uint8_t commands;  // bits of VllmCommand
   Kind kind;
   const char* names;      // as Flags takes them
-  const char* reason;     // why it decides nothing
+  const char* reason;     // why it decides nothing, or what is not there
   const char* only = "";  // of an option: the values that are accepted where others would ask for something else
 
   std::string name() const { return split_text(names, ',')[0]; }
+  bool is_of(VllmCommand command) const { return (commands & static_cast<std::uint8_t>(command)) != 0; }
 };
+
+constexpr std::uint8_t kServe = 1, kLoad = 2, kEngine = 4;
 
 constexpr const char* kPages = "--kv-cache-memory-bytes or --num-gpu-blocks-override set the size of the KV cache";
 constexpr const char* kNoSwap = "nothing is moved out of the memory that it is in";
@@ -31,45 +35,132 @@ constexpr const char* kOwnLog =
     "--disable-uvicorn-access-log, --enable-log-requests and --disable-log-stats say what is logged";
 constexpr const char* kAlwaysChunked = "long prompts are always computed in chunks";
 constexpr const char* kCheckpointSays = "the checkpoint says it";
+constexpr const char* kOneRate = "all requests are those of the dataset, sent at --request-rate";
+constexpr const char* kNoAdapters = "there are no LoRA adapters";
+constexpr const char* kNoProfiler = "there is no profiler of vLLM's; WEFT_TRACE=FILE writes a trace";
+constexpr const char* kNoPlots = "nothing is drawn; --save-detailed writes the values";
+constexpr const char* kDatasets = "it belongs to a dataset that is not there; there are random, sharegpt and custom";
 
 constexpr Row kRows[] = {
-    {Row::option, "--gpu-memory-utilization", kPages},
-    {Row::option, "--swap-space", kNoSwap},
-    {Row::option, "--cpu-offload-gb", kNoSwap},
-    {Row::option, "--distributed-executor-backend", kOneProcess},
-    {Row::option, "--api-server-count", kOneProcess},
-    {Row::flag, "--disable-frontend-multiprocessing", kOneProcess},
-    {Row::option, "--pipeline-parallel-size", kOneProcess, "1"},
-    {Row::option, "--data-parallel-size", kOneProcess, "1"},
-    {Row::flag, "--disable-custom-all-reduce", kOneProcess},
-    {Row::option, "--revision", kNoDownload},
-    {Row::option, "--code-revision", kNoDownload},
-    {Row::option, "--tokenizer-revision", kNoDownload},
-    {Row::option, "--download-dir", kNoDownload},
-    {Row::flag, "--trust-remote-code", kOwnReader},
-    {Row::option, "--tokenizer-mode", kOwnReader},
-    {Row::option, "--config-format", kOwnReader},
-    {Row::option, "--model-impl", kOwnReader},
-    {Row::option, "--quantization", kCheckpointSays},
-    {Row::option, "--limit-mm-per-prompt", "requests are text alone"},
-    {Row::option, "--runner", "MODEL generates text", "auto generate"},
-    {Row::option, "--task", "MODEL generates text", "auto generate"},
-    {Row::option, "--response-role", "answers are the assistant's", "assistant"},
-    {Row::option, "--logprobs-mode", "log probabilities are those of the model", "raw_logprobs"},
-    {Row::option, "--seed", "a request without a seed is drawn with one of its own"},
-    {Row::flag, "--enable-auto-tool-choice", "tool calls are always found"},
-    {Row::flag, "--enable-chunked-prefill,--no-enable-chunked-prefill", kAlwaysChunked},
-    {Row::flag, "--async-scheduling,--no-async-scheduling", "a step is prepared while the one before it runs"},
-    {Row::option, "--prefix-caching-hash-algo", "tokens are compared where hashes are equal"},
-    {Row::option, "--uvicorn-log-level", kOwnLog},
-    {Row::flag, "--disable-log-requests", kOwnLog},
-    {Row::option, "--max-log-len", kOwnLog},
+    {kServe | kEngine, Row::option, "--gpu-memory-utilization", kPages},
+    {kServe | kEngine, Row::option, "--swap-space", kNoSwap},
+    {kServe | kEngine, Row::option, "--cpu-offload-gb", kNoSwap},
+    {kServe | kEngine, Row::option, "--distributed-executor-backend", kOneProcess},
+    {kServe, Row::option, "--api-server-count", kOneProcess},
+    {kServe, Row::flag, "--disable-frontend-multiprocessing", kOneProcess},
+    {kServe | kEngine, Row::option, "--pipeline-parallel-size", kOneProcess, "1"},
+    {kServe | kEngine, Row::option, "--data-parallel-size", kOneProcess, "1"},
+    {kServe | kEngine, Row::flag, "--disable-custom-all-reduce", kOneProcess},
+    {kServe | kEngine, Row::option, "--revision", kNoDownload},
+    {kServe | kEngine, Row::option, "--code-revision", kNoDownload},
+    {kServe | kEngine, Row::option, "--tokenizer-revision", kNoDownload},
+    {kServe | kEngine, Row::option, "--download-dir", kNoDownload},
+    {kServe | kLoad | kEngine, Row::flag, "--trust-remote-code", kOwnReader},
+    {kServe | kLoad | kEngine, Row::option, "--tokenizer-mode", kOwnReader},
+    {kServe | kEngine, Row::option, "--config-format", kOwnReader},
+    {kServe | kEngine, Row::option, "--model-impl", kOwnReader},
+    {kServe | kEngine, Row::option, "--quantization", kCheckpointSays},
+    {kServe | kEngine, Row::option, "--limit-mm-per-prompt", "requests are text alone"},
+    {kServe | kEngine, Row::option, "--runner", "MODEL generates text", "auto generate"},
+    {kServe | kEngine, Row::option, "--task", "MODEL generates text", "auto generate"},
+    {kServe, Row::option, "--response-role", "answers are the assistant's", "assistant"},
+    {kServe | kEngine, Row::option, "--logprobs-mode", "log probabilities are those of the model", "raw_logprobs"},
+    {kServe, Row::option, "--seed", "a request without a seed is drawn with one of its own"},
+    {kServe, Row::flag, "--enable-auto-tool-choice", "tool calls are always found"},
+    {kServe | kEngine, Row::flag, "--enable-chunked-prefill,--no-enable-chunked-prefill", kAlwaysChunked},
+    {kServe | kEngine, Row::flag, "--async-scheduling,--no-async-scheduling",
+     "a step is prepared while the one before it runs"},
+    {kServe | kEngine, Row::option, "--prefix-caching-hash-algo", "tokens are compared where hashes are equal"},
+    {kServe, Row::option, "--uvicorn-log-level", kOwnLog},
+    {kServe, Row::flag, "--disable-log-requests", kOwnLog},
+    {kServe, Row::option, "--max-log-len", kOwnLog},
+    {kServe, Row::flag, "--disable-fastapi-docs", "there is no page of the API"},
+
+    {kLoad, Row::flag, "--disable-tqdm", "there is no progress bar"},
+    {kLoad, Row::flag, "--no-stream", "a dataset is a file"},
+    {kLoad, Row::flag, "--skip-chat-template", "prompts are sent as the dataset has them"},
+    {kLoad, Row::flag, "--skip-tokenizer-init", "the tokenizer makes and measures the prompts"},
+    {kLoad, Row::flag, "--no-self-timed", "requests are sent at --request-rate"},
+    {kLoad | kEngine, Row::option, "--random-batch-size", "a request has one prompt", "1"},
+    {kLoad, Row::option, "--probe-request-rate", kOneRate, "0 0.0"},
+    {kEngine, Row::option, "--backend", "the engine is the one of this program", "vllm"},
+    {kEngine, Row::flag, "--async-engine", "the engine has one way to run"},
+    {kEngine, Row::flag, "--prequeue-requests", "all requests are queued before the first step"},
+    {kEngine, Row::flag, "--disable-detokenize", "tokens always become text, on the engine's thread"},
+    {kEngine, Row::option, "--served-model-name", "no request names the model"},
+
+    {kLoad | kEngine, Row::refused_flag, "--use-beam-search", "there is no beam search"},
+    {kLoad | kEngine, Row::refused_flag, "--profile", kNoProfiler},
+    {kLoad, Row::refused_option, "--lora-modules", kNoAdapters},
+    {kLoad | kEngine, Row::refused_option, "--lora-assignment", kNoAdapters},
+    {kEngine, Row::refused_option, "--lora-path", kNoAdapters},
+    {kLoad, Row::refused_option, "--ramp-up-strategy", kOneRate},
+    {kLoad, Row::refused_option, "--ramp-up-start-rps", kOneRate},
+    {kLoad, Row::refused_option, "--ramp-up-end-rps", kOneRate},
+    {kLoad, Row::refused_flag, "--self-timed", kOneRate},
+    {kLoad, Row::refused_option, "--chat-template-kwargs",
+     "the server renders prompts: give it --extra-body '{\"chat_template_kwargs\": {...}}'"},
+    {kLoad, Row::refused_flag, "--plot-timeline", kNoPlots},
+    {kLoad, Row::refused_option, "--timeline-itl-thresholds", kNoPlots},
+    {kLoad, Row::refused_flag, "--plot-dataset-stats", kNoPlots},
+    {kEngine, Row::refused_option, "--tokenizer", "the tokenizer is the model's"},
+    {kEngine, Row::refused_option, "--hf-max-batch-size", "the engine is the one of this program"},
+    {kEngine, Row::refused_flag, "--hf-enable-torch-compile", "the engine is the one of this program"},
+    {kLoad | kEngine, Row::refused_flag, "--enable-multimodal-chat", kDatasets},
+    {kLoad | kEngine, Row::refused_flag, "--no-reranker", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--random-mm-base-items-per-request", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--random-mm-num-mm-items-range-ratio", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--random-mm-limit-mm-per-prompt", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--random-mm-bucket-config", kDatasets},
+    {kLoad, Row::refused_flag, "--custom-ensure-client-side-data", kDatasets},
+    {kLoad, Row::refused_option, "--spec-bench-output-len", kDatasets},
+    {kLoad, Row::refused_option, "--spec-bench-category", kDatasets},
+    {kLoad, Row::refused_option, "--timed-trace-chunk-hash-size", kDatasets},
+    {kLoad, Row::refused_option, "--timed-trace-sec-multiplier", kDatasets},
+    {kLoad, Row::refused_option, "--timed-trace-label-timestamp", kDatasets},
+    {kLoad, Row::refused_option, "--timed-trace-label-input-length", kDatasets},
+    {kLoad, Row::refused_option, "--timed-trace-label-output-length", kDatasets},
+    {kLoad, Row::refused_option, "--timed-trace-label-hash-ids", kDatasets},
+    {kLoad, Row::refused_option, "--blazedit-min-distance", kDatasets},
+    {kLoad, Row::refused_option, "--blazedit-max-distance", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--asr-max-audio-len-sec", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--asr-min-audio-len-sec", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--hf-subset", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--hf-split", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--hf-name", kDatasets},
+    {kLoad, Row::refused_option, "--hf-output-len", kDatasets},
+    {kLoad, Row::refused_option, "--bfcl-categories", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--prefix-repetition-prefix-len", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--prefix-repetition-suffix-len", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--prefix-repetition-num-prefixes", kDatasets},
+    {kLoad | kEngine, Row::refused_option, "--prefix-repetition-output-len", kDatasets},
+    {kLoad, Row::refused_option, "--speed-bench-dataset-subset", kDatasets},
+    {kLoad, Row::refused_option, "--speed-bench-output-len", kDatasets},
+    {kLoad, Row::refused_option, "--speed-bench-category", kDatasets},
 };
+
+// Throws UserError unless the value decides nothing.
+void check_value(const Row& row, const std::string& value) {
+  const std::vector<std::string> only = split_text(row.only, ' ');
+  USER_CHECK(*row.only == '\0' || std::find(only.begin(), only.end(), value) != only.end(),
+             "[{}] must be {}, because {}, but is {}", row.name(), fmt::join(only, " or "), row.reason, quote(value));
+}
+
+// The help leaves it out.
+void declare_refused(const Row& row, Flags& flags) {
+  const auto refuse = [&row](const std::string&) { fail_user("[{}] is refused, because {}", row.name(), row.reason); };
+  flags.option(row.names, refuse, "", {.is_hidden = true, .has_no_value = row.kind == Row::refused_flag});
+}
 
 }  // namespace
 
 void VllmFlags::declare(Flags& flags) {
   for (const Row& row : kRows) {
+    if (!row.is_of(command_)) continue;
+    if (row.kind == Row::refused_flag || row.kind == Row::refused_option) {
+      declare_refused(row, flags);
+      continue;
+    }
     const std::string sentence = fmt::format("Accepted for vLLM's scripts; decides nothing: {}.", row.reason);
     bool& is_given = given_[row.name()];
     if (row.kind == Row::flag) {
@@ -77,10 +168,7 @@ void VllmFlags::declare(Flags& flags) {
       continue;
     }
     const auto take = [&row, &is_given](const std::string& value) {
-      const std::vector<std::string> only = split_text(row.only, ' ');
-      USER_CHECK(*row.only == '\0' || std::find(only.begin(), only.end(), value) != only.end(),
-                 "[{}] must be {}, because {}, but is {}", row.name(), fmt::join(only, " or "), row.reason,
-                 quote(value));
+      check_value(row, value);
       is_given = true;
     };
     flags.option(row.names, take, sentence);
@@ -90,7 +178,8 @@ void VllmFlags::declare(Flags& flags) {
 void VllmFlags::report(const NoteFunction& note) const {
   std::map<std::string, std::vector<std::string>> names;  // by reason
   for (const Row& row : kRows)
-    if (given_.at(row.name())) names[row.reason].push_back(row.name());
+    if (const auto given = given_.find(row.name()); row.is_of(command_) && given != given_.end() && given->second)
+      names[row.reason].push_back(row.name());
   for (const auto& [reason, flags] : names)
     note(fmt::format("[{}] {} accepted but {} no effect: {}", fmt::join(flags, ", "), flags.size() == 1 ? "is" : "are",
                      flags.size() == 1 ? "has" : "have", reason));

@@ -1,7 +1,9 @@
 #pragma once
 
-// Flags of `vllm serve` that decide nothing here. They are accepted, so that a pasted command works, and reported.
+// Flags of vLLM's commands that decide nothing here, and those that ask for what is not there. The first are accepted,
+// so that a pasted command works, and reported; the others are refused with the reason.
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -10,14 +12,19 @@
 
 namespace weft {
 
+// `vllm serve`; `vllm bench serve`; `vllm bench latency` and `throughput`.
+enum class VllmCommand : std::uint8_t { serve = 1, bench_serve = 2, bench_engine = 4 };
+
 class VllmFlags {
  public:
-  // parse() throws UserError for a value that asks for what is not there.
+  explicit VllmFlags(VllmCommand command) : command_(command) {}
+  // parse() throws UserError for a flag or a value that asks for what is not there.
   void declare(Flags& flags);
   // Reports the flags that were given, those with the same reason in one line.
   void report(const NoteFunction& note) const;
 
  private:
+  VllmCommand command_;
   std::map<std::string, bool> given_;  // by the first name of each
 };
 

@@ -6,7 +6,7 @@
 // schema_keywords.cpp has the table. Properties come in the order of the schema, additional ones after them. A schema
 // without "type" is for the types that its keywords are about. A schema of integers allows no fraction and no exponent
 // and at most 18 digits, or as many as its bounds; a number within bounds has at most 17 digits and no exponent.
-// "minProperties" is at most 1, and "maxProperties" counts members as they are written.
+// "minProperties" is at most 1 where any key is allowed, and "maxProperties" counts members as they are written.
 
 #include <string>
 #include <vector>

@@ -11,6 +11,9 @@
 namespace weft::grammar {
 namespace {
 
+// Members that may be absent and whose order is in one automaton, which is faster for few of them.
+constexpr std::size_t kMostListed = 32;
+
 // The value of a keyword; an empty object or list without it.
 const Json& object_at(const Json& schema, const char* name) {
   static const Json kNone = Json::object();
@@ -136,17 +139,46 @@ Expression SchemaReader::object_of(const Json& schema, const std::string& path) 
     return call_of(grammar_.add(path, parts_.list('{', any.value_or(choice_of({})), least, any ? most : 0, '}'),
                                 keywords_about(schema, of_object)));
   }
-  const auto needed = std::count_if(members.begin(), members.end(), [](const Member& m) { return m.is_required; });
   const bool is_closed = additional_of(schema) == false && !has_pattern;
-  if (least > needed || (most != kUnbounded && (!is_closed || most < std::ssize(members))))
-    fail_schema(path, "minProperties and maxProperties beside properties are not supported");
+  const MemberCounts counts = member_counts(members, is_closed, least, most, path);
   std::optional<Expression> others;
   if (!is_closed) {
     std::vector<Expression> keys;
     for (const Member& member : members) keys.push_back(json_encoded(text_of(member.name)));
     others = free_member(schema, choice_of(std::move(keys)), path);
   }
-  return call_of(grammar_.add(path, listed_members(members, others, path), keywords_about(schema, of_object)));
+  const bool is_long = counts.optional > kMostListed;
+  if (is_long && (counts.least > 0 || counts.most != kUnbounded))
+    fail_schema(path, fmt::format("minProperties and maxProperties beside more than {} properties that may be absent "
+                                  "are not supported",
+                                  kMostListed));
+  const std::string keywords = keywords_about(schema, of_object);
+  return call_of(grammar_.add(
+      path, is_long ? halved_members(members, others, path, keywords) : listed_members(members, others, counts, path),
+      keywords));
+}
+
+// What is left to count: required members count by themselves.
+SchemaReader::MemberCounts SchemaReader::member_counts(const std::vector<Member>& members, bool is_closed, int least,
+                                                       int most, const std::string& path) const {
+  const auto count = static_cast<int>(members.size());
+  const auto needed = static_cast<int>(
+      std::count_if(members.begin(), members.end(), [](const Member& member) { return member.is_required; }));
+  if (most != kUnbounded && most < std::max(least, needed))
+    fail_schema(path, "maxProperties must be at least minProperties and the number of required properties");
+  if (is_closed && least > count) fail_schema(path, "minProperties asks for more members than are allowed");
+  // A repeated key is one member of the document, but a grammar cannot compare keys.
+  if (!is_closed && least > std::max(needed, 1))
+    fail_schema(path,
+                "minProperties above 1 and the number of required properties is not supported where other keys "
+                "are allowed");
+  const MemberCounts counts{.least = least <= needed ? 0 : least,
+                            .most = is_closed && most >= count ? kUnbounded : most,
+                            .optional = members.size() - static_cast<std::size_t>(needed)};
+  if (static_cast<std::size_t>(std::max(counts.least, counts.most)) > kMostStates / (members.size() + 1) &&
+      counts.most != kUnbounded)
+    fail_schema(path, fmt::format("minProperties, maxProperties needs more than {} states", kMostStates));
+  return counts;
 }
 
 // Any member whose key is none of the named ones, which may be null; nullopt if there is no such member.
@@ -174,32 +206,74 @@ std::optional<Expression> SchemaReader::free_member(const Json& schema, const Ex
   return choice_of(std::move(ways));
 }
 
-// "{", the members in their order, and others. Two rules for each member, with and without one before it, jump to
-// those of the next, so that the automaton has few states however many members may be absent.
+// "{", the members in their order, and others. There is a rule for each member and each number of members before it, as
+// far as that matters, which jumps to those of the next, so that the automaton has few states however many members may
+// be absent.
 Expression SchemaReader::listed_members(const std::vector<Member>& members, const std::optional<Expression>& others,
-                                        const std::string& path) {
+                                        const MemberCounts& counts, const std::string& path) {
   const Expression comma = sequence_of({text_of(","), parts_.after_comma()});
   const Expression end = sequence_of({parts_.before_close(), text_of("}")});
-  const int rest_of_end = grammar_.add(path), first_of_end = grammar_.add(path);
-  std::vector<Expression> after_member = {end}, at_begin = {text_of("}")};
-  if (others) {
-    after_member.push_back(sequence_of({comma, *others, jump_to(rest_of_end)}));
-    at_begin.push_back(sequence_of({parts_.after_open(), *others, jump_to(rest_of_end)}));
+  const int last = std::max({1, counts.least, counts.most});  // the numbers from here on are one
+  const auto begin = [&](int before) { return before == 0 ? parts_.after_open() : comma; };
+  const auto has_room = [&](int before) { return counts.most == kUnbounded || before < counts.most; };
+  const auto after = [&](int before) { return static_cast<std::size_t>(std::min(before + 1, last)); };
+  std::vector<int> next;  // by the number of members before
+  for (int before = 0; before <= last; ++before) next.push_back(grammar_.add(path));
+  for (int before = 0; before <= last; ++before) {
+    std::vector<Expression> ways;
+    if (before >= counts.least) ways.push_back(before == 0 ? text_of("}") : end);
+    if (others && has_room(before)) ways.push_back(sequence_of({begin(before), *others, jump_to(next[after(before)])}));
+    set_body(next[static_cast<std::size_t>(before)], choice_of(std::move(ways)));
   }
-  set_body(rest_of_end, choice_of(std::move(after_member)));
-  set_body(first_of_end, choice_of(std::move(at_begin)));
-  int rest = rest_of_end, first = first_of_end;
   for (std::size_t i = members.size(); i-- > 0;) {
-    std::vector<Expression> with_rest = {sequence_of({comma, members[i].pair, jump_to(rest)})};
-    std::vector<Expression> with_first = {sequence_of({parts_.after_open(), members[i].pair, jump_to(rest)})};
-    if (!members[i].is_required) {
-      with_rest.push_back(jump_to(rest));
-      with_first.push_back(jump_to(first));
+    std::vector<int> rules;
+    for (int before = 0; before <= last; ++before) {
+      std::vector<Expression> ways;
+      if (has_room(before)) ways.push_back(sequence_of({begin(before), members[i].pair, jump_to(next[after(before)])}));
+      if (!members[i].is_required) ways.push_back(jump_to(next[static_cast<std::size_t>(before)]));
+      rules.push_back(grammar_.add(path, choice_of(std::move(ways))));
     }
-    rest = grammar_.add(path, choice_of(std::move(with_rest)));
-    first = grammar_.add(path, choice_of(std::move(with_first)));
+    next = std::move(rules);
   }
-  return sequence_of({text_of("{"), jump_to(first)});
+  return sequence_of({text_of("{"), jump_to(next[0])});
+}
+
+// The same for many members. An automaton has a state for each set of keys that may follow, which grow with the square
+// of their number, so there is a rule for each half of the members, each quarter and so on: for at least one of them.
+// After a member the text is at as many places as there are halves around it, and each key is in one rule.
+Expression SchemaReader::halved_members(const std::vector<Member>& members, const std::optional<Expression>& others,
+                                        const std::string& path, const std::string& keywords) {
+  const auto rule = [&](Expression body) { return call_of(grammar_.add(path, std::move(body), keywords)); };
+  const Expression comma = rule(sequence_of({text_of(","), parts_.after_comma()}));
+  struct Part {
+    Expression some;
+    bool is_required;  // any of its members
+  };
+  std::vector<Part> parts;
+  for (const Member& member : members) parts.push_back({rule(member.pair), member.is_required});
+  while (parts.size() > 1) {
+    std::vector<Part> joined;
+    for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
+      const Part &a = parts[i], &b = parts[i + 1];
+      const Expression next = sequence_of({comma, b.some});
+      std::vector<Expression> ways = {sequence_of({a.some, b.is_required ? next : optional_of(next)})};
+      if (!a.is_required) ways.push_back(b.some);
+      joined.push_back({rule(choice_of(std::move(ways))), a.is_required || b.is_required});
+    }
+    if (parts.size() % 2 != 0) joined.push_back(parts.back());
+    parts = std::move(joined);
+  }
+  const auto [some, is_required] = parts[0];
+  std::vector<Expression> body = {parts_.after_open(), some, sequence_of({parts_.before_close(), text_of("}")})};
+  std::vector<Expression> ways;
+  if (others) {
+    const Expression more = repeat_of(sequence_of({comma, *others}), 0, kUnbounded);
+    body.insert(body.end() - 1, more);
+    if (!is_required) ways.push_back(sequence_of({body[0], *others, more, body.back()}));
+  }
+  ways.push_back(sequence_of(std::move(body)));
+  if (!is_required) ways.push_back(text_of("}"));
+  return sequence_of({text_of("{"), choice_of(std::move(ways))});
 }
 
 }  // namespace weft::grammar

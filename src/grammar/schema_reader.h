@@ -28,6 +28,12 @@ class SchemaReader {
     bool is_required;
   };
 
+  // How many members must and may be written, as far as a grammar has to count them.
+  struct MemberCounts {
+    int least, most;       // 0 and kUnbounded: any number
+    std::size_t optional;  // members that may be absent
+  };
+
   Expression any_value_of(const Json& schema, const std::string& path);
   Expression typed_value_of(const Json& schema, const std::string& path);
   const Json& target_of(const std::string& reference, const std::string& path) const;
@@ -66,8 +72,12 @@ class SchemaReader {
   std::vector<Member> members_of(const Json& schema, const std::string& path);
   Expression object_of(const Json& schema, const std::string& path);
   std::optional<Expression> free_member(const Json& schema, const Expression& named, const std::string& path);
+  MemberCounts member_counts(const std::vector<Member>& members, bool is_closed, int least, int most,
+                             const std::string& path) const;
   Expression listed_members(const std::vector<Member>& members, const std::optional<Expression>& others,
-                            const std::string& path);
+                            const MemberCounts& counts, const std::string& path);
+  Expression halved_members(const std::vector<Member>& members, const std::optional<Expression>& others,
+                            const std::string& path, const std::string& keywords);
 
   void set_body(int rule, Expression body) { grammar_.rules[static_cast<std::size_t>(rule)].body = std::move(body); }
 

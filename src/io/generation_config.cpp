@@ -33,6 +33,7 @@ GenerationConfig generation_config_from_json(std::string_view text, const std::s
   config.top_p = real_in(fields, "top_p", {1e-9, 1});
   config.min_p = real_in(fields, "min_p", {0, 1});
   config.repetition_penalty = real_in(fields, "repetition_penalty", {1e-3, 1e3});
+  config.max_new_tokens = whole_in(fields, "max_new_tokens", {1, INT32_MAX});
   config.eos_token_ids = fields.find_integers("eos_token_id");
   return config;
 }

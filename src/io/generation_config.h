@@ -19,6 +19,7 @@ struct GenerationConfig {
   std::optional<double> top_p;
   std::optional<double> min_p;
   std::optional<double> repetition_penalty;
+  std::optional<std::int64_t> max_new_tokens;
   std::vector<std::int64_t> eos_token_ids;  // any of them ends generation; unchecked
   std::vector<std::string> unknown_keys;    // keys that no table has (io/known_keys.h)
 };

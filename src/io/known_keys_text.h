@@ -91,12 +91,13 @@ inline constexpr KnownKey kTokenizerConfigKeys[] = {
 inline constexpr KnownKey kGenerationConfigKeys[] = {
     {"do_sample", KeyClass::read},
     {"eos_token_id", KeyClass::read},
+    {"max_new_tokens", KeyClass::read},
     {"min_p", KeyClass::read},
     {"repetition_penalty", KeyClass::read},
     {"temperature", KeyClass::read},
     {"top_k", KeyClass::read},
     {"top_p", KeyClass::read},
-    // Lengths, which the caller sets in Weft; output settings; keys that affect only beam search.
+    // Other lengths, which the caller sets in Weft; output settings; keys that affect only beam search.
     {"_from_model_config", KeyClass::harmless},
     {"bos_token_id", KeyClass::harmless},
     {"cache_config", KeyClass::harmless},
@@ -107,7 +108,6 @@ inline constexpr KnownKey kGenerationConfigKeys[] = {
     {"early_stopping", KeyClass::harmless},
     {"length_penalty", KeyClass::harmless},
     {"max_length", KeyClass::harmless},
-    {"max_new_tokens", KeyClass::harmless},
     {"max_time", KeyClass::harmless},
     {"max_window_size", KeyClass::harmless},
     {"num_return_sequences", KeyClass::harmless},

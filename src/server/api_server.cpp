@@ -13,27 +13,14 @@
 #include "server/llama_endpoints.h"
 #include "server/page/page.h"
 #include "server/process_values.h"
+#include "server/request_id.h"
 #include "server/text_endpoints.h"
 
 namespace weft {
 namespace {
 
-constexpr std::size_t kLongestId = 128;
-constexpr const char* kIdField = "x-request-id";
-
 bool is_json(std::string_view content_type) {
   return to_lower_ascii(trim(content_type.substr(0, content_type.find(';')))) == "application/json";
-}
-
-bool is_id(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestId &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7F; });
-}
-
-// The id that a client gives its request; "" if it gives none.
-std::string given_id(const HttpRequest& request) {
-  const std::string_view given = request.field(kIdField).value_or("");
-  return is_id(given) ? std::string(given) : "";
 }
 
 ErrorForm error_form_of(const Route* route) {
@@ -130,7 +117,9 @@ void ApiServer::check_head(const HttpRequest& head, const Route* route) {
   if (!is_open && head.method != "OPTIONS" && !has_api_key(head, settings_.keys))
     throw ApiError(401, "Unauthorized", "wanted Authorization: Bearer, or X-Api-Key, and a key of this server");
   if (route == nullptr || (route->kind == RouteKind::page && !settings_.has_page))
-    throw ApiError(404, "Not Found", "there is no such path here");
+    throw ApiError(
+        404, "Not Found",
+        fmt::format("there is no path {} here{}", quote(head.path, 200), path_suggestion(own_path(head.path))));
   if (!allows(*route, head.method))
     throw ApiError(405, "Method Not Allowed", fmt::format("this path takes {}", route->methods));
   if (route->kind == RouteKind::not_made)
@@ -138,8 +127,10 @@ void ApiServer::check_head(const HttpRequest& head, const Route* route) {
   if (route->kind == RouteKind::health || route->kind == RouteKind::version || route->kind == RouteKind::page) return;
   if (is_draining_ && route->kind != RouteKind::metrics) throw unavailable("the server is shutting down");
   if (model_ == nullptr) throw unavailable("the model is loading");
-  if (route->methods == "POST" && !route->is_for_developers && !is_json(head.field("content-type").value_or("")))
-    throw ApiError(400, "Bad Request", "Content-Type must be application/json");
+  const std::string_view type = head.field("content-type").value_or("");
+  if (route->methods == "POST" && !route->is_for_developers && !is_json(type))
+    throw ApiError(400, "Bad Request",
+                   fmt::format("Content-Type must be application/json, but is {}", quote(type, 200)));
 }
 
 void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
@@ -191,12 +182,15 @@ HttpResponse ApiServer::slots_answer(const HttpRequest& request) const {
 
 HttpResponse ApiServer::health() const {
   if (is_draining_) return unavailable("the server is shutting down").response();
+  if (has_long_step()) return unavailable("a step of the engine does not end").response();
   if (model_ != nullptr) return {.body = R"({"status":"ok"})"};
   // The body that llama.cpp's clients wait for.
   return {.status = 503,
           .body = R"({"error":{"code":503,"message":"Loading model","type":"unavailable_error","param":null}})",
           .fields = {{"retry-after", "1"}}};
 }
+
+bool ApiServer::has_long_step() const { return loop_ != nullptr && loop_->step_time() > settings_.longest_step; }
 
 HttpResponse ApiServer::metrics() {
   read_process_values(values_);
@@ -237,8 +231,8 @@ void ApiServer::reset_prefix_cache(std::shared_ptr<HttpReply> reply) {
 void ApiServer::prepare_later(Endpoint endpoint, HttpRequest request, std::shared_ptr<HttpReply> reply) {
   const auto is_gone = std::make_shared<std::atomic<bool>>(false);
   reply->on_gone([is_gone] { *is_gone = true; });
-  const auto body = std::make_shared<std::string>(std::move(request.body));
-  const std::string given = given_id(request);
+  const auto body = std::make_shared<HttpBody>(std::move(request.body));
+  const std::string given = given_request_id(request);
   const MonotonicClock::time_point arrival = request.arrival;
   pool_.add([this, endpoint, given, arrival, body, is_gone, reply = std::move(reply)] {
     if (*is_gone || is_aborted_) {
@@ -247,13 +241,13 @@ void ApiServer::prepare_later(Endpoint endpoint, HttpRequest request, std::share
         reply->send(unavailable("the server is shutting down").response(error_form(endpoint)));
       });
     }
-    const std::shared_ptr<Prepared> result = prepared(endpoint, std::move(*body));
+    const std::shared_ptr<Prepared> result = prepared(endpoint, body->take_text());
     post_([this, result, given, arrival, is_gone, reply] {
       if (*is_gone) return;
       std::string id = given;
       // The id of the head wins over that of the body.
       if (result->request && id.empty()) id = result->request->request.request_id.value_or("");
-      if (!is_id(id)) id = new_id();
+      if (!is_request_id(id)) id = new_id();
       if (settings_.has_id_fields) reply->add_field(kIdField, id);
       if (result->response) return reply->send(std::move(*result->response));
       begin(std::move(*result->request), id, reply, arrival);
@@ -300,7 +294,7 @@ std::uint64_t ApiServer::random_bits() { return (std::uint64_t{random_()} << 32)
 std::string ApiServer::new_id() { return fmt::format("{:016x}", random_bits()); }
 
 std::string ApiServer::given_or_new_id(const HttpRequest& request) {
-  const std::string given = given_id(request);
+  const std::string given = given_request_id(request);
   return given.empty() ? new_id() : given;
 }
 
@@ -376,6 +370,15 @@ void ApiServer::log_statistics(std::chrono::duration<double> interval) {
       "prefix cache hits {:.1f} %",
       prompt / interval.count(), generated / interval.count(), values_.running, values_.waiting,
       100 * values_.page_usage, 100 * hits));
+}
+
+void ApiServer::check_step() {
+  const bool was_long = std::exchange(is_step_long_, has_long_step());
+  if (!is_step_long_ || was_long) return;
+  log_(fmt::format(
+      "[engine] a step has run for {} s, with {} sequences that run and {} that wait: /health is 503 until "
+      "it ends",
+      std::chrono::duration_cast<std::chrono::seconds>(loop_->step_time()).count(), values_.running, values_.waiting));
 }
 
 void ApiServer::handshake_failed(const std::string& peer, const std::string& reason) {

@@ -37,6 +37,7 @@ struct ApiSettings {
   bool forces_usage = false;          // streams have the usage event without being asked
   bool has_developer_paths = false;
   std::optional<std::int64_t> most_sequences, most_queued_tokens;  // running and waiting; else 503
+  std::chrono::milliseconds longest_step{120'000};  // beyond it /health answers 503, since the engine may be lost
   std::string metrics_prefix = "vllm:";
   bool has_page = true;
   bool has_slots = false;           // GET /slots
@@ -66,6 +67,8 @@ class ApiServer final : public HttpHandler {
   void keep_alive();
   // Logs the rates since the last call, if there was anything to do. To be called each `interval`.
   void log_statistics(std::chrono::duration<double> interval);
+  // Logs a step that takes too long, once. To be called now and then.
+  void check_step();
 
   std::optional<HttpResponse> check(const HttpRequest& head) override;
   HttpFields fields(const HttpRequest& head) override { return cors_fields(settings_.cors, head); }
@@ -82,6 +85,7 @@ class ApiServer final : public HttpHandler {
   void check_head(const HttpRequest& head, const Route* route);
   HttpResponse answer_at_once(const Route& route, const HttpRequest& request);
   HttpResponse slots_answer(const HttpRequest& request) const;
+  bool has_long_step() const;
   HttpResponse health() const;
   HttpResponse models(const HttpRequest& request) const;
   HttpResponse metrics();
@@ -105,6 +109,7 @@ class ApiServer final : public HttpHandler {
   const ServedModel* model_ = nullptr;
   EngineLoop* loop_ = nullptr;
   bool is_draining_ = false;
+  bool is_step_long_ = false;  // at the last check_step()
   std::atomic<bool> is_aborted_ = false;
 
   MetricValues values_;

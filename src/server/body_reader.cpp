@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <fmt/format.h>
 
 namespace weft {
@@ -18,10 +18,35 @@ using boost::system::error_code;
 constexpr std::size_t kMostChunkLine = 8192;
 constexpr std::uint64_t kMostChunk = std::uint64_t{1} << 31;
 
+// What Beast's parser writes a body into.
+struct Blocks {
+  using value_type = HttpBody;
+  class reader {  // NOLINT: Beast asks for this name
+   public:
+    template <bool is_request, class Fields>
+    reader(http::header<is_request, Fields>&, HttpBody& body) : body_(body) {}
+    void init(const boost::optional<std::uint64_t>&, error_code& error) { error = {}; }
+    template <class Buffers>
+    std::size_t put(const Buffers& buffers, error_code& error) {
+      error = {};
+      std::size_t count = 0;
+      for (const boost::asio::const_buffer buffer : boost::beast::buffers_range_ref(buffers)) {
+        body_.append({static_cast<const char*>(buffer.data()), buffer.size()});
+        count += buffer.size();
+      }
+      return count;
+    }
+    void finish(error_code& error) { error = {}; }
+
+   private:
+    HttpBody& body_;
+  };
+};
+
 }  // namespace
 
 struct BodyReader::State {
-  http::request_parser<http::string_body> parser;
+  http::request_parser<Blocks> parser;
   std::uint64_t most = 0, bytes = 0;
   std::size_t field_bytes = 0;  // of the head
   std::optional<HttpFault> fault;
@@ -76,6 +101,6 @@ bool BodyReader::is_done() const { return state_->parser.is_done(); }
 
 const std::optional<HttpFault>& BodyReader::fault() const { return state_->fault; }
 
-std::string BodyReader::take_body() { return std::move(state_->parser.get().body()); }
+HttpBody BodyReader::take_body() { return std::move(state_->parser.get().body()); }
 
 }  // namespace weft

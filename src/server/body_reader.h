@@ -25,7 +25,7 @@ class BodyReader {
   bool is_done() const;
   const std::optional<HttpFault>& fault() const;
   // Once it is done.
-  std::string take_body();
+  HttpBody take_body();
 
  private:
   void check_trailers();

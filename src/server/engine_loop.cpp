@@ -120,7 +120,17 @@ void EngineLoop::cancel(Ticket ticket) {
   requests_.erase(found);
 }
 
+MonotonicClock::duration EngineLoop::step_time() const {
+  const MonotonicClock::duration begin = step_begin_.load();
+  return begin == MonotonicClock::duration{} ? begin : now_().time_since_epoch() - begin;
+}
+
 void EngineLoop::step(StepReport& report) {
+  struct Running {
+    std::atomic<MonotonicClock::duration>& begin;
+    ~Running() { begin = MonotonicClock::duration{}; }
+  } const running{step_begin_};
+  step_begin_ = report.begin.time_since_epoch();
   try {
     const std::span<const RequestEvent> events = engine_.step();
     report.end = now_();

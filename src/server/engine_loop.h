@@ -75,6 +75,8 @@ class EngineLoop {
   void acknowledge();
   // Sequences that were submitted and are neither over nor cancelled.
   std::size_t load() const { return load_; }
+  // How long the step that runs has run; 0 between steps.
+  MonotonicClock::duration step_time() const;
 
   // Runs steps while there are sequences, and sleeps while there are none, until stop().
   void run();
@@ -105,6 +107,7 @@ class EngineLoop {
   bool is_stopped_ = false;
   int undelivered_ = 0;  // calls of deliver_ that are not acknowledged
   std::atomic<std::size_t> load_ = 0;
+  std::atomic<MonotonicClock::duration> step_begin_{};  // since the clock's epoch; 0 between steps
 
   // Of the thread of run().
   std::unordered_map<Ticket, int> requests_;  // of the engine

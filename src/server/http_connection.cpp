@@ -10,10 +10,9 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Bytes of later requests that are kept while a response is written.
-constexpr std::size_t kMostPipelined = std::size_t{64} << 10;
-// A refused request with a longer body ends the connection.
-constexpr std::uint64_t kMostDropped = std::uint64_t{64} << 10;
+// Of later requests while a response is written; of a response's body that is copied behind its head; and of the body
+// of a refused request, beyond which the connection ends.
+constexpr std::size_t kMostPipelined = 64 << 10, kMostCopied = 64 << 10, kMostDropped = 64 << 10;
 
 }  // namespace
 
@@ -97,6 +96,7 @@ void HttpConnection::begin_reading() {
 void HttpConnection::drain() {
   closes_ = true;
   if (phase_ == Phase::handshake || (phase_ == Phase::head && in_.empty())) close();
+  if (phase_ == Phase::lingering && !is_unread_) limit_reading(host_.limits.last_linger, [this] { close(); });
 }
 
 void HttpConnection::cut() {
@@ -193,7 +193,7 @@ void HttpConnection::begin_body(const BodyFraming& framing, std::size_t head_byt
   refusal_ = host_.handler->check(request_);
   const bool drops = !framing.is_chunked && framing.length <= kMostDropped && !framing.expects_continue;
   if (refusal_ && !drops) {
-    closes_ = true;
+    closes_ = is_unread_ = true;
     return dispatch();
   }
   if (!refusal_ && framing.length > most)
@@ -256,7 +256,7 @@ void HttpConnection::dispatch() {
 
 void HttpConnection::refuse(const HttpFault& fault) {
   if (phase_ == Phase::answering || phase_ == Phase::lingering || phase_ == Phase::closed) return;
-  closes_ = true;
+  closes_ = is_unread_ = true;
   if (request_.method.empty()) begun_ = std::chrono::steady_clock::now();
   in_.clear();
   refusal_ = host_.handler->fault(request_, fault.status, fault.message);
@@ -274,8 +274,10 @@ void HttpConnection::send(HttpResponse response) {
   status_ = response.status;
   is_ended_ = true;
   std::string bytes = response_head(response.status, fields, fmt::format("content-length: {}", response.body.size()));
-  if (!is_head_) bytes += response.body;
+  const bool is_copied = response.body.size() <= kMostCopied;
+  if (!is_head_ && is_copied) bytes += response.body;
   write(std::move(bytes));
+  if (!is_head_ && !is_copied) write(std::move(response.body));
 }
 
 void HttpConnection::send_event(const std::string& event) {
@@ -363,7 +365,9 @@ void HttpConnection::linger() {
   phase_ = Phase::lingering;
   in_.clear();
   stream_.end_writing();
-  limit_reading(host_.limits.linger, [this] { close(); });
+  // The process must not wait for clients that keep an idle connection.
+  const bool is_last = host_.is_draining && !is_unread_;
+  limit_reading(is_last ? host_.limits.last_linger : host_.limits.linger, [this] { close(); });
   wait_to_read();
 }
 

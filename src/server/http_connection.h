@@ -96,9 +96,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::string written_;  // bytes of the current write
   std::size_t written_bytes_ = 0;
   bool is_writing_ = false;
-  bool has_head_ = false;  // of a response of events
-  bool is_ended_ = false;  // the response is complete in out_ and written_
-  bool closes_ = false;    // after the response
+  bool has_head_ = false;   // of a response of events
+  bool is_ended_ = false;   // the response is complete in out_ and written_
+  bool closes_ = false;     // after the response
+  bool is_unread_ = false;  // the client may still send the body of a refused request
   int status_ = 0;
   std::function<void()> gone_;
 

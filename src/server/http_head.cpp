@@ -21,6 +21,8 @@ bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_part);
 }
 
+bool is_number(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
+
 bool is_control(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F; }
 
 // nullopt for a request line that is right.
@@ -29,8 +31,9 @@ std::optional<HttpFault> request_line_fault(std::string_view line) {
   if (first == std::string_view::npos || last == first || line.find(' ', first + 1) != last)
     return HttpFault{400, "wanted a method, a path and a version with one space between them"};
   const std::string_view version = line.substr(last + 1);
-  const bool is_version = version.size() == 8 && version.starts_with("HTTP/") && is_digit(version[5]) &&
-                          version[6] == '.' && is_digit(version[7]);
+  const std::string_view number = version.substr(std::min<std::size_t>(version.size(), 5));
+  const bool is_version = version.starts_with("HTTP/") && is_number(number.substr(0, number.find('.'))) &&
+                          is_number(number.substr(number.find('.') + 1));
   if (!is_token(line.substr(0, first)) || last == first + 1 || !is_version)
     return HttpFault{400, "wanted a method, a path and a version with one space between them"};
   if (version != "HTTP/1.1" && version != "HTTP/1.0") return HttpFault{505, "wanted HTTP/1.1 or HTTP/1.0"};
@@ -74,8 +77,7 @@ Framing framing_fields(const HttpRequest& request) {
   for (const auto& [name, value] : request.fields) {
     if (name == "host") ++hosts;
     if (name == "content-length") {
-      if (value.empty() || value.size() > kMostLengthDigits || !std::all_of(value.begin(), value.end(), is_digit))
-        refuse(400, "Content-Length must be plain digits");
+      if (value.size() > kMostLengthDigits || !is_number(value)) refuse(400, "Content-Length must be plain digits");
       if (framing.length && framing.length != value) refuse(400, "two Content-Length differ");
       framing.length = value;
     }

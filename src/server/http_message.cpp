@@ -1,11 +1,15 @@
 #include "server/http_message.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include <fmt/format.h>
 
 namespace weft {
 namespace {
+
+constexpr std::size_t kBlock = std::size_t{1} << 20;  // of a body
+constexpr std::size_t kReserve = 64;                  // bytes behind a body that its reader wants
 
 const char* reason_phrase(int status) {
   switch (status) {
@@ -52,6 +56,28 @@ std::string date_text(std::time_t now) {
 }
 
 }  // namespace
+
+void HttpBody::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (blocks_.empty() || blocks_.back().size() == kBlock) {
+      blocks_.emplace_back();
+      if (blocks_.size() > 1) blocks_.back().reserve(kBlock);
+    }
+    const std::size_t count = std::min(bytes.size(), kBlock - blocks_.back().size());
+    blocks_.back() += bytes.substr(0, count);
+    bytes.remove_prefix(count);
+  }
+}
+
+std::string HttpBody::take_text() {
+  const std::vector<std::string> blocks = std::move(blocks_);
+  std::size_t size = 0;
+  for (const std::string& block : blocks) size += block.size();
+  std::string text;
+  text.reserve(size + kReserve);
+  for (const std::string& block : blocks) text += block;
+  return text;
+}
 
 std::optional<std::string_view> HttpRequest::field(std::string_view name) const {
   for (const auto& [known, value] : fields)

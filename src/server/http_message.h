@@ -18,13 +18,24 @@ namespace weft {
 
 using HttpFields = std::vector<std::pair<std::string, std::string>>;
 
+// The body of a request in blocks, because a text of many MiB would be moved again and again while it grows.
+class HttpBody {
+ public:
+  void append(std::string_view bytes);
+  // The blocks as one text. They end with this call.
+  std::string take_text();
+
+ private:
+  std::vector<std::string> blocks_;
+};
+
 struct HttpRequest {
   std::string method;
   std::string path;   // decoded once; without the query
   std::string query;  // as sent
   bool is_http_10 = false;
   HttpFields fields;  // names in lower case, values without white space at both ends
-  std::string body;
+  HttpBody body;
   std::string peer;                               // its address, for the log
   std::chrono::steady_clock::time_point arrival;  // of its head
 
@@ -87,6 +98,7 @@ struct HttpLimits {
   std::chrono::milliseconds body{60000};       // and a second for each MiB
   std::chrono::milliseconds stall{60000};      // in which a client must take a byte
   std::chrono::milliseconds linger{2000};      // in which what a client still sends is read after the last response
+  std::chrono::milliseconds last_linger{100};  // the same while the server ends, after a request that was read whole
   std::chrono::milliseconds rest{5000};        // in which clients must take what is left of their responses after cut()
 };
 

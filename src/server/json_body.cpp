@@ -45,6 +45,21 @@ std::string with_large_integers_as_reals(std::string_view text) {
   return result;
 }
 
+// The levels of a text that may be no JSON.
+std::size_t levels_of(std::string_view text) {
+  std::size_t level = 0, most = 0;
+  bool is_in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') is_in_text = !is_in_text;
+    if (is_in_text && c == '\\') ++i;
+    if (is_in_text) continue;
+    if (c == '{' || c == '[') most = std::max(most, ++level);
+    if ((c == '}' || c == ']') && level > 0) --level;
+  }
+  return most;
+}
+
 }  // namespace
 
 JsonBody::JsonBody(std::string text) : text_(std::move(text)) {
@@ -65,9 +80,14 @@ JsonBody::JsonBody(std::string text) : text_(std::move(text)) {
 
 simdjson::error_code JsonBody::parse(simdjson::dom::element& root) {
   text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
-  // The reader refuses the level of this number. It does not count an empty list or object.
-  const simdjson::error_code error = parser_.allocate(text_.size(), kMostLevels + 1);
-  return error == simdjson::SUCCESS ? parser_.parse(text_).get(root) : error;
+  const auto parse_within = [&](std::size_t levels) {
+    const simdjson::error_code error = parser_.allocate(text_.size(), levels);
+    return error == simdjson::SUCCESS ? parser_.parse(text_).get(root) : error;
+  };
+  // The reader refuses the level of this number, but not an empty list or object there.
+  const simdjson::error_code error = parse_within(kMostLevels);
+  const bool has_last_level = error == simdjson::DEPTH_ERROR && levels_of(text_) <= kMostLevels;
+  return has_last_level ? parse_within(kMostLevels + 1) : error;
 }
 
 namespace {

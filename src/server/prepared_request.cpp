@@ -1,6 +1,7 @@
 #include "server/prepared_request.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -52,7 +53,12 @@ std::string text_of_parts(const Json& parts) {
 Json with_texts(Json messages) {
   for (Json& message : messages) {
     const auto content = message.find("content");
-    if (content == message.end() || content->is_null() || content->is_string()) continue;
+    if (content == message.end() || content->is_null()) {
+      // Templates write it. They ask whether there is one only beside calls.
+      if (message.value("tool_calls", Json()).empty()) message["content"] = "";
+      continue;
+    }
+    if (content->is_string()) continue;
     if (!content->is_array()) throw wrong_value("[messages] a content must be a text or a list of parts", "messages");
     *content = text_of_parts(*content);
   }
@@ -231,9 +237,11 @@ std::int64_t most_tokens(const PreparedRequest& prepared, const ServedModel& mod
   std::size_t shortest = prepared.prompts[0].ids->size();
   for (const PreparedPrompt& prompt : prepared.prompts) shortest = std::min(shortest, prompt.ids->size());
   // The engine ends an answer at the context as well, so prompts of several lengths need no limits of their own.
-  const std::int64_t left = model.max_model_len - static_cast<std::int64_t>(shortest);
+  const std::int64_t left =
+      std::min(model.max_model_len - static_cast<std::int64_t>(shortest), model.limits.most.value_or(INT64_MAX));
   if (request.n_predict.value_or(-1) >= 0) return std::min(left, *request.n_predict);
-  const std::int64_t unasked = request.endpoint == completions ? kDefaultMaxTokens : left;
+  const std::int64_t unasked =
+      request.endpoint == completions ? kDefaultMaxTokens : std::min(left, model.limits.usual.value_or(left));
   return std::min(left, request.max_completion_tokens.value_or(request.max_tokens.value_or(unasked)));
 }
 
@@ -371,6 +379,11 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   const std::int64_t seed = prepared.request.seed.value_or(-1);
   prepared.has_seed = seed != -1 && !(prepared.request.endpoint == llama_completion && seed == kLlamaRandomSeed);
   if (prepared.has_seed) prepared.parameters.seed = static_cast<std::uint64_t>(*prepared.request.seed);
+  // The prompt and the constraint are made of them. They may be large, and it is the I/O thread that frees the request.
+  for (Json ApiRequest::*used :
+       {&ApiRequest::messages, &ApiRequest::documents, &ApiRequest::template_arguments, &ApiRequest::response_format,
+        &ApiRequest::structured_outputs, &ApiRequest::json_schema})
+    prepared.request.*used = nullptr;
   return prepared;
 }
 

@@ -188,7 +188,8 @@ const FieldRow kRows[] = {
 
     {"max_tokens", kBoth | kAnthropic, &ApiRequest::max_tokens, 0},
     {"max_completion_tokens", chat, &ApiRequest::max_completion_tokens, 1},
-    {"temperature", kAnswer, &ApiRequest::temperature, 0, 2},
+    {"temperature", kOpenAi, &ApiRequest::temperature, 0, 2},
+    {"temperature", llama_completion, &ApiRequest::temperature, -1e6, 1e6},  // 0 and less are greedy
     {"top_p", kAnswer, &ApiRequest::top_p, 0, 1, true},
     {"top_k", kAnswer, &ApiRequest::top_k, -1, 2147483647},
     {"min_p", kAnswer, &ApiRequest::min_p, 0, 1},
@@ -339,6 +340,8 @@ const FieldRow kRows[] = {
     {"kv_transfer_params", kOpenAi, IgnoredField{}},
 
     {"use_beam_search", kOpenAi, RefusedField{501, is_false}},
+    {"functions", chat, RefusedField{400, is_empty, "use tools"}},
+    {"audio", chat, RefusedField{501, is_nothing, "answers are text alone"}},
     {"suffix", completions, RefusedField{400, is_empty, "the model has no tokens to fill in the middle of a text"}},
     {"repetition_detection", kOpenAi, RefusedField{400, is_nothing}},
     {"guided_json", kOpenAi, RefusedField{400, is_nothing, kStructured}},

@@ -1,5 +1,7 @@
 #include "server/routes.h"
 
+#include "base/text.h"
+
 namespace weft {
 namespace {
 
@@ -53,6 +55,16 @@ const Route* find_route(std::string_view path) {
     if (is_begin ? path.size() > route.path.size() && path.starts_with(route.path) : path == route.path) return &route;
   }
   return nullptr;
+}
+
+std::string path_suggestion(std::string_view path) {
+  std::string near(path);
+  while (near.ends_with('/')) near.pop_back();
+  while (near.starts_with("/v1/v1/")) near.erase(0, 3);
+  for (const std::string& known : {near, "/v1" + near})
+    if (known != path && known.size() > 1 && find_route(known) != nullptr)
+      return ", did you mean " + quote(known) + "?";
+  return "";
 }
 
 bool allows(const Route& route, std::string_view method) {

@@ -37,6 +37,9 @@ struct Route {
 // nullptr for a path that is not of the API.
 const Route* find_route(std::string_view path);
 
+// For a message about a path that is none: ", did you mean /v1/..?" where it lacks /v1 or has too much, else "".
+std::string path_suggestion(std::string_view path);
+
 bool allows(const Route& route, std::string_view method);
 
 }  // namespace weft

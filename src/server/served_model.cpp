@@ -144,6 +144,7 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
   // OpenAI's default, unlike that of the command line.
   const SamplingRequest request{.parameters = {.temperature = 1}, .config = settings.generation_config};
   model.defaults = sampling_parameters(request, checkpoint, engine.context().log);
+  model.limits = answer_limits(settings.generation_config, checkpoint);
   return model;
 }
 

@@ -53,6 +53,7 @@ struct ServedModel {
   Json template_arguments = Json::object();               // variables of the template that requests may override
   std::shared_ptr<const ConstraintCompiler> constraints;  // null without a tokenizer
   SamplingParameters defaults;                            // of what a request does not give
+  AnswerLimits limits;
   AnswerSettings answers;
   InfoLabels cache_config;  // of the metric cache_config_info
 

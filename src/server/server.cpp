@@ -4,7 +4,9 @@
 #include <csignal>
 #include <cstdlib>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -20,6 +22,20 @@ HttpServer listening(const ServerSettings& settings) {
   return {settings.host, settings.port, settings.limits, std::move(tls)};
 }
 
+// The system takes the terminal from a process before it sends SIGHUP because the terminal is gone.
+bool has_terminal() {
+  const int terminal = ::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+  if (terminal >= 0) ::close(terminal);
+  return terminal >= 0;
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+const char* name_of(int signal) { return signal == SIGINT ? "SIGINT" : signal == SIGHUP ? "SIGHUP" : "SIGTERM"; }
+
 }  // namespace
 
 Server::Server(ServerSettings settings, ApiServer::Log log)
@@ -28,9 +44,11 @@ Server::Server(ServerSettings settings, ApiServer::Log log)
       http_(listening(settings_)),
       api_(
           settings_.api, [this](std::function<void()> task) { http_.post(std::move(task)); }, log_) {
-  if (settings_.takes_signals) http_.on_signals({SIGINT, SIGTERM}, [this](int signal) { take_signal(signal); });
-  // Without such files it has its usual effect: the terminal is gone, and the server ends.
-  if (settings_.takes_signals && settings_.tls) http_.on_signals({SIGHUP}, [this](int) { renew_tls(); });
+  if (settings_.takes_signals) {
+    ends_with_terminal_ = has_terminal() && !is_ignored(SIGHUP);
+    http_.on_signals({SIGINT, SIGTERM}, [this](int signal) { take_signal(signal); });
+    http_.on_signals({SIGHUP}, [this](int) { take_hang_up(); });
+  }
   io_ = std::thread([this] {
     http_.run(api_);
     const std::lock_guard lock(mutex_);
@@ -73,7 +91,10 @@ void Server::serve(Engine& engine, const ServedModel& model, const std::function
   http_.post([this, &model, &loop, ready] {
     loop_ = &loop;
     api_.set_model(model, loop);
-    repeat(kStatisticsInterval, [this] { api_.log_statistics(kStatisticsInterval); });
+    repeat(kStatisticsInterval, [this] {
+      api_.log_statistics(kStatisticsInterval);
+      api_.check_step();
+    });
     // Four times in each interval, so that a comment comes at most a quarter of it too late.
     if (settings_.keep_alive_interval.count() > 0)
       repeat(std::max(settings_.keep_alive_interval / 4, std::chrono::milliseconds(1)), [this] { api_.keep_alive(); });
@@ -117,8 +138,14 @@ void Server::take_signal(int signal) {
   if (is_draining_) exit_now(128 + signal);
   // The thread that loads the model cannot be interrupted, and nothing of it has to be kept.
   if (loop_ == nullptr) exit_now(0);
-  log_(fmt::format("shutting down: {}", signal == SIGINT ? "SIGINT" : "SIGTERM"));
+  log_(fmt::format("shutting down: {}", name_of(signal)));
   drain();
+}
+
+void Server::take_hang_up() {
+  if (ends_with_terminal_ && !has_terminal()) return take_signal(SIGHUP);
+  if (settings_.tls) return renew_tls();
+  log_("SIGHUP changes nothing: there is no certificate to read again");
 }
 
 void Server::drain() {

@@ -27,7 +27,9 @@ struct ServerSettings {
   ApiSettings api;
   std::chrono::milliseconds shutdown_timeout{0};     // in which answers may end by themselves
   std::chrono::milliseconds keep_alive_interval{0};  // after which a silent stream gets a comment; 0: never
-  bool takes_signals = false;  // SIGINT and SIGTERM end the server, SIGHUP reads the files of TLS again
+  // SIGINT and SIGTERM end the server. SIGHUP reads the files of TLS again; without them it changes nothing. It ends
+  // the server if its terminal is gone, unless SIGHUP was ignored at the start, as nohup does.
+  bool takes_signals = false;
 };
 
 class Server {
@@ -51,6 +53,7 @@ class Server {
 
  private:
   void take_signal(int signal);
+  void take_hang_up();
   void drain();        // on the I/O thread
   void end_answers();  // on the I/O thread
   [[noreturn]] void exit_now(int status);
@@ -66,6 +69,7 @@ class Server {
   EngineLoop* running_ = nullptr;
   bool is_ended_ = false;  // the I/O thread serves no more
   bool is_draining_ = false;
+  bool ends_with_terminal_ = false;
   std::thread io_;
 };
 

@@ -192,9 +192,54 @@ TEST_F(BenchServe, RefusesFlagsThatAreWrong) {
   }
 }
 
+// vLLM's names for what there is.
+TEST_F(BenchServe, TakesFlagsOfVllm) {
+  const std::vector<std::string> serve{"bench", "serve",         model_, "--input-len", "5", "--output-len",
+                                       "4",     "--num-prompts", "2"};
+  const auto with = [](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return run_weft(words);
+  };
+  const ProgramRun run =
+      with(serve, {"--endpoint-type", "openai", "--disable-tqdm", "--trust-remote-code", "--logprobs", "2",
+                   "--frequency-penalty", "1", "--random-range-ratio", "{\"input\":0,\"output\":0}", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(parse_json(run.out)["total_input_tokens"], 10);
+  EXPECT_EQ(parse_json(run.out)["total_output_tokens"], 8);
+  EXPECT_NE(run.err.find("[--disable-tqdm] is accepted but has no effect"), std::string::npos) << run.err;
+  EXPECT_NE(with(serve, {"--logprobs", "50"}).err.find("logprobs"), std::string::npos) << "the server gets it";
+  EXPECT_NE(with(serve, {"--repetition-penalty", "0"}).err.find("repetition_penalty"), std::string::npos);
+  for (const std::string flag : {"--plot-timeline", "--use-beam-search", "--profile"})
+    EXPECT_EQ(breach_of_refusal(with(serve, {flag}), "[" + flag + "]"), "") << flag;
+  for (const std::string flag : {"--ramp-up-strategy", "--lora-modules", "--hf-subset", "--probe-request-rate"})
+    EXPECT_EQ(breach_of_refusal(with(serve, {flag, "linear"}), "[" + flag + "]"), "") << flag;
+  EXPECT_EQ(with(serve, {"--help"}).out.find("--hf-subset"), std::string::npos) << "the help has what there is";
+  const ProgramRun engine =
+      run_weft({"bench", "throughput", model_, "--backend", "vllm", "--random-input-len", "5", "--random-output-len",
+                "4", "--num-prompts", "3", "--n", "2", "--num-warmups", "1", "--async-engine"});
+  ASSERT_EQ(engine.status, 0) << engine.err;
+  EXPECT_NE(engine.out.find("prompt tokens:  15\nTotal num output tokens:  24\n"), std::string::npos) << engine.out;
+  EXPECT_EQ(breach_of_refusal(run_weft({"bench", "throughput", model_, "--backend", "hf"}), "[--backend]"), "");
+  EXPECT_EQ(breach_of_refusal(run_weft({"bench", "latency", model_, "--use-beam-search"}), "[--use-beam-search]"), "");
+}
+
+TEST_F(BenchServe, UrlOfServerWinsAndRequestsHaveIds) {
+  ChildProgram server({WEFT_PROGRAM, "serve", model_, "--port", "0", "--enable-log-requests"},
+                      {{"WEFT_DISABLE_COMPILE_CACHE", "1"}});
+  ASSERT_TRUE(server.has_written("prefix cache ")) << server.errors();
+  const std::string errors = server.errors(), begin = "http://127.0.0.1:";
+  const std::string port = std::to_string(std::stoi(errors.substr(errors.find(begin) + begin.size())));
+  const ProgramRun run = run_weft({"bench", "serve", model_, "--base-url", begin + port, "--port", "1", "--input-len",
+                                   "5", "--output-len", "4", "--num-prompts", "2", "--request-id-prefix", "bench-"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.err.find("[--host, --port] have no effect"), std::string::npos) << run.err;
+  EXPECT_TRUE(server.has_written("request bench-0:")) << server.errors();
+  EXPECT_TRUE(server.has_written("request bench-1:")) << server.errors();
+}
+
 TEST_F(BenchServe, RequestsAreTheSameForASeed) {
   DatasetArguments arguments{.count = 20};
-  arguments.random = {.input_len = 10, .output_len = 6, .prefix_len = 2, .range_ratio = 0.5};
+  arguments.random = {.input_len = 10, .output_len = 6, .prefix_len = 2, .input_ratio = 0.5, .output_ratio = 0.5};
   const auto first = bench_requests(arguments, {.tokenizer = nullptr, .size = 50});
   const auto again = bench_requests(arguments, {.tokenizer = nullptr, .size = 50});
   ASSERT_EQ(first.size(), 20U);
@@ -217,8 +262,17 @@ TEST_F(BenchServe, ReadsDatasets) {
   const ProgramRun run = run_weft({"bench", "throughput", model_, "--dataset-name", "custom", "--dataset-path", custom,
                                    "--custom-output-len", "2", "--num-prompts", "3"});
   ASSERT_EQ(run.status, 0) << run.err;
-  EXPECT_NE(run.out.find("Total num output tokens:  7\n"), std::string::npos)
-      << "2, 3, and the first again: " << run.out;
+  EXPECT_NE(run.out.find("Total num output tokens:  6\n"), std::string::npos) << "2 for each: " << run.out;
+  const auto requests = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"bench", "throughput", model_, "--dataset-name", "custom", "--dataset-path", custom};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_weft(words);
+  };
+  EXPECT_NE(requests({"--output-len", "4", "--num-prompts", "9", "--no-oversample"}).out.find("output tokens:  8\n"),
+            std::string::npos);
+  EXPECT_EQ(breach_of_refusal(requests({"--custom-output-len", "-1"}), "line 1"), "") << "it has no number";
+  write("custom.jsonl", "{\"prompt\": \"hi\", \"output_tokens\": 3}\n");
+  EXPECT_NE(requests({"--num-prompts", "2"}).out.find("output tokens:  6\n"), std::string::npos);
   const std::string talk =
       R"({"conversations":[{"value":"hi there you"},{"value":"hi there you too"}]},{"conversations":[]},5)";
   const std::string shared = write("shared.json", "[" + talk + "]");

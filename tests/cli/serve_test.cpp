@@ -61,6 +61,28 @@ TEST_F(ServeVerb, EndsWithStatusZeroAtASignal) {
   }
 }
 
+// max_new_tokens of the model is what a request without a length gets; that of an override bounds all.
+TEST_F(ServeVerb, LimitsAnswersAsTheGenerationConfigSays) {
+  write("model/generation_config.json", R"({"max_new_tokens": 5})");
+  const auto counts = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{WEFT_PROGRAM, "serve", model_, "--port", "0"};
+    words.insert(words.end(), more.begin(), more.end());
+    ChildProgram program(words, {});
+    const int port = port_of(program);
+    EXPECT_NE(port, 0) << program.errors();
+    HttpClient client(port);
+    const std::string asked = R"({"prompt":[1,2],"ignore_eos":true)";
+    std::vector<int> counts;
+    for (const char* length : {"}", ",\"max_tokens\":9}"})
+      counts.push_back(parse_json(client.post("/v1/completions", asked + length).body)["usage"]["completion_tokens"]);
+    counts.push_back(parse_json(client.post("/completion", asked + "}").body)["tokens_predicted"]);
+    return counts;
+  };
+  EXPECT_EQ(counts({}), (std::vector<int>{16, 9, 5})) << "completions have OpenAI's default";
+  EXPECT_EQ(counts({"--override-generation-config", R"({"max_new_tokens":3})"}), (std::vector<int>{3, 3, 3}));
+  EXPECT_EQ(counts({"--generation-config", model_}), (std::vector<int>{5, 5, 5})) << "a folder that is named";
+}
+
 TEST_F(ServeVerb, RefusesAPortThatIsTakenAndModelsThatAreNot) {
   const HttpServer taken("127.0.0.1", 0, {});
   const std::string port = std::to_string(taken.port());
@@ -167,6 +189,17 @@ TEST_F(ServeVerb, ReadsCertificatesAgainAtAHangUp) {
   program.send_signal(SIGHUP);
   ASSERT_TRUE(program.has_written("server.key\" has none; the certificate that was read before stays"));
   EXPECT_EQ(TlsClient(port).server_name(), "second");
+  program.send_signal(SIGTERM);
+  EXPECT_EQ(program.wait().status, 0);
+}
+
+TEST_F(ServeVerb, GoesOnAtAHangUpWithoutCertificates) {
+  ChildProgram program({WEFT_PROGRAM, "serve", model_, "--port", "0"}, {});
+  const int port = port_of(program);
+  ASSERT_NE(port, 0) << program.errors();
+  program.send_signal(SIGHUP);
+  ASSERT_TRUE(program.has_written("SIGHUP changes nothing")) << program.errors();
+  EXPECT_EQ(HttpClient(port).get("/health").status, 200);
   program.send_signal(SIGTERM);
   EXPECT_EQ(program.wait().status, 0);
 }

@@ -33,6 +33,13 @@ const SchemaRow kSchemas[] = {
     {R"({"type":"object","minProperties":1,"maxProperties":2})",
      {R"({"x":1})", R"({"x":1,"y":[]})"},
      {R"({})", R"({"x":1,"y":2,"z":3})"}},
+    {R"({"properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}},"required":["b"],
+         "additionalProperties":false,"minProperties":2,"maxProperties":2})",
+     {R"({"a":null,"b":null})", R"({"b":null,"c":null})"},
+     {R"({})", R"({"b":null})", R"({"a":null,"c":null})", R"({"a":null,"b":null,"c":null})"}},
+    {R"({"properties":{"a":{"type":"null"}},"minProperties":1,"maxProperties":2})",
+     {R"({"a":null})", R"({"x":1})", R"({"a":null,"x":1})", R"({"x":1,"y":2})"},
+     {R"({})", R"({"a":1})", R"({"a":null,"x":1,"y":2})", R"({"x":1,"y":2,"z":3})"}},
     {R"({"type":"object","patternProperties":{"^x-":{"type":"integer"},"[0-9]$":{"type":"integer"}},
          "additionalProperties":false})",
      {R"({"x-a":1})", R"({"b5":2})", R"({})"},
@@ -264,7 +271,9 @@ TEST(JsonSchema, RefusesByNameWhatItDoesNotEnforce) {
       {R"({"type":"integer","minimum":"2"})", {"minimum", "a number"}},
       {R"({"minItems":3,"maxItems":2})", {"maxItems"}},
       {R"({"properties":{"a":{}},"required":["b"],"additionalProperties":false})", {"required", "\"b\""}},
-      {R"({"properties":{"a":{}},"minProperties":1})", {"minProperties"}},
+      {R"({"properties":{"a":{}},"minProperties":2})", {"minProperties above 1"}},
+      {R"({"properties":{"a":{}},"minProperties":2,"additionalProperties":false})", {"minProperties asks for more"}},
+      {R"({"properties":{"a":{},"b":{}},"required":["a","b"],"maxProperties":1})", {"maxProperties must be"}},
       {R"({"type":"object","minProperties":2})", {"minProperties above 1"}},
       {R"({"allOf":[{"additionalProperties":false},{"patternProperties":{"b":{}}}]})", {"allOf", "additionalProp"}},
       {R"({"patternProperties":{"^a":{}},"required":["b"],"additionalProperties":false})", {"required", "\"b\""}},
@@ -315,6 +324,37 @@ TEST(JsonSchema, TakesManyProperties) {
   const grammar::Grammar made = schema_grammar(schema, {});
   EXPECT_TRUE(matches(made, document + "}"));
   EXPECT_FALSE(matches(made, document));
+}
+
+// Any of them may be absent: as one automaton this would have states for each pair of them.
+TEST(JsonSchema, TakesManyPropertiesThatMayBeAbsent) {
+  const auto properties = [](int count) {
+    Json properties = Json::object();
+    for (int i = 0; i < count; ++i)
+      properties.get_ref<Json::object_t&>().emplace_back("p" + std::to_string(i), Json{{"type", "null"}});
+    return properties;
+  };
+  const Json schema{{"properties", properties(2000)}, {"additionalProperties", false}};
+  const CompiledGrammar compiled(schema_grammar(schema, {}));
+  grammar::ParserStates states(compiled);
+  const auto is_valid = [&](const char* text) { return states.may_end(state_after(states, text)); };
+  for (const char* valid :
+       {"{}", R"({"p0":null})", R"({"p1999": null})", "{\"p7\":null,\n \"p70\":null,\"p1234\":null}"})
+    EXPECT_TRUE(is_valid(valid)) << valid;
+  for (const char* wrong : {"{", R"({,"p0":null})", R"({"p2000":null})", R"({"p1":null,"p0":null})",
+                            R"({"p5":null,"p5":null})", R"({"p5":null,})"})
+    EXPECT_FALSE(is_valid(wrong)) << wrong;
+  // The same with keys that must be there, and others.
+  const Json mixed{{"properties", properties(100)}, {"required", {"p10", "p90"}}};
+  const CompiledGrammar of_mixed(schema_grammar(mixed, {}));
+  grammar::ParserStates mixed_states(of_mixed);
+  const auto fits = [&](const char* text) { return mixed_states.may_end(state_after(mixed_states, text)); };
+  EXPECT_TRUE(fits(R"({"p10":null,"p90":null})"));
+  EXPECT_TRUE(fits(R"({"p3":null,"p10":null,"p50":null,"p90":null,"p99":null,"x":1,"y":[]})"));
+  EXPECT_FALSE(fits(R"({"p10":null})"));
+  EXPECT_FALSE(fits(R"({"p90":null})"));
+  EXPECT_FALSE(fits(R"({"x":1})"));
+  EXPECT_FALSE(fits(R"({"p10":null,"p90":null,"p3":null})")) << "a known key is in its place alone";
 }
 
 // With the square of the number of values this would take an hour.

@@ -125,10 +125,15 @@ TEST(ApiRequest, NamesFieldsOfAWrongType) {
 // A field whose value asks for something that is not made must not be ignored.
 TEST(ApiRequest, RefusesByNameWhatItDoesNotMake) {
   const std::tuple<Endpoint, const char*, const char*, int> cases[] = {
-      {completions, "use_beam_search", "true", 501}, {completions, "guided_json", "{}", 400},
-      {completions, "guided_choice", "[]", 400},     {completions, "suffix", "\"a\"", 400},
-      {llama_completion, "mirostat", "2", 400},      {llama_completion, "post_sampling_probs", "true", 501},
+      {completions, "use_beam_search", "true", 501},
+      {completions, "guided_json", "{}", 400},
+      {completions, "guided_choice", "[]", 400},
+      {completions, "suffix", "\"a\"", 400},
+      {llama_completion, "mirostat", "2", 400},
+      {llama_completion, "post_sampling_probs", "true", 501},
       {chat, "guided_regex", "\"a\"", 400},
+      {chat, "functions", "[{\"name\":\"f\"}]", 400},
+      {chat, "audio", "{}", 501},
   };
   for (const auto& [endpoint, field, value, status] : cases) {
     const Refusal refusal = refusal_of(with(field, value), endpoint);
@@ -194,6 +199,12 @@ TEST(ApiRequest, ReadsJsonStrictly) {
            std::string(static_cast<std::size_t>(levels - 1), ']') + "}";
   };
   EXPECT_EQ(refusal_of(nested(128)).status, 200);
+  const auto nested_empty = [&](int levels) {
+    std::string json = nested(levels);
+    return json.erase(json.find('1'), 1);
+  };
+  EXPECT_EQ(refusal_of(nested_empty(128)).status, 200);
+  EXPECT_EQ(refusal_of(R"({"prompt":"[[{\\\"[","x":)" + nested(127) + "}").status, 200) << "brackets of a text";
   const std::string bad[] = {"",
                              "[]",
                              "3",
@@ -210,6 +221,7 @@ TEST(ApiRequest, ReadsJsonStrictly) {
                              "\xEF\xBB\xBF{}",
                              "{\"stop\":\"\xff\"}",
                              nested(129),
+                             nested_empty(129),
                              nested(100000)};
   for (const std::string& json : bad) {
     const Refusal refusal = refusal_of(json);

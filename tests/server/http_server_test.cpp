@@ -222,6 +222,23 @@ TEST(HttpServer, ConcurrentAnswersEndWithTheServer) {
   ending.join();
 }
 
+// A client that has its answer and keeps the connection.
+TEST(HttpServer, DoesNotWaitForIdleClientsAtItsEnd) {
+  ServerSettings settings;
+  settings.shutdown_timeout = std::chrono::hours(1);
+  settings.limits.linger = std::chrono::hours(1);
+  RunningServer running(std::move(settings));
+  HttpClient before(running.port()), idle(running.port()), stream(running.port());
+  EXPECT_EQ(before.get("/health", "Connection: close\r\n").status, 200);
+  EXPECT_EQ(idle.get("/health").status, 200);
+  stream.send(post_bytes("/v1/completions",
+                         R"({"prompt":"a","n":200,"max_tokens":100,"temperature":0,"ignore_eos":true,"stream":true})"));
+  std::string all = stream.some_bytes();
+  running.server().shut_down();
+  while (all.find("data: [DONE]") == std::string::npos) all += stream.some_bytes();
+  running.shut_down();  // ends, though all three are still connected
+}
+
 TEST(HttpServer, ConcurrentAnswersMayEndByThemselves) {
   ServerSettings settings;
   settings.shutdown_timeout = std::chrono::hours(1);

@@ -53,6 +53,18 @@ TEST(LlamaEndpoints, CompleteAsTheEngineDoes) {
   EXPECT_EQ(last["content"], "");
 }
 
+TEST(LlamaEndpoints, TakeAnyTemperature) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const auto content = [&](const std::string& temperature) {
+    return json_of(client.post(
+        "/completion", R"({"prompt":"ab","n_predict":5,"seed":1,"temperature":)" + temperature + "}"))["content"];
+  };
+  EXPECT_EQ(content("-1"), content("0"));
+  EXPECT_TRUE(content("5").is_string());
+  EXPECT_EQ(client.post("/v1/completions", R"({"prompt":"ab","temperature":2.5})").status, 400);
+}
+
 TEST(LlamaEndpoints, SayWhyAnAnswerEnded) {
   RunningServer running;
   HttpClient client(running.port());

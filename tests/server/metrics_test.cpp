@@ -120,6 +120,9 @@ TEST(ServerMetrics, ResponsesHaveTheIdOfTheirRequest) {
   HttpClient client(running.port());
   const std::string asked = R"({"prompt":"a","max_tokens":1})", given = "X-Request-Id: my-id\r\n";
   EXPECT_EQ(client.post("/v1/completions", asked, given).fields.at("x-request-id"), "my-id");
+  EXPECT_EQ(client.post("/v1/completions", asked, "X-Request-Id: my id \r\n").fields.at("x-request-id"), "my id");
+  EXPECT_EQ(client.post("/v1/completions", asked, "X-Request-Id: \xc3\xa9\r\n").fields.at("x-request-id").size(), 16U)
+      << "what is not printable is replaced";
   const ClientResponse drawn = client.post("/v1/completions", asked);
   EXPECT_EQ("cmpl-" + drawn.fields.at("x-request-id"), parse_json(drawn.body)["id"].get<std::string>());
   const ClientResponse stream =

@@ -176,6 +176,10 @@ TEST(Server, TheAnswerToMessagesIsThatToTheirTokens) {
       R"("echo":true,"return_prompt_text":true,"max_tokens":1,"temperature":0})"));
   EXPECT_EQ(continued["prompt_text"], "<user>a<assistant>b");
   EXPECT_TRUE(continued["choices"][0]["message"]["content"].get<std::string>().starts_with("b"));
+  const Json silent = json_of(client.post(
+      "/apply-template",
+      R"({"messages":[{"role":"user"},{"role":"assistant","content":null},{"role":"user","content":"a"}]})"));
+  EXPECT_EQ(silent["prompt"], "<user><assistant><user>a<assistant>") << "nothing is an empty text, but beside calls";
 }
 
 TEST(Server, EndsAtStops) {
@@ -392,6 +396,10 @@ TEST(Server, AnswersErrorsInOrder) {
     }
   EXPECT_EQ(client.get("/health").status, 200);
   EXPECT_EQ(client.get("/version").status, 200);
+  for (const char* near : {"/chat/completions", "/v1/v1/chat/completions", "/v1/chat/completions/"}) {
+    const std::string missing = json_of(client.post(near, "{}", key))["error"]["message"];
+    EXPECT_NE(missing.find("did you mean \"/v1/chat/completions\"?"), std::string::npos) << missing;
+  }
   EXPECT_EQ(client.get("/v1/models/small", key).status, 200);
   EXPECT_EQ(client.get("/v1/models/none", key).status, 404);
   const ClientResponse typed = client.get("/v1/completions", key);

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kKeys[] = {"temperature", "top_k", "top_p", "min_p", "repetition_penalty"};
+constexpr std::string_view kLength = "max_new_tokens";
+constexpr std::string_view kKeys[] = {"temperature", "top_k", "top_p", "min_p", "repetition_penalty", kLength};
 constexpr const char* kOverrides = "--override-generation-config";
 constexpr std::size_t kMostBytes = 1u << 20;
 
@@ -28,8 +29,8 @@ std::vector<std::string_view> overridden_keys(const GenerationConfigSource& sour
   for (const auto& [key, value] : json.items()) {
     const auto known = std::find(std::begin(kKeys), std::end(kKeys), key);
     USER_CHECK(known != std::end(kKeys),
-               "[{}] may have temperature, top_k, top_p, min_p and repetition_penalty, but has {}", kOverrides,
-               quote(key));
+               "[{}] may have temperature, top_k, top_p, min_p, repetition_penalty and max_new_tokens, but has {}",
+               kOverrides, quote(key));
     if (!value.is_null()) keys.push_back(*known);
   }
   return keys;
@@ -71,10 +72,13 @@ SamplingParameters sampling_parameters(const SamplingRequest& request, const Che
   request.config.check();
   std::vector<std::string_view> unread = overridden_keys(request.config);
   unread.insert(unread.end(), request.given.begin(), request.given.end());
+  unread.push_back(kLength);
   const SamplingParameters configured =
       sampling_of(file_config(request.config, checkpoint, unread, log), request.parameters);
+  const GenerationConfig overrides = overrides_of(request.config);
   // Also where the file recommends greedy sampling.
-  const SamplingParameters overridden = sampling_of(overrides_of(request.config), configured);
+  SamplingParameters overridden = sampling_of(overrides, configured);
+  overridden.max_tokens = overrides.max_new_tokens.value_or(request.parameters.max_tokens);
   SamplingParameters parameters = request.parameters;
   const auto take = [&](std::string_view key, auto SamplingParameters::*field) {
     if (std::find(request.given.begin(), request.given.end(), key) == request.given.end())
@@ -85,8 +89,23 @@ SamplingParameters sampling_parameters(const SamplingRequest& request, const Che
   take("top_p", &SamplingParameters::top_p);
   take("min_p", &SamplingParameters::min_p);
   take("repetition_penalty", &SamplingParameters::repetition_penalty);
+  take(kLength, &SamplingParameters::max_tokens);
   parameters.check();
   return parameters;
+}
+
+AnswerLimits answer_limits(const GenerationConfigSource& source, const Checkpoint& checkpoint) {
+  source.check();
+  static constexpr std::string_view kOthers[] = {"temperature", "top_k", "top_p", "min_p", "repetition_penalty"};
+  GenerationConfig file;
+  const bool is_of_model = source.from == "auto";
+  if (is_of_model) {
+    file = checkpoint.generation_config(kOthers);
+  } else if (!is_without_file(source)) {
+    file = generation_config_from_json(read_file(file_of(source), kMostBytes), file_of(source), kOthers);
+  }
+  const std::optional<std::int64_t> given = overrides_of(source).max_new_tokens;
+  return {.usual = given ? given : file.max_new_tokens, .most = given || is_of_model ? given : file.max_new_tokens};
 }
 
 }  // namespace weft

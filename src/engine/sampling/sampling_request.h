@@ -3,6 +3,8 @@
 // The sampling parameters of a request, as far as its sender states them. The others are the model's, and if it has
 // none the defaults of the interface.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +18,8 @@ namespace weft {
 // The defaults of sampling: a generation_config.json, and what replaces single keys of it.
 struct GenerationConfigSource {
   std::string from = "auto";  // auto: the model's; none or vllm: no file; else a folder that has one
-  std::string overrides;      // a JSON object of temperature, top_k, top_p, min_p and repetition_penalty; "": none
+  // A JSON object of temperature, top_k, top_p, min_p, repetition_penalty and max_new_tokens; "": none.
+  std::string overrides;
 
   // UserError that names --generation-config or --override-generation-config, where one of them is wrong.
   void check() const;
@@ -24,8 +27,8 @@ struct GenerationConfigSource {
 
 struct SamplingRequest {
   SamplingParameters parameters;  // as its sender states them; the others are the interface's defaults
-  // The keys of generation_config.json (temperature, top_k, top_p, min_p, repetition_penalty) for which `parameters`
-  // has the sender's value.
+  // The keys of generation_config.json (temperature, top_k, top_p, min_p, repetition_penalty, max_new_tokens) for which
+  // `parameters` has the sender's value.
   std::vector<std::string_view> given;
   GenerationConfigSource config = {};
 };
@@ -33,6 +36,16 @@ struct SamplingRequest {
 // A value that is not given is that of the overrides, else that of the file, else that of `parameters`. Throws
 // UserError for a value outside its bounds, and for a source that is wrong. Unknown keys of the generation config are
 // reported in `log`.
+// The overrides alone say max_tokens, because the interfaces have defaults of their own.
 SamplingParameters sampling_parameters(const SamplingRequest& request, const Checkpoint& checkpoint, const Log& log);
+
+// What the model's publisher or the operator says about the length of answers: max_new_tokens, as vLLM reads it.
+struct AnswerLimits {
+  std::optional<std::int64_t> usual;  // of a chat that names no length
+  std::optional<std::int64_t> most;   // of all answers: from the overrides, or from the folder that was named
+};
+
+// UserError for a source that is wrong.
+AnswerLimits answer_limits(const GenerationConfigSource& source, const Checkpoint& checkpoint);
 
 }  // namespace weft

@@ -82,7 +82,13 @@ TEST_F(SamplingOfRequest, OverridesWinOverTheFileAndYieldToWhatIsGiven) {
   EXPECT_EQ(parameters.top_p, 0.9);
   EXPECT_EQ(parameters.min_p, 0.5);
   EXPECT_EQ(resolve({.config = source}, R"({"do_sample": false})").temperature, 0.25);
-  for (const char* wrong : {R"({"max_new_tokens": 3})", R"({"top_k": "many"})", "[]", "{", R"({"temperature": -1})"}) {
+  const GenerationConfigSource length{.overrides = R"({"max_new_tokens": 7})"};
+  EXPECT_EQ(resolve({.config = length}, R"({"max_new_tokens": 9})").max_tokens, 7);
+  EXPECT_EQ(resolve({.parameters = {.max_tokens = 3}, .given = {"max_new_tokens"}, .config = length}, "{}").max_tokens,
+            3);
+  EXPECT_EQ(resolve({.parameters = {.max_tokens = 5}}, R"({"max_new_tokens": 9})").max_tokens, 5) << "of the interface";
+  for (const char* wrong : {R"({"max_length": 3})", R"({"max_new_tokens": 0})", R"({"top_k": "many"})", "[]", "{",
+                            R"({"temperature": -1})"}) {
     const std::string message = message_of([&] { resolve({.config = {.overrides = wrong}}, "{}"); });
     EXPECT_NE(message.find("[--override-generation-config]"), std::string::npos) << wrong << message;
   }
