@@ -44,12 +44,11 @@ HttpResponse page() {
       "default-src 'none'; script-src '{}'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
       kPageScriptHash);
-  return {.body = std::string(kPage),
-          .content_type = "text/html; charset=utf-8",
-          .fields = {{"content-security-policy", policy},
-                     {"cache-control", "no-cache"},
-                     {"referrer-policy", "no-referrer"},
-                     {"x-content-type-options", "nosniff"}}};
+  const HttpFields fields = {{"content-security-policy", policy},
+                             {"cache-control", "no-cache"},
+                             {"referrer-policy", "no-referrer"},
+                             {"x-content-type-options", "nosniff"}};
+  return {.body = std::string(kPage), .content_type = "text/html; charset=utf-8", .fields = fields};
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+// The errors of requests, over sockets: which comes first, and what each says.
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "tests/http_client.h"
+#include "tests/server/running_server.h"
+
+namespace weft::server_errors_test {
+
+const std::string kKey = "Authorization: Bearer two\r\n";
+
+ServerSettings with_keys() {
+  ServerSettings settings;
+  settings.api.keys = {"one", "two"};
+  settings.limits.body_bytes = 5000;
+  return settings;
+}
+
+Json error_of(const ClientResponse& response) { return parse_json(response.body)["error"]; }
+
+struct Case {
+  const char* path;
+  std::string body;
+  int status;
+  const char* type;
+  const char* parameter;  // "": null
+};
+const std::string kHi = R"("messages":[{"role":"user","content":"a"}])";
+
+const Case kCases[] = {
+    {"/v1/completions", "{", 400, "Bad Request", "body"},
+    {"/v1/completions", R"({"model":"no","prompt":5})", 400, "Bad Request", "body.prompt"},
+    {"/v1/completions", R"({"model":"no","prompt":"a","temperature":9})", 404, "NotFoundError", "model"},
+    {"/v1/completions", R"({"prompt":"a","temperature":9,"stream_options":{}})", 400, "BadRequestError",
+     "stream_options"},
+    {"/v1/completions", R"({"prompt":"","temperature":9})", 400, "BadRequestError", "temperature"},
+    {"/v1/completions", R"({"prompt":""})", 400, "BadRequestError", "prompt"},
+    {"/v1/completions", "{}", 400, "Bad Request", "body.prompt"},
+    {"/v1/completions", R"({"prompt":[]})", 400, "BadRequestError", "prompt"},
+    {"/v1/completions", R"({"prompt":[[]]})", 400, "BadRequestError", "prompt"},
+    {"/v1/completions", R"({"prompt":[257]})", 400, "BadRequestError", "prompt"},
+    {"/v1/completions", R"({"prompt":"a","stop_token_ids":[257]})", 400, "BadRequestError", "stop_token_ids"},
+    {"/v1/completions", R"({"prompt":")" + std::string(128, 'a') + "\"}", 400, "BadRequestError", "input_tokens"},
+    {"/v1/completions", R"({"prompt":"a","max_tokens":129})", 400, "BadRequestError", "max_tokens"},
+    {"/v1/chat/completions", "{" + kHi + R"(,"max_completion_tokens":129})", 400, "BadRequestError",
+     "max_completion_tokens"},
+    {"/v1/chat/completions", R"({"messages":[]})", 400, "BadRequestError", "messages"},
+    {"/v1/chat/completions", R"({"messages":[{"content":"a"}]})", 400, "Bad Request", "body.messages"},
+    {"/v1/chat/completions", R"({"messages":[{"role":"bad","content":"a"}]})", 400, "BadRequestError", "messages"},
+    {"/v1/chat/completions", R"({"messages":[{"role":"user","content":[{"type":"image_url"}]}]})", 400,
+     "BadRequestError", "messages"},
+    {"/v1/chat/completions", "{" + kHi + R"(,"tools":[{}]})", 400, "Bad Request", "body.tools"},
+    {"/v1/chat/completions",
+     "{" + kHi +
+         R"(,"truncate_prompt_tokens":5,"tool_choice":"required",)"
+         R"("tools":[{"type":"function","function":{"name":"f","parameters":{"not":{}}}}]})",
+     400, "BadRequestError", "tools"},
+    {"/detokenize", R"({"tokens":[300]})", 400, "BadRequestError", "tokens"},
+    {"/v1/embeddings", "{}", 501, "NotImplementedError", ""},
+    {"/v1/completions/", "{}", 404, "Not Found", ""},
+    {"/nothing", "{}", 404, "Not Found", ""},
+    {"/v1/models", "{}", 405, "Method Not Allowed", ""},
+    {"/v1/completions", std::string(6000, ' '), 413, "Bad Request", ""},
+};
+
+TEST(ServerErrors, ComeInTheirOrder) {
+  RunningServer running(with_keys());
+  for (const Case& one : kCases) {
+    HttpClient client(running.port());
+    const ClientResponse response = client.post(one.path, one.body, kKey);
+    EXPECT_EQ(response.status, one.status) << one.body;
+    const Json error = error_of(response);
+    EXPECT_EQ(error["code"], one.status) << one.body;
+    EXPECT_EQ(error["type"], one.type) << one.body;
+    EXPECT_EQ(error["param"], *one.parameter == '\0' ? Json(nullptr) : Json(one.parameter)) << one.body;
+  }
+}
+
+TEST(ServerErrors, SayWhatIsWanted) {
+  RunningServer running(with_keys());
+  HttpClient client(running.port());
+  const Json longest =
+      parse_json(client.post("/v1/completions", R"({"prompt":")" + std::string(127, 'a') + "\"}", kKey).body);
+  EXPECT_EQ(longest["usage"]["completion_tokens"], 1) << "what the context leaves";
+  const auto message = [&](const std::string& json) {
+    return error_of(client.post("/v1/completions", json, kKey))["message"].get<std::string>();
+  };
+  const std::string too_long = message(R"({"prompt":")" + std::string(200, 'a') + "\"}");
+  for (const char* part : {"maximum context length", "128", "200"})
+    EXPECT_NE(too_long.find(part), std::string::npos) << part << ": " << too_long;
+  const std::string unknown = message(R"({"prompt":"a","model":"no"})");
+  EXPECT_NE(unknown.find("tiny"), std::string::npos) << "the model that is served: " << unknown;
+  for (const char* near : {"/chat/completions", "/v1/v1/chat/completions", "/v1/chat/completions/"}) {
+    const std::string missing = error_of(client.post(near, "{}", kKey))["message"];
+    EXPECT_NE(missing.find("did you mean \"/v1/chat/completions\"?"), std::string::npos) << missing;
+  }
+}
+
+TEST(ServerErrors, AreThoseOfTheKeyAloneWithoutIt) {
+  RunningServer running(with_keys());
+  HttpClient client(running.port());
+  for (const std::string& fields :
+       {std::string(), std::string("Authorization: Bearer three\r\n"), std::string("Authorization: Bearer twoo\r\n"),
+        std::string("Authorization: two\r\n")})
+    for (const char* path : {"/v1/completions", "/nothing", "/tokenize", "/v1/models"}) {
+      const ClientResponse response = client.post(path, "{", fields);
+      EXPECT_EQ(response.status, 401) << path;
+      EXPECT_EQ(response.fields.at("www-authenticate"), "Bearer");
+    }
+  EXPECT_EQ(client.get("/health").status, 200);
+  EXPECT_EQ(client.get("/version").status, 200);
+  EXPECT_EQ(client.get("/v1/models/small", kKey).status, 200);
+  EXPECT_EQ(client.get("/v1/models/none", kKey).status, 404);
+  const ClientResponse typed = client.get("/v1/completions", kKey);
+  EXPECT_EQ(typed.status, 405);
+  EXPECT_EQ(typed.fields.at("allow"), "POST");
+  client.send("POST /v1/completions HTTP/1.1\r\nHost: a\r\n" + kKey +
+              "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
+  const Json wrong = error_of(client.receive());
+  EXPECT_EQ(wrong["type"], "Bad Request");
+  EXPECT_EQ(wrong["param"], nullptr);
+}
+
+}  // namespace weft::server_errors_test
