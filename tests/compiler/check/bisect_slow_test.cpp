@@ -1,13 +1,12 @@
 // Bisect finds a seeded wrong rewrite.
 
-#include "compiler/check/bisect.h"
-
 #include <cstdio>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "builtin/context.h"
+#include "compiler/check/bisect.h"
 #include "compiler/run/graph_program.h"
 #include "compiler/run/sample_call.h"
 #include "ir/parse.h"
