@@ -31,7 +31,7 @@ enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4, grouped, mx
 // The tensors of a weight with grouped codes, and the order of the codes in them: see io/grouped_weight.h.
 enum class GroupLayout : std::uint8_t { compressed_tensors, gptq, awq, bitsandbytes };
 
-// What a code stands for, times its scale: itself less the zero point, or a real number.
+// The value of a code, before it is multiplied by its scale: the code minus the zero point, or a real number.
 enum class CodeValues : std::uint8_t { integers, nf4, fp4 };
 
 struct GroupedCodes {

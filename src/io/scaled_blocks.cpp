@@ -12,9 +12,9 @@ namespace {
 constexpr std::int64_t kNvfp4Bytes = 36, kNvfp4Scales = kSmallScales, kNvfp4Half = 8;
 constexpr int kNoScale = 0x7f;
 
-// The first four bytes are scales of e4m3 whose sign is not read, and of which 0x7f stands for 0. False for 0xff, which
-// stands for 480 there and for no number in e4m3. Byte j of a group's eight has the codes j
-// and j + 8; here byte j has the codes 2 j and 2 j + 1.
+// The first four bytes are scales of e4m3. Their sign is not read, and 0x7f means 0. Returns false for 0xff, which
+// means 480 there and NaN in e4m3. In the file byte j of a group's eight has the codes j and j + 8; here it has the
+// codes 2 j and 2 j + 1.
 bool write_scaled_block(const std::byte* from, float factor, std::byte* to) {
   std::memcpy(to, &factor, kFloatScaleBytes);
   to += kFloatScaleBytes;

@@ -15,7 +15,7 @@ std::string factors_of_blocks(const Checkpoint& checkpoint, const std::string& w
 
 // The type of the blocks with their factors.
 Meta scaled_blocks_meta(const Checkpoint& checkpoint, const std::string& weight);
-// The blocks. UserError if the factors are no finite numbers, one for each matrix, or a scale is none.
+// The blocks. UserError unless there is a finite factor for each matrix, and each scale is a number of e4m3.
 Tensor scaled_blocks(const Checkpoint& checkpoint, const std::string& weight);
 
 }  // namespace weft

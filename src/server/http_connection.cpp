@@ -10,9 +10,12 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Of later requests while a response is written; of a response's body that is copied behind its head; and of the body
-// of a refused request, beyond which the connection ends.
-constexpr std::size_t kMostPipelined = 64 << 10, kMostCopied = 64 << 10, kMostDropped = 64 << 10;
+// Bytes of later requests that are kept while a response is written.
+constexpr std::size_t kMostPipelined = 64 << 10;
+// A longer body of a response is written after its head, without a copy.
+constexpr std::size_t kMostCopied = 64 << 10;
+// A refused request with a longer body ends the connection.
+constexpr std::size_t kMostDropped = 64 << 10;
 
 }  // namespace
 

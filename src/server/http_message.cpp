@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;  // of a body
-constexpr std::size_t kReserve = 64;                  // bytes behind a body that its reader wants
+constexpr std::size_t kReserve = 64;                  // bytes after a body, for the padding of the JSON parser
 
 const char* reason_phrase(int status) {
   switch (status) {

@@ -17,7 +17,7 @@ using testing::raw;
 
 constexpr std::int64_t kRows = 3, kColumns = 128, kBlockBytes = 36;
 
-// Blocks with all codes and many scales; the last scale stands for no number.
+// Blocks with all codes and many scales; one scale is 0x7f, which means 0.
 std::string blocks(std::int64_t matrices) {
   std::string bytes;
   for (std::int64_t i = 0; i < matrices * kRows * kColumns / 64 * kBlockBytes; ++i) {

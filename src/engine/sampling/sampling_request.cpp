@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kLength = "max_new_tokens";
-constexpr std::string_view kKeys[] = {"temperature", "top_k", "top_p", "min_p", "repetition_penalty", kLength};
+constexpr std::string_view kKeys[] = {kLength, "temperature", "top_k", "top_p", "min_p", "repetition_penalty"};
 constexpr const char* kOverrides = "--override-generation-config";
 constexpr std::size_t kMostBytes = 1u << 20;
 
@@ -38,17 +38,11 @@ std::vector<std::string_view> overridden_keys(const GenerationConfigSource& sour
 
 // The keys in `overridden` are not looked at: whatever is wrong with them, the model runs.
 GenerationConfig file_config(const GenerationConfigSource& source, const Checkpoint& checkpoint,
-                             std::span<const std::string_view> overridden, const Log& log) {
+                             std::span<const std::string_view> overridden) {
   if (is_without_file(source)) return {};
-  if (source.from == "auto") {
-    GenerationConfig config = checkpoint.generation_config(overridden);
-    log_unknown_keys(log, checkpoint.path() + "/generation_config.json", config.unknown_keys);
-    return config;
-  }
+  if (source.from == "auto") return checkpoint.generation_config(overridden);
   const std::string file = file_of(source);
-  GenerationConfig config = generation_config_from_json(read_file(file, kMostBytes), file, overridden);
-  log_unknown_keys(log, file, config.unknown_keys);
-  return config;
+  return generation_config_from_json(read_file(file, kMostBytes), file, overridden);
 }
 
 GenerationConfig overrides_of(const GenerationConfigSource& source) {
@@ -73,8 +67,11 @@ SamplingParameters sampling_parameters(const SamplingRequest& request, const Che
   std::vector<std::string_view> unread = overridden_keys(request.config);
   unread.insert(unread.end(), request.given.begin(), request.given.end());
   unread.push_back(kLength);
-  const SamplingParameters configured =
-      sampling_of(file_config(request.config, checkpoint, unread, log), request.parameters);
+  const GenerationConfig file = file_config(request.config, checkpoint, unread);
+  log_unknown_keys(
+      log, request.config.from == "auto" ? checkpoint.path() + "/generation_config.json" : file_of(request.config),
+      file.unknown_keys);
+  const SamplingParameters configured = sampling_of(file, request.parameters);
   const GenerationConfig overrides = overrides_of(request.config);
   // Also where the file recommends greedy sampling.
   SamplingParameters overridden = sampling_of(overrides, configured);
@@ -96,16 +93,10 @@ SamplingParameters sampling_parameters(const SamplingRequest& request, const Che
 
 AnswerLimits answer_limits(const GenerationConfigSource& source, const Checkpoint& checkpoint) {
   source.check();
-  static constexpr std::string_view kOthers[] = {"temperature", "top_k", "top_p", "min_p", "repetition_penalty"};
-  GenerationConfig file;
-  const bool is_of_model = source.from == "auto";
-  if (is_of_model) {
-    file = checkpoint.generation_config(kOthers);
-  } else if (!is_without_file(source)) {
-    file = generation_config_from_json(read_file(file_of(source), kMostBytes), file_of(source), kOthers);
-  }
+  const std::span<const std::string_view> others = std::span(kKeys).subspan(1);
+  const std::optional<std::int64_t> of_file = file_config(source, checkpoint, others).max_new_tokens;
   const std::optional<std::int64_t> given = overrides_of(source).max_new_tokens;
-  return {.usual = given ? given : file.max_new_tokens, .most = given || is_of_model ? given : file.max_new_tokens};
+  return {.usual = given ? given : of_file, .most = given || source.from == "auto" ? given : of_file};
 }
 
 }  // namespace weft

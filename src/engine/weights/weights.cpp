@@ -53,7 +53,7 @@ Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts
                  const std::vector<std::string>& own)
     : context_(context), checkpoint_(std::move(checkpoint)), facts_(facts), own_(own.begin(), own.end()) {}
 
-// Whether the blocks of a matrix have factors in a tensor of their own, which is no weight of the model.
+// Whether the blocks of a matrix have factors in another tensor, which no weight of the model reads.
 bool Weights::has_factors(const std::string& key, WeightRole role) const {
   if (!is_matrix(role) || is_name_of_experts(key)) return false;
   const std::string factors = factors_of_blocks(checkpoint_, key);

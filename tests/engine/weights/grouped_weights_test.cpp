@@ -89,7 +89,7 @@ class GroupedWeights : public ::testing::Test {
     return write(name, quantization, tensors);
   }
 
-  // A code of 8 bits that stands for the same number as one of 4 bits, if its zero point is that far from 8.
+  // Codes of 8 bits whose values with this zero point are those of the codes of 4 bits with 8.
   static Tensor widened(const Tensor& words, int zero_point) {
     Tensor wide = Tensor::empty(Meta::tensor(DType::i32, {words.meta.shape[0], words.meta.shape[1] * 2}));
     const auto* bytes = words.as<const std::uint8_t>();

@@ -104,8 +104,8 @@ constexpr std::int64_t attention_tile_bytes(std::int64_t head_dim) {
 }
 
 // Scratch of one attend: for each row the scaled query, the sums of a segment and of all segments, and a vector of
-// maxima and one of totals; the scores of a tile and a step; and K and V of a step, gathered from pages of codes or
-// whose block is no multiple of 16 tokens, or the tiles in their place. finish needs less.
+// maxima and one of totals; the scores of a tile and a step; and either K and V of a step, gathered from pages of codes
+// or of blocks that 16 does not divide, or what attend_in_tiles needs. finish needs less.
 constexpr std::int64_t attention_scratch_bytes(std::int64_t head_dim) {
   const std::int64_t width = attention_row_floats(head_dim);
   const std::int64_t found = 4 * 2 * kAttentionStep * width, tiles = attention_tile_bytes(head_dim);
