@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <fmt/core.h>
@@ -70,8 +71,19 @@ class Pages {
   std::int64_t elements_of_page;
 };
 
-// Rows are attended to `rows_at_once` at a time; with `in_parts`, each segment by itself.
-std::vector<float> attended(Attend attend, const Inputs& inputs, std::int64_t rows_at_once, bool in_parts = false) {
+// Adds the partial results of a task's rows, which have all bits of f32.
+void add_partials(const AttentionTask& task, std::vector<float>& all) {
+  const std::int64_t floats = attention_partial_floats(task.head_dim);
+  for (std::int64_t row = 0; row < (task.last_row - task.first_row) * task.segments; ++row) {
+    const float* partial = task.partials + row * floats;
+    all.insert(all.end(), partial, partial + task.head_dim);
+    all.insert(all.end(), partial + floats - 16, partial + floats - 14);  // the maximum and the total
+  }
+}
+
+// Rows are attended to `rows_at_once` at a time; with `all_partials`, each segment by itself.
+std::vector<float> attended(Attend attend, const Inputs& inputs, std::int64_t rows_at_once,
+                            std::vector<float>* all_partials = nullptr) {
   const Case& test = inputs.test;
   const Pages pages(inputs);
   const std::int64_t width = test.group * test.head_dim, rows = test.query_tokens * test.group;
@@ -102,7 +114,7 @@ std::vector<float> attended(Attend attend, const Inputs& inputs, std::int64_t ro
                        .block = test.block,
                        .block_table = pages.table.data(),
                        .scratch = scratch->data()};
-    if (!in_parts) {
+    if (all_partials == nullptr) {
       attend(task);
       continue;
     }
@@ -114,6 +126,7 @@ std::vector<float> attended(Attend attend, const Inputs& inputs, std::int64_t ro
       task.last_segment = s + 1;
       attend(task);
     }
+    add_partials(task, *all_partials);
     attention_kernels_emulated.finish(task);
   }
   return values_of(output);
@@ -188,14 +201,20 @@ TEST(CpuAttentionTiles, GivesARowTheSameBitsWhateverTheOtherRowsTheBlocksAndTheP
     const Inputs inputs(test);
     for_each_way([&](Attend attend) {
       const std::vector<float> wanted = attended(attend, inputs, kAttentionTaskRows);
-      for (std::int64_t rows : {1, 5, 16, 17, 33})
-        expect_same_bits(wanted, attended(attend, inputs, rows), fmt::format("{} rows at once", rows));
+      std::vector<float> wanted_partials;
+      expect_same_bits(wanted, attended(attend, inputs, kAttentionTaskRows, &wanted_partials), "segment by segment");
+      for (std::int64_t rows : {1, 2, 3, 4, 5, 16, 17, 33}) {
+        const std::string of_rows = fmt::format("{} rows at once", rows);
+        std::vector<float> partials;
+        expect_same_bits(wanted, attended(attend, inputs, rows), of_rows);
+        expect_same_bits(wanted, attended(attend, inputs, rows, &partials), of_rows + ", segment by segment");
+        expect_same_bits(wanted_partials, partials, of_rows + ", partial results");
+      }
       for (std::int64_t block : {5, 32}) {
         Inputs other = inputs;
         other.test.block = block;
         expect_same_bits(wanted, attended(attend, other, kAttentionTaskRows), fmt::format("blocks of {}", block));
       }
-      expect_same_bits(wanted, attended(attend, inputs, kAttentionTaskRows, true), "segment by segment");
     });
   }
 }

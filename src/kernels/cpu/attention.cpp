@@ -31,8 +31,9 @@ enum Operand : std::size_t { kQuery, kKv, kBatch, kSinks };
 // attention_<quantizing op> has no sinks, and its next operand belongs to the quantization.
 constexpr std::size_t kOfEpilogue = kSinks;
 
-// Rows (query head and token) of one block.
-constexpr std::int64_t kBlockRows = kAttentionTaskRows;
+// Rows (query head and token) of one block: more of them in tiles, where keys and values are packed for each block, if
+// every thread still has this many blocks.
+constexpr std::int64_t kBlocksOfAThread = 8;
 // The segments of a sequence are shared among threads if one of its blocks is more than 1 / kBlocksOfAShare of a
 // thread's share of all work.
 constexpr std::int64_t kBlocksOfAShare = 4;
@@ -77,7 +78,8 @@ struct ThreadScratch {
 ThreadScratch thread_scratch(std::int64_t head_dim, std::int64_t group, DType dtype, bool quantized) {
   ThreadScratch scratch;
   scratch.waiting = scratch.bytes = whole_cache_lines(attention_scratch_bytes(head_dim));
-  if (quantized) scratch.bytes += whole_cache_lines((kBlockRows + group) * head_dim * dtype_info(dtype).block_bytes);
+  if (quantized)
+    scratch.bytes += whole_cache_lines((kAttentionTaskRows + group) * head_dim * dtype_info(dtype).block_bytes);
   return scratch;
 }
 
@@ -123,7 +125,7 @@ struct Sequence {
   std::int32_t index = 0;
   std::int64_t first_token = 0;
   std::int64_t rows = 0;           // tokens of this step, times `group`
-  std::int64_t blocks = 0;         // of kBlockRows
+  std::int64_t blocks = 0;         // of block_rows_
   std::int64_t segments = 1;       // more than 1 if segments are chunks of their own; there is one block then
   std::int64_t first_segment = 0;  // the first one that a row attends to
   std::int64_t partials = 0;       // offset of the segments' partial results, one KV head after another
@@ -171,6 +173,10 @@ class Attention {
       largest = std::max(largest, work);
     }
     some_are_shared_ = leaves_threads_idle(largest);
+    const std::int64_t rows = query_.size[0] * group_ * kv_.heads;
+    const std::int64_t most =
+        attends_in_tiles(features, query_.dtype, kv_.dtype) ? kAttentionTaskRows : kAttentionBlockRows;
+    while (block_rows_ < most && rows >= 2 * block_rows_ * threads_ * kBlocksOfAThread) block_rows_ *= 2;
   }
 
   void run(ThreadPool& threads) const {
@@ -205,7 +211,7 @@ class Attention {
   // `partials` is the end of the partial results of the sequences before this one.
   Sequence sequence_of(std::int32_t index, std::int64_t partials) const {
     Sequence sequence{.index = index, .first_token = batch_.query_starts[index], .rows = rows_of(index)};
-    sequence.blocks = (sequence.rows + kBlockRows - 1) / kBlockRows;
+    sequence.blocks = (sequence.rows + block_rows_ - 1) / block_rows_;
     sequence.partials = sequence.partials_end = partials;
     if (!some_are_shared_ || sequence.blocks != 1 || !leaves_threads_idle(work_of(sequence.rows, index)))
       return sequence;
@@ -240,12 +246,12 @@ class Attention {
     const std::int64_t kv_head = chunk / parts, part = chunk % parts;
     const std::int64_t head_offset = kv_head * group_ * kv_.head_dim;
     const std::int64_t bytes = dtype_info(query_.dtype).block_bytes;
-    const std::int64_t first_row = sequence.segments == 1 ? part * kBlockRows : 0;
+    const std::int64_t first_row = sequence.segments == 1 ? part * block_rows_ : 0;
     const std::int64_t tokens_before = first_row / group_, token = sequence.first_token + tokens_before;
     AttentionTask task = shared_;
     task.query = query_.data + (token * query_.stride[0] + head_offset) * bytes;
     task.first_row = first_row % group_;
-    task.last_row = std::min(first_row + kBlockRows, sequence.rows) - tokens_before * group_;
+    task.last_row = std::min(first_row + block_rows_, sequence.rows) - tokens_before * group_;
     task.first_length = batch_.lengths[sequence.index] - sequence.rows / group_ + 1 + tokens_before;
     task.key_offset = kv_key_offset(kv_, 0, kv_head);
     if (sinks_ != nullptr) task.sinks = sinks_ + kv_head * group_ * sink_bytes_;
@@ -301,6 +307,7 @@ class Attention {
   std::int64_t group_;
   ThreadScratch thread_;
   AttentionTask shared_;
+  std::int64_t block_rows_ = kAttentionBlockRows;
   std::int64_t work_ = 0;  // multiply-adds of all
   // Whether any sequence may be shared. Each chunk counts the chunks of the sequences before its own; if this is false,
   // it need not test each of them. Of many sequences of one length none is shared.

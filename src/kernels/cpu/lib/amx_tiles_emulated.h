@@ -11,6 +11,7 @@
 namespace weft::cpu {
 namespace {
 
+constexpr bool kEmulatesTiles = true;
 constexpr int kEmulatedTiles = 8;
 
 struct EmulatedTiles {

@@ -8,6 +8,8 @@
 namespace weft::cpu {
 namespace {
 
+constexpr bool kEmulatesTiles = false;
+
 class TileScope {
  public:
   explicit TileScope(const TileShapes& shapes) { asm volatile("ldtilecfg %0" : : "m"(shapes) : "memory"); }

@@ -25,8 +25,10 @@ inline constexpr int kAttentionStep = 128;
 inline constexpr int kAttentionSegment = 2 * kAttentionStep;
 // Query rows that share a load of K and V: a tile.
 inline constexpr int kAttentionRows = 6;
-// Rows of one task at most: several tiles, few enough to share a short prompt among the threads.
-inline constexpr int kAttentionTaskRows = 8 * kAttentionRows;
+// Rows of one task: several tiles, few enough to share a short prompt among the threads; and at most, where a prompt is
+// long and what tasks do once for all their rows counts.
+inline constexpr int kAttentionBlockRows = 8 * kAttentionRows;
+inline constexpr int kAttentionTaskRows = 4 * kAttentionBlockRows;
 
 // Rows of one KV head of one sequence. A row is one query head at one token; rows are token-major: row = token * group
 // + head, where `group` query heads share the KV head. Row r attends to the last `window` of the first `first_length +

@@ -60,15 +60,22 @@ inline void pack_keys(const Brain* keys, std::int64_t key_stride, std::int64_t h
   for (; d < depth; d += 2, to += 32) std::memset(to, 0, sizeof(Pairs));
 }
 
+// The keys and the values of the chunk that begins at token `t` of the segment. Chunks after the last token have no
+// address, and are the last chunk; nothing uses their scores.
+inline const Brain* keys_of_chunk(const SegmentPages& pages, int t) {
+  t = t < pages.count ? t : pages.count - 1;
+  return pages.steps[t / kAttentionStep].keys[t % kAttentionStep / kChunk];
+}
+inline const Brain* values_of_chunk(const SegmentPages& pages, int t) {
+  t = t < pages.count ? t : pages.count - 1;
+  return pages.steps[t / kAttentionStep].values[t % kAttentionStep / kChunk];
+}
+
 // The keys of a tile's tokens, as [2 of 16 tokens][depth / 32] tiles.
 inline void pack_key_tile(const SegmentPages& pages, int tile, std::int64_t head_dim, std::int64_t depth,
                           std::uint16_t* to) {
-  for (int t = tile * kTileTokens; t < (tile + 1) * kTileTokens; t += kChunk, to += kChunk * depth) {
-    const Step<Brain>& step = pages.steps[t / kAttentionStep];
-    // Tokens after the last one have no address; nothing reads their scores.
-    const int chunk = (t < pages.count ? t : pages.count - 1) % kAttentionStep / kChunk;
-    pack_keys(step.keys[chunk], step.key_stride, head_dim, depth, to);
-  }
+  for (int t = tile * kTileTokens; t < (tile + 1) * kTileTokens; t += kChunk, to += kChunk * depth)
+    pack_keys(keys_of_chunk(pages, t), pages.steps[t / kAttentionStep].key_stride, head_dim, depth, to);
 }
 
 // `columns` columns of the values of tokens t and t + 1, those outside of `seen` as zeros, as rows of tiles

@@ -16,11 +16,13 @@
 // Tokens that a row does not attend to have probability 0. A NaN or an infinity among their values makes sums NaN; the
 // values of such rows are summed again, for each row without the tokens that it does not attend to.
 //
-// Where a task has more than 16 rows, the keys and values of a segment are packed once for all of them. Fewer rows, as
-// of one token, are bound by reading: a tile is packed into L1 right before it is multiplied.
+// Where a task has more than 16 rows, the keys and values of a segment are packed once for all of them. For fewer rows
+// a tile is packed into L1 right before it is multiplied, and up to kFewRows, as of one token, are multiplied without
+// tiles (attention_few_rows.h).
 
 #include WEFT_TILES
 
+#include "kernels/cpu/lib/attention_few_rows.h"
 #include "kernels/cpu/lib/attention_skeleton.h"
 #include "kernels/cpu/lib/attention_tile_pages.h"
 
@@ -193,7 +195,7 @@ class TileSegment {
   }
 
   void attend() {
-    if (scratch_.rows <= kGroupRows) return attend_few();
+    if (scratch_.rows <= kGroupRows) return attend_group();
     const TokenRange seen{seen_by(0).from, count_}, range = tiles_of(seen);
     for (int tile = range.from; tile < range.to; ++tile) {
       pack_key_tile(pages_, tile, task_.head_dim, tiles_.depth, tiles_.keys + tile * kTileTokens * tiles_.depth);
@@ -231,10 +233,14 @@ class TileSegment {
     add_again_where_nan(first, rows);
   }
 
-  void attend_few() {
+  void attend_group() {
     const std::int64_t rows = scratch_.rows;
     const TokenRange seen = seen_by_rows(0, rows), range = tiles_of(seen);
     if (range.from >= range.to) return clear(0, rows);
+    if (rows == 1) return attend_few<1>(seen);
+    if (rows == 2) return attend_few<2>(seen);
+    if (rows == 3) return attend_few<3>(seen);
+    if (rows == kFewRows) return attend_few<kFewRows>(seen);
     for (int tile = range.from; tile < range.to; ++tile) {
       prefetch_after_keys(pages_, tile, task_.head_dim);
       std::uint16_t* slot = tiles_.keys + tile % 2 * kTileTokens * tiles_.depth;
@@ -243,6 +249,15 @@ class TileSegment {
     }
     softmax(0, rows, range);
     add_values(tiles_.scores, seen, sums_of(0));
+    add_again_where_nan(0, rows);
+  }
+
+  template <int rows>
+  void attend_few(TokenRange seen) {
+    score_few<rows>(pages_, tiles_of(seen), scratch_.query, scratch_.width, task_.head_dim, tiles_.scores);
+    softmax(0, rows, tiles_of(seen));
+    float* wide = tiles_.scores + kGroupRows * kAttentionSegment;
+    add_values_of_few<rows>(pages_, tiles_.scores, wide, seen, task_.head_dim, tiles_.sums, tiles_.columns);
     add_again_where_nan(0, rows);
   }
 
@@ -328,8 +343,11 @@ class TileSegment {
   SegmentPages pages_;
 };
 
-// Copies the rows' queries, and zeros after the last row and column.
+// Copies the rows' queries, and zeros after the last row and column. A few rows are widened instead.
 inline void load_tile_queries(const AttentionTask& task, const Scratch& scratch, const TileScratch& tiles) {
+  AttentionTask unscaled = task;
+  unscaled.scale = 1;
+  if (scratch.rows <= kFewRows) return load_queries<Brain>(unscaled, scratch);
   const std::int64_t padded = (scratch.rows + kGroupRows - 1) / kGroupRows * kGroupRows;
   std::memset(tiles.query, 0, sizeof(std::uint16_t) * static_cast<std::uint64_t>(padded * tiles.depth));
   for (std::int64_t row = 0; row < scratch.rows; ++row)

@@ -23,9 +23,13 @@ inline std::size_t page_element_of(DType dtype) {  // kPageElements for other ty
   return static_cast<std::size_t>(std::find(std::begin(kPageTypes), std::end(kPageTypes), dtype) - kPageTypes);
 }
 
-// Queries and pages of bf16 are multiplied in tiles where the processor has them.
+// Whether products are computed in tiles, where the processor has them.
+inline bool attends_in_tiles(CpuFeatures features, DType query, DType pages) {
+  return features >= CpuFeatures::amx && query == DType::bf16 && pages == DType::bf16;
+}
+
 inline void (*attend_for(CpuFeatures features, DType query, DType pages))(const AttentionTask&) {
-  if (features >= CpuFeatures::amx && query == DType::bf16 && pages == DType::bf16) return attend_in_tiles_amx;
+  if (attends_in_tiles(features, query, pages)) return attend_in_tiles_amx;
   return attention_kernels_for(features).attend[page_element_of(pages)];
 }
 
