@@ -59,8 +59,8 @@ struct NewRequest {
 
 class Engine {
  public:
-  // UserError for any problem with the checkpoint or the options. `watch` receives the laps tokenizer, those of
-  // ModelRunner, and pages.
+  // UserError for any problem with the checkpoint or the options. The tokenizer is read while the ModelRunner is made.
+  // `watch` receives the laps of ModelRunner, tokenizer, which is the time that it was waited for, and pages.
   Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
          Stopwatch* watch = nullptr);
 

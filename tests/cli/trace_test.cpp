@@ -44,8 +44,8 @@ TEST_F(TraceOfRun, HasTheStartAndEveryStepWithItsLaunches) {
   const std::vector<Json> events = events_of({"--disable-compile-cache"});
   std::vector<std::string> start;
   for (const Json& event : of_category(events, "start")) start.push_back(event["name"]);
-  EXPECT_EQ(start, (std::vector<std::string>{"options", "context", "checkpoint", "tokenizer", "trace", "compile",
-                                             "weights", "capture", "pages"}));
+  EXPECT_EQ(start, (std::vector<std::string>{"options", "context", "checkpoint", "trace", "compile", "weights",
+                                             "capture", "tokenizer", "pages"}));
   EXPECT_GT(count(events, "pass"), 20u);
   EXPECT_EQ(count(events, "compile"), 6u) << "forward and head: generate, stitch, plan_memory";
   EXPECT_EQ(count(events, "capture"), 2u);
