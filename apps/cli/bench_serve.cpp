@@ -43,10 +43,17 @@ std::vector<std::string> comma_words(const std::string& text) {
   return text.empty() ? std::vector<std::string>{} : split_text(text, ',');
 }
 
+HttpFields header_fields(const BenchServeArguments& arguments) {
+  HttpFields fields;
+  for (const std::string& text : arguments.headers) fields.push_back(pair_of(text, '=', "--header"));
+  return fields;
+}
+
 // http://HOST:PORT/PREFIX or https://HOST:PORT/PREFIX, or --host and --port.
 LoadTarget given_target(const BenchServeArguments& arguments) {
   LoadTarget target{.server = {.host = arguments.host.empty() ? "127.0.0.1" : arguments.host,
-                               .port = static_cast<int>(arguments.port == 0 ? 8000 : arguments.port)}};
+                               .port = static_cast<int>(arguments.port == 0 ? 8000 : arguments.port)},
+                    .fields = header_fields(arguments)};
   if (arguments.base_url.empty()) return target;
   const std::string& url = arguments.base_url;
   StreamServer& server = target.server;
@@ -200,7 +207,6 @@ class ServeBench {
     const char* usual = is_chat(arguments_) ? "/v1/chat/completions" : "/v1/completions";
     target.path += arguments_.endpoint.empty() ? usual : arguments_.endpoint;
     target.max_concurrency = settings_.max_concurrency;
-    for (const std::string& text : arguments_.headers) target.fields.push_back(pair_of(text, '=', "--header"));
     wait_until_ready(target);
     if (arguments_.warm_ups > 0)
       send_load(target, std::vector<LoadRequest>(static_cast<std::size_t>(arguments_.warm_ups), first()));
@@ -271,15 +277,21 @@ class ServeBench {
   std::vector<LoadRequest> requests_;
 };
 
-int bench_given_server(const BenchServeArguments& arguments, VerbCall& call) {
+int bench_given_server(BenchServeArguments arguments, VerbCall& call) {
+  const LoadTarget target = given_target(arguments);
+  if (arguments.model.empty()) {
+    const ListedModel listed = first_model(target);
+    log_to(call)(fmt::format("[--model] is not given: the first model of the server is {}, of {}", quote(listed.name),
+                             quote(listed.root)));
+    arguments.model = listed.root;
+    if (arguments.served_name.empty()) arguments.served_name = listed.name;
+  }
   const std::string source = arguments.tokenizer.empty() ? arguments.model : arguments.tokenizer;
-  USER_CHECK(!source.empty(), "[--model] must name the model of the server, or --tokenizer one with its tokenizer");
   ModelArgument tokens_of;
   tokens_of.name = source;
   const Tokenizer tokenizer(tokens_of.open(call).vocabulary());
   ServeBench bench(arguments, call);
   bench.make_requests({.tokenizer = &tokenizer});
-  const LoadTarget target = given_target(arguments);
   if (arguments.is_insecure && !target.server.has_tls) log_to(call)("[--insecure] has no effect: the URL is not https");
   return bench.run(target);
 }
@@ -302,16 +314,17 @@ int bench_own_server(const BenchServeArguments& arguments, VerbCall& call) {
   const std::string name = arguments.served_name.empty() ? arguments.model : arguments.served_name;
   const ServedModel served = make_served_model(*engine, {.names = {name}, .root = arguments.model});
   bench.make_requests({.tokenizer = served.tokenizer, .size = served.vocabulary_size});
+  const HttpFields fields = header_fields(arguments);
   std::future<int> status;
   {
     std::promise<void> ready;  // broken where the server does not begin
-    status = std::async(std::launch::async, [&bench, &server, begin = ready.get_future()]() mutable {
+    status = std::async(std::launch::async, [&bench, &server, &fields, begin = ready.get_future()]() mutable {
       struct End {
         Server& server;
         ~End() { server.shut_down(); }
       } const end{server};
       begin.get();
-      return bench.run({.server = {.host = "127.0.0.1", .port = server.port()}});
+      return bench.run({.server = {.host = "127.0.0.1", .port = server.port()}, .fields = fields});
     });
     server.serve(*engine, served, [&ready] { ready.set_value(); });
   }
@@ -339,8 +352,10 @@ void BenchServeArguments::declare(Flags& flags) {
 }
 
 void BenchServeArguments::declare_server(Flags& flags) {
-  flags.option("model,-m,--model", model,
-               "The model to serve in this process; of a server that is given, its name and that of its tokenizer.");
+  flags.option(
+      "model,-m,--model", model,
+      "The model to serve in this process; of a server that is given, its name and that of its tokenizer, else "
+      "the first model that it lists.");
   flags.option("--checkpoint", checkpoint, "The model of an artifact, if it is not next to it.");
   flags.option("--base-url", base_url,
                "A server that is already running: http://HOST:PORT or https://HOST:PORT. Wins over --host and --port.");

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace weft {
@@ -63,7 +65,7 @@ class Load {
     outcome.prompt_tokens = requests_[i].prompt_tokens;
     HttpFields fields = target_.fields;
     fields.insert(fields.end(), requests_[i].fields.begin(), requests_[i].fields.end());
-    client_.post({.path = target_.path,
+    client_.send({.path = target_.path,
                   .fields = std::move(fields),
                   .body = requests_[i].body,
                   .on_event = [this, i](std::string_view data) { take_event(i, data); },
@@ -135,6 +137,27 @@ class Load {
 
 LoadResult send_load(const LoadTarget& target, const std::vector<LoadRequest>& requests) {
   return Load(target, requests).run();
+}
+
+ListedModel first_model(const LoadTarget& target) {
+  const std::string path = target.path + "/v1/models";
+  ListedModel model;
+  StreamClient client(target.server);
+  client.send(
+      {.method = "GET", .path = path, .fields = target.fields, .on_end = [&](int status, const std::string& body) {
+         USER_CHECK(status == 200, "[--model] is not given, and {} wanted status 200, but got {}: {}", path, status,
+                    quote(body, 500));
+         const Json list = parse_json(body);
+         const Json data = list.is_object() ? list.value("data", Json()) : Json();
+         USER_CHECK(data.is_array() && !data.empty() && data[0].is_object() && data[0].contains("id") &&
+                        data[0]["id"].is_string(),
+                    "[--model] is not given, and {} lists no model: {}", path, quote(body, 500));
+         model.name = data[0]["id"];
+         model.root =
+             data[0].contains("root") && data[0]["root"].is_string() ? data[0]["root"].get<std::string>() : model.name;
+       }});
+  client.run();
+  return model;
 }
 
 }  // namespace weft

@@ -14,7 +14,7 @@ namespace weft {
 
 struct LoadTarget {
   StreamServer server;
-  std::string path;
+  std::string path;  // of requests; for first_model() what is before /v1
   HttpFields fields;
   std::optional<std::int64_t> max_concurrency;
 };
@@ -32,5 +32,13 @@ struct LoadResult {
 };
 
 LoadResult send_load(const LoadTarget& target, const std::vector<LoadRequest>& requests);
+
+struct ListedModel {
+  std::string name;  // in requests
+  std::string root;  // the file or folder that the server opened, or the name if the server does not list one
+};
+
+// The first model of the server's /v1/models.
+ListedModel first_model(const LoadTarget& target);
 
 }  // namespace weft

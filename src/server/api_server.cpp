@@ -1,6 +1,5 @@
 #include "server/api_server.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,17 +26,6 @@ ErrorForm error_form_of(const Route* route) {
   return route == nullptr ? ErrorForm::openai : error_form(route->endpoint);
 }
 
-// Values of labels. What clients may send at will is one value, so that they cannot make new samples without end.
-std::string handler_label(const Route* route) {
-  if (route == nullptr) return "none";
-  return std::string(route->path) + (route->path.size() > 1 && route->path.ends_with('/') ? "{name}" : "");
-}
-
-std::string method_label(const std::string& method) {
-  static constexpr std::string_view kKnown[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"};
-  return std::find(std::begin(kKnown), std::end(kKnown), method) == std::end(kKnown) ? "other" : method;
-}
-
 // Nothing but the server itself is reached from the page, whatever an answer of the model has in it.
 HttpResponse page() {
   const std::string policy = fmt::format(
@@ -52,6 +40,12 @@ HttpResponse page() {
 }
 
 }  // namespace
+
+// Also after an exception.
+struct ApiServer::PreparingEnd {
+  EngineLoop& loop;
+  ~PreparingEnd() { loop.end_preparing(); }
+};
 
 // What a thread of the pool made of a request: a response, or a request for the engine.
 struct ApiServer::Prepared {
@@ -233,25 +227,31 @@ void ApiServer::prepare_later(Endpoint endpoint, HttpRequest request, std::share
   const auto body = std::make_shared<HttpBody>(std::move(request.body));
   const std::string given = given_request_id(request);
   const MonotonicClock::time_point arrival = request.arrival;
+  loop_->begin_preparing();
   pool_.add([this, endpoint, given, arrival, body, is_gone, reply = std::move(reply)] {
     if (*is_gone || is_aborted_) {
       // Also lets go of the reply on its own thread.
-      return post_([endpoint, reply] {
+      return post_([this, endpoint, reply] {
+        const PreparingEnd end{*loop_};
         reply->send(unavailable("the server is shutting down").response(error_form(endpoint)));
       });
     }
     const std::shared_ptr<Prepared> result = prepared(endpoint, body->take_text());
     post_([this, result, given, arrival, is_gone, reply] {
-      if (*is_gone) return;
-      std::string id = given;
-      // The id of the head wins over that of the body.
-      if (result->request && id.empty()) id = result->request->request.request_id.value_or("");
-      if (!is_request_id(id)) id = new_id();
-      if (settings_.has_id_fields) reply->add_field(kIdField, id);
-      if (result->response) return reply->send(std::move(*result->response));
-      begin(std::move(*result->request), id, reply, arrival);
+      const PreparingEnd end{*loop_};
+      if (!*is_gone) take(*result, given, reply, arrival);
     });
   });
+}
+
+void ApiServer::take(Prepared& prepared, std::string id, const std::shared_ptr<HttpReply>& reply,
+                     MonotonicClock::time_point arrival) {
+  // The id of the head wins over that of the body.
+  if (prepared.request && id.empty()) id = prepared.request->request.request_id.value_or("");
+  if (!is_request_id(id)) id = new_id();
+  if (settings_.has_id_fields) reply->add_field(kIdField, id);
+  if (prepared.response) return reply->send(std::move(*prepared.response));
+  begin(std::move(*prepared.request), id, reply, arrival);
 }
 
 void ApiServer::write_later(std::shared_ptr<RunningRequest> answer) {

@@ -80,6 +80,7 @@ class ApiServer final : public HttpHandler {
 
  private:
   struct Prepared;
+  struct PreparingEnd;
 
   std::string own_path(const std::string& path) const;
   void check_head(const HttpRequest& head, const Route* route);
@@ -92,6 +93,8 @@ class ApiServer final : public HttpHandler {
   void reset_prefix_cache(std::shared_ptr<HttpReply> reply);
   void prepare_later(Endpoint endpoint, HttpRequest request, std::shared_ptr<HttpReply> reply);
   std::shared_ptr<Prepared> prepared(Endpoint endpoint, std::string body);  // on a thread of the pool
+  void take(Prepared& prepared, std::string id, const std::shared_ptr<HttpReply>& reply,
+            MonotonicClock::time_point arrival);
   void write_later(std::shared_ptr<RunningRequest> answer);
   void begin(PreparedRequest prepared, const std::string& id, const std::shared_ptr<HttpReply>& reply,
              MonotonicClock::time_point arrival);

@@ -11,6 +11,8 @@ namespace {
 // One is handled while the next step runs.
 constexpr int kMostUndelivered = 2;
 constexpr std::chrono::seconds kBetweenWarnings{10};
+// For requests that are being prepared.
+constexpr std::chrono::milliseconds kLongestWait{2};
 
 }  // namespace
 
@@ -42,6 +44,19 @@ void EngineLoop::stop() {
   {
     const std::lock_guard lock(mutex_);
     is_stopped_ = true;
+  }
+  changed_.notify_one();
+}
+
+void EngineLoop::begin_preparing() {
+  const std::lock_guard lock(mutex_);
+  ++preparing_;
+}
+
+void EngineLoop::end_preparing() {
+  {
+    const std::lock_guard lock(mutex_);
+    --preparing_;
   }
   changed_.notify_one();
 }
@@ -81,6 +96,7 @@ bool EngineLoop::take_commands(std::vector<SequenceEvent>& events) {
       const bool has_work = !commands_.empty() || !engine_.is_idle();
       return is_stopped_ || (has_work && undelivered_ < kMostUndelivered);
     });
+    if (engine_.is_idle()) changed_.wait_for(lock, kLongestWait, [this] { return is_stopped_ || preparing_ == 0; });
     if (is_stopped_) return false;
     commands.swap(commands_);
   }

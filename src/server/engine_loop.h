@@ -70,6 +70,11 @@ class EngineLoop {
   // and nothing was done.
   void reset_prefix_cache(std::function<void(bool)> done);
   void stop();
+  // A request is being prepared: if nothing runs, the next step waits a moment for it, so that requests that arrive
+  // together are computed together.
+  void begin_preparing();
+  // After its submit(), or without one.
+  void end_preparing();
   // To be called when one report is handled. Steps wait for it: a slow thread then has few events to handle, and
   // answers other connections in time.
   void acknowledge();
@@ -106,6 +111,7 @@ class EngineLoop {
   std::vector<Command> commands_;
   bool is_stopped_ = false;
   int undelivered_ = 0;  // calls of deliver_ that are not acknowledged
+  int preparing_ = 0;    // requests
   std::atomic<std::size_t> load_ = 0;
   std::atomic<MonotonicClock::duration> step_begin_{};  // since the clock's epoch; 0 between steps
 

@@ -1,5 +1,7 @@
 #include "server/routes.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace weft {
@@ -74,6 +76,16 @@ bool allows(const Route& route, std::string_view method) {
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 2);
   }
   return false;
+}
+
+std::string handler_label(const Route* route) {
+  if (route == nullptr) return "none";
+  return std::string(route->path) + (route->path.size() > 1 && route->path.ends_with('/') ? "{name}" : "");
+}
+
+std::string method_label(const std::string& method) {
+  static constexpr std::string_view kKnown[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"};
+  return std::find(std::begin(kKnown), std::end(kKnown), method) == std::end(kKnown) ? "other" : method;
 }
 
 }  // namespace weft

@@ -42,4 +42,9 @@ std::string path_suggestion(std::string_view path);
 
 bool allows(const Route& route, std::string_view method);
 
+// Values of labels of metrics. What clients may send at will is one value, so that they cannot make new samples without
+// end.
+std::string handler_label(const Route* route);  // nullptr: no path of ours
+std::string method_label(const std::string& method);
+
 }  // namespace weft

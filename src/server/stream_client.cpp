@@ -54,8 +54,8 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
     parser_->body_limit(boost::none);
     parser_->eager(true);
     parser_->on_chunk_body(on_chunk_);
-    out_ = fmt::format("POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
-                       call_.path, state_.host_field, call_.body.size());
+    out_ = fmt::format("{} {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+                       call_.method, call_.path, state_.host_field, call_.body.size());
     for (const auto& [name, value] : call_.fields) out_ += name + ": " + value + "\r\n";
     out_ += "\r\n" + call_.body;
     written_ = 0;
@@ -186,7 +186,7 @@ StreamClient::StreamClient(const StreamServer& server) : state_(std::make_unique
 
 StreamClient::~StreamClient() = default;
 
-void StreamClient::post(ClientCall call) {
+void StreamClient::send(ClientCall call) {
   std::shared_ptr<Connection> connection;
   if (state_->idle.empty()) {
     connection = std::make_shared<Connection>(*state_);

@@ -14,11 +14,12 @@
 namespace weft {
 
 struct ClientCall {
+  std::string method = "POST";
   std::string path;
   HttpFields fields;
-  std::string body;
+  std::string body = {};
   // The data of an event.
-  std::function<void(std::string_view data)> on_event;
+  std::function<void(std::string_view data)> on_event = {};
   // The end of the response. `body` is that of a response without events. Status 0: there was no whole response, and
   // `body` is the reason.
   std::function<void(int status, const std::string& body)> on_end;
@@ -39,7 +40,7 @@ class StreamClient {
   ~StreamClient();
 
   // Before run(), or in its callbacks. A call takes a connection that is idle, or a new one.
-  void post(ClientCall call);
+  void send(ClientCall call);
   void after(std::chrono::duration<double> time, std::function<void()> task);
   // Runs until no call and no task is left. An exception of a callback ends it.
   void run();

@@ -237,6 +237,26 @@ TEST_F(BenchServe, UrlOfServerWinsAndRequestsHaveIds) {
   EXPECT_TRUE(server.has_written("request bench-1:")) << server.errors();
 }
 
+TEST_F(BenchServe, TakesTheFirstModelThatTheServerLists) {
+  ChildProgram server(
+      {WEFT_PROGRAM, "serve", model_, "--port", "0", "--served-model-name", "first", "second", "--api-key", "secret"},
+      {{"WEFT_DISABLE_COMPILE_CACHE", "1"}});
+  ASSERT_TRUE(server.has_written("prefix cache ")) << server.errors();
+  const std::string errors = server.errors(), begin = "http://127.0.0.1:";
+  const std::string port = std::to_string(std::stoi(errors.substr(errors.find(begin) + begin.size())));
+  const std::vector<std::string> words{"bench",        "serve", "--port",        port, "--input-len", "5",
+                                       "--output-len", "4",     "--num-prompts", "2",  "--json"};
+  std::vector<std::string> with_key = words;
+  with_key.insert(with_key.end(), {"--header", "Authorization=Bearer secret"});
+  const ProgramRun run = run_weft(with_key);
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.err.find("\"first\""), std::string::npos) << run.err;
+  EXPECT_EQ(parse_json(run.out)["completed"], 2);
+  EXPECT_EQ(parse_json(run.out)["model_id"], model_);
+  EXPECT_EQ(breach_of_refusal(run_weft(words), "[--model]"), "") << "the server wants a key";
+  EXPECT_EQ(breach_of_refusal(run_weft({"bench", "serve", "--port", "1"}), "[--model]"), "") << "nothing listens there";
+}
+
 TEST_F(BenchServe, RequestsAreTheSameForASeed) {
   DatasetArguments arguments{.count = 20};
   arguments.random = {.input_len = 10, .output_len = 6, .prefix_len = 2, .input_ratio = 0.5, .output_ratio = 0.5};

@@ -6,7 +6,8 @@
 The parts, each of which must leave the server as it was (no sequence, no KV page in use, no descriptor more, the same
 answer to a greedy request):
 
-    malformed     requests that are wrong, by hand with the status that each must get, and N by random changes
+    malformed     requests that are wrong, by hand with the status that each must get, and N by random changes, beside
+                  a client whose answers must stay the same
     heavy         requests that ask for a lot of work, each of which must be answered while others are
     clients       clients that read, cancel, reset, stall, write slowly and pipeline at random, for M minutes
     idle          open connections that send nothing, and the memory that each takes
@@ -56,6 +57,30 @@ class Watch:
         times = sorted(json.loads(out))
         return (f"/health {len(times)} times, median {1e3 * times[len(times) // 2]:.1f} ms, "
                 f"p99 {1e3 * times[int(len(times) * 0.99)]:.1f} ms, longest {1e3 * times[-1]:.1f} ms")
+
+
+class SteadyClient:
+    """Asks for the greedy answer all the time, which must stay the same."""
+
+    def __init__(self, rest):
+        self.rest, self.answers, self.problem, self.is_ended = rest, 0, None, False
+        self.thread = threading.Thread(target=self.loop)
+        self.thread.start()
+
+    def loop(self):
+        try:
+            while not self.is_ended:
+                self.rest.check_answer("beside other requests")
+                self.answers += 1
+        except Exception as problem:  # pylint: disable=broad-except
+            self.problem = problem
+
+    def end(self):
+        self.is_ended = True
+        self.thread.join()
+        if self.problem:
+            raise self.problem
+        return self.answers
 
 
 def with_long_context(model, folder):
@@ -109,10 +134,26 @@ class LoadCheck:
             chance = random.Random(self.arguments.seed)
             exact = [case for case in known if len(case[1]) < 5]
             known = exact + chance.sample([case for case in known if len(case[1]) >= 5], 400)
-        self.in_parallel(len(known), lambda chance, index: send(port, *known[index]))
         count = self.arguments.malformed
-        self.in_parallel(count, lambda chance, index: send(port, random_case(chance)))
-        return f"{len(known)} known ones, {count} random ones"
+        client = SteadyClient(self.rest)
+        try:
+            # Most of the time of a request that is cut is the wait for its rest, so many are sent at once.
+            self.in_parallel(len(known), lambda chance, index: send(port, *known[index]), 32)
+            self.in_parallel(count // 2, lambda chance, index: send(port, random_case(chance)), 32)
+            before = self.server.own_memory()
+            self.in_parallel(count - count // 2, lambda chance, index: send(port, random_case(chance)), 32)
+            # Of a short run it is what buffers and caches take until they have their size.
+            kept = f", {self.kept_of_each(before, count // 2):.0f} bytes kept of each" if count >= 10000 else ""
+        finally:
+            answers = client.end()
+        return f"{len(known)} known ones, {count} random ones{kept}, {answers} equal answers beside them"
+
+    def kept_of_each(self, before, count):
+        grown = (self.server.own_memory() - before) / count
+        # What an allocator takes for a moment counts little in a long run, and may be all in a short one.
+        if grown > MEMORY_OF_A_REQUEST + (1 << 20) / count:
+            raise Fault(f"each of {count} requests keeps {grown:.0f} bytes: more than {MEMORY_OF_A_REQUEST}")
+        return grown
 
     def heavy(self):
         longest = (0, "")
@@ -175,11 +216,7 @@ class LoadCheck:
         self.in_parallel(max(count // 2, 500), one, 16)  # until buffers and caches have their size
         before = self.server.own_memory()
         self.in_parallel(count, one, 16)
-        grown = (self.server.own_memory() - before) / count
-        # What an allocator takes for a moment counts little in a long run, and may be all in a short one.
-        if grown > MEMORY_OF_A_REQUEST + (1 << 20) / count:
-            raise Fault(f"each of {count} requests keeps {grown:.0f} bytes: more than {MEMORY_OF_A_REQUEST}")
-        return f"{grown:.0f} bytes are kept of each of {count} requests"
+        return f"{self.kept_of_each(before, count):.0f} bytes are kept of each of {count} requests"
 
     def at_rest(self):
         begin, used = time.monotonic(), self.server.processor_seconds()

@@ -134,6 +134,10 @@ class AtRest:
         choice = self.server.post("/v1/completions", self.GREEDY)["choices"][0]
         return choice["token_ids"], choice["logprobs"]
 
+    def check_answer(self, part):
+        if self.greedy() != self.answer:
+            raise Fault(f"{part}: the greedy answer has other tokens or log probabilities than at the start")
+
     def check(self, part):
         server = self.server
         if server.process.poll() is not None:
@@ -143,8 +147,7 @@ class AtRest:
         wait_for(lambda: json.loads(server.get("/load"))["server_load"] == 0, f"{part}: the load to be 0")
         # Idle connections end after 5 s.
         wait_for(lambda: server.descriptors() <= self.descriptors, f"{part}: {self.descriptors} open descriptors")
-        if self.greedy() != self.answer:
-            raise Fault(f"{part}: the greedy answer has other tokens or log probabilities than at the start")
+        self.check_answer(part)
         server.get("/health")
         unexpected = [line for line in server.lines if "exception" in line or "internal" in line]
         if unexpected:

@@ -2,9 +2,13 @@
 #include <cmath>
 #include <set>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "apps/cli/served_model_argument.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "server/log_queue.h"
 #include "server/routes.h"
 #include "server/server.h"
 
@@ -244,8 +248,28 @@ std::string start_line(const ServedModel& model, const Engine& engine, const Ser
       may_differ ? "; answers may differ in last bits with load (--batch-invariant)" : "");
 }
 
+// The lines of the log on standard error.
+class ServeLog {
+ public:
+  explicit ServeLog(const VerbCall& call) : lines_(log_to(call)) {}
+  // If nothing reads standard error, the end of the process must not wait for it.
+  ~ServeLog() {
+    if (lines_.end()) return;
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ::dup2(nowhere, STDERR_FILENO);
+    ::close(nowhere);
+  }
+  NoteFunction function() {
+    return [this](const std::string& line) { lines_.add(line); };
+  }
+
+ private:
+  LogQueue lines_;
+};
+
 int serve(const ServeArguments& arguments, VerbCall& call) {
-  const NoteFunction log = log_to(call);
+  ServeLog lines(call);
+  const NoteFunction log = lines.function();
   in_range(arguments.model.given.answers.stream_interval, 1, std::int64_t{1} << 31, "--stream-interval");
   const ServedModelSettings model_of = arguments.model.settings();
   arguments.model.vllm.report(log);
