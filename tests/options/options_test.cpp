@@ -140,6 +140,20 @@ TEST(SetOption, ListsOfFilesAndPassesGrowWhenGivenAgainByTheSame) {
   EXPECT_EQ(options.splitting_ops, Words{"y"});
 }
 
+TEST(SetOption, TakesEarlierNamesOfVllm) {
+  Options options;
+  apply_json(options, R"({"level": 0, "use_cudagraph": true, "full_cuda_graph": false, "use_inductor": true,
+      "pass_config": {"enable_noop": false, "enable_attn_fusion": false, "enable_sequence_parallelism": true,
+                      "enable_fusion": true, "enable_async_tp": false, "enable_fi_allreduce_fusion": false}})",
+             "test", "cc");
+  EXPECT_EQ(options.mode, "none");
+  EXPECT_EQ(options.requested.at("cc.mode").alias, "cc.level");
+  EXPECT_EQ(options.eliminate_noops, OptionalFlag(false));
+  EXPECT_EQ(options.fuse_attn_quant, OptionalFlag(false));
+  EXPECT_EQ(options.enable_sp, OptionalFlag(true));
+  EXPECT_TRUE(options.requested.contains("cc.use_cudagraph"));
+}
+
 TEST(SetOption, RefusesUnknownNamesWithTheNearestKnownOne) {
   EXPECT_EQ(set_error("max-modle-len", "1"),
             "[option] wanted a known option, but is \"max-modle-len\", did you mean \"max-model-len\"? (test)");
@@ -147,6 +161,9 @@ TEST(SetOption, RefusesUnknownNamesWithTheNearestKnownOne) {
   EXPECT_NE(set_error("-cc.fuse_norm_quant", "1").find("did you mean \"cc.pass_config.fuse_norm_quant\"?"),
             std::string::npos);
   EXPECT_NE(set_error("splitting_op", "x").find("did you mean \"cc.splitting_ops\"?"), std::string::npos);
+  // Of names in a group, the group makes nothing near.
+  for (const char* name : {"cc.slope", "cc.pass_config.slope", "cc.x"})
+    EXPECT_EQ(set_error(name, "1").find("did you mean"), std::string::npos) << set_error(name, "1");
   EXPECT_EQ(set_error("completely-different", "1"),
             "[option] wanted a known option, but is \"completely-different\" (test)");
   EXPECT_NE(set_error(std::string("max\0len\x1b[31m", 12), "1").find("\"max\\u{0}len\\u{1b}[31m\""), std::string::npos);
@@ -381,6 +398,11 @@ TEST(TakeOption, RefusesBadOnes) {
   Options options;
   const auto error = [&](std::vector<std::string> words) { return message_of([&] { take_option(options, words); }); };
   EXPECT_EQ(error({"--threads"}), "[threads] wanted a value, but the command line ends");
+  for (const char* name : {"--models-root", "--patterns", "--skip-pass", "--cc.splitting_ops", "--check-replay"}) {
+    const std::string wanted = fmt::format("[{}] wanted a value, but is \"\" (empty) (command line)", name + 2);
+    EXPECT_EQ(error({name + std::string("=")}), wanted);
+  }
+  EXPECT_NE(error({"--models-root", ""}).find("(empty)"), std::string::npos);
   EXPECT_EQ(error({"--threads", "-5"}), "[threads] wanted a whole number from 1 to 1024, but is -5 (command line)");
   EXPECT_NE(error({"-cc.mod=3"}).find("did you mean \"cc.mode\"?"), std::string::npos);
   EXPECT_NE(error({"-O9"}), "");
