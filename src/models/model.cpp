@@ -62,8 +62,8 @@ void check_not_by_switch(const ModelDefinition& model, const Checkpoint& checkpo
     ModelConfig off = config;
     off.*one.field = false;
     USER_CHECK(model.has(missing.weight.name, off, missing.layer),
-               "[{}] has {} but not {}: a model has all of these or none", checkpoint.path(), one.gguf_tensor,
-               missing.key);
+               "[{}] wanted tensor {}, but there is only {}: a model has all of these or none", checkpoint.path(),
+               missing.key, one.gguf_tensor);
   }
 }
 
