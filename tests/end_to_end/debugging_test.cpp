@@ -127,8 +127,10 @@ TEST_F(Debugging, GraphMatchSaysOnceWhatAWrittenOutQuantizationLacks) {
                          "  %s = div_scalar(%c, value=128.0)\n  %d = div(%r, %s)\n  %n = round(%d)\n"
                          "  %q = cast(%n, dtype=i8)\n  %q2 = reshape(%q, shape=[s0, 128])\n"
                          "  %s2 = reshape(%s, shape=[s0, 2])\n  return %q2, %s2\n}\n";
-  for (const char* pattern : {"", "raise", "per_token_group_quant_int8", "per_token_group_quant_int8@q"}) {
-    const ProgramRun run = run_weft({"graph", "match", path, "--pattern", pattern});
+  for (const std::string pattern : {"", "raise", "per_token_group_quant_int8", "per_token_group_quant_int8@q"}) {
+    std::vector<std::string> words = {"graph", "match", path};
+    if (!pattern.empty()) words.insert(words.end(), {"--pattern", pattern});
+    const ProgramRun run = run_weft(words);
     ASSERT_EQ(run.status, 0) << run.err;
     const std::string wanted = "divides by 128, wanted 127";
     const std::size_t at = run.out.find(wanted);

@@ -125,7 +125,7 @@ TEST(SetOption, LastOneWins) {
   set_option(options, "threads", "4", "WEFT_ARG_THREADS");
   set_option(options, "-t", "2", "command line");
   EXPECT_EQ(options.threads, 2);
-  EXPECT_EQ(options.requested.at("threads"), (RequestedOption{"2", "command line"}));
+  EXPECT_EQ(options.requested.at("threads"), (RequestedOption{"2", "command line", "t"}));
 }
 
 TEST(SetOption, ListsOfFilesAndPassesGrowWhenGivenAgainByTheSame) {
