@@ -5,8 +5,8 @@
 #include <set>
 
 #include "apps/cli/bench_functions_report.h"
-#include "apps/cli/bench_roof.h"
 #include "apps/cli/graph_commands.h"
+#include "apps/cli/measured_peaks.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"

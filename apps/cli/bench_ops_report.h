@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "apps/cli/bench_ops.h"
-#include "apps/cli/bench_roof.h"
 #include "apps/cli/bench_rows.h"
+#include "apps/cli/measured_peaks.h"
 #include "base/json.h"
 
 namespace weft {
 
 class OpBenchReport {
  public:
-  OpBenchReport(BenchFormat format, const Context& context, const MachineRoof& roof, std::ostream& out);
+  OpBenchReport(BenchFormat format, const Context& context, const MeasuredPeaks& peaks, std::ostream& out);
   void row(const OpBenchRow& row);
   void refusal(const OpBenchRefusal& refusal);
   void end();
@@ -24,7 +24,7 @@ class OpBenchReport {
   Json fields(const OpBenchRow& row) const;
 
   const Context& context_;
-  MachineRoof roof_;
+  MeasuredPeaks peaks_;
   BenchRows rows_;
   Json refused_ = Json::array();
 };

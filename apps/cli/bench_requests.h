@@ -37,9 +37,10 @@ struct DatasetArguments {
   std::string path;
   RandomRequests random;
   std::int64_t count = 1000;
-  // Of custom: not given is what a line says, else 256; -1 is what a line says. Of sharegpt: 0 is what the file says.
+  // Tokens to generate for the dataset custom. Without a value a line decides, and 256 is for lines that do not; with
+  // -1 each line must decide.
   std::optional<std::int64_t> custom_output_len;
-  std::int64_t sharegpt_output_len = 0;
+  std::int64_t sharegpt_output_len = 0;  // for sharegpt; 0: as many as the recorded answer has
   // Lengths of all datasets, which replace those of each.
   std::optional<std::int64_t> input_len, output_len;
   bool keeps_order = false;    // of sharegpt

@@ -389,7 +389,8 @@ void BenchServeArguments::declare_requests(Flags& flags) {
   flags.option("--extra-body", extra_body, "A JSON object of more fields for each request.");
   flags.option("--header", headers, "NAME=VALUE for the head of each request; several, or given several times.",
                {.takes_several = true});
-  flags.option("--request-id-prefix", id_prefix, "Each request has this and its number as X-Request-Id.");
+  flags.option("--request-id-prefix", id_prefix, "Each request has this and its number as X-Request-Id.",
+               {.may_be_empty = true});
 }
 
 void BenchServeArguments::declare_results(Flags& flags) {

@@ -33,23 +33,22 @@ CLI::Option* Flags::obey(CLI::Option* option, const FlagRules& rules) {
 // fit.
 template <typename T>
 void Flags::declare(const std::string& names, T& target, const std::string& sentence, const FlagRules& rules) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    obey(app_->add_option(names, target, sentence), rules)->take_last();
-  } else {
-    const std::string first = names.substr(0, names.find(','));
-    const auto take = [&target, first](const std::string& text) {
-      if constexpr (std::is_floating_point_v<T>) {
-        target = decimal_number(text, first);
-      } else {
-        const std::int64_t value = human_integer(text, first);
-        USER_CHECK(std::is_signed_v<T> || value >= 0, "[{}] must be at least 0, but is {}", first, value);
-        target = static_cast<T>(value);
-      }
-    };
-    CLI::Option* option = app_->add_option_function<std::string>(names, take, sentence);
-    obey(option, rules)->take_last();
-    if (rules.shows_default) option->default_str(fmt::format("{}", target));
-  }
+  const std::string first = names.substr(0, names.find(','));
+  const auto take = [&target, first, may_be_empty = rules.may_be_empty](const std::string& text) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      USER_CHECK(may_be_empty || !text.empty(), "[{}] wanted a value, but is {}", first, quote(text));
+      target = text;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      target = decimal_number(text, first);
+    } else {
+      const std::int64_t value = human_integer(text, first);
+      USER_CHECK(std::is_signed_v<T> || value >= 0, "[{}] must be at least 0, but is {}", first, value);
+      target = static_cast<T>(value);
+    }
+  };
+  CLI::Option* option = app_->add_option_function<std::string>(names, take, sentence);
+  obey(option, rules)->take_last();
+  if (rules.shows_default) option->default_str(fmt::format("{}", target));
 }
 
 void Flags::option(const std::string& names, std::string& target, const std::string& sentence, const FlagRules& rules) {

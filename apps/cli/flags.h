@@ -27,6 +27,7 @@ struct FlagRules {
   bool takes_several = false;  // of a list: after MODEL the flag may be followed by several values
   bool is_hidden = false;      // not in the help and not in names()
   bool has_no_value = false;   // of a function that takes one: it gets "true" where the flag is given
+  bool may_be_empty = false;   // of one text: "" is a value, and not what a shell makes of a variable that is not set
 };
 
 class Flags {

@@ -40,6 +40,12 @@ std::vector<const Pattern*> asked_patterns(const std::string& name, const Contex
   return patterns_named(context.patterns, name, raised);
 }
 
+// One node by its name, several by their number.
+std::string matches_text(const std::vector<std::string>& nodes) {
+  if (nodes.size() == 1) return "at %" + nodes[0];
+  return fmt::format("at {} nodes, the first is %{}", nodes.size(), nodes[0]);
+}
+
 }  // namespace
 
 PatternLines::PatternLines(const PatternQuestion& question, const Context& context, std::ostream& out)
@@ -76,8 +82,8 @@ void PatternLines::print(const std::string& where, const Graph& graph, TokenRang
   for (const auto& [pattern, findings] : find(graph, range)) {
     if (findings.off && !question_.pattern.empty())
       out_ << fmt::format("{}: {} is off: {}\n", where, pattern, *findings.off);
-    for (const std::string& node : findings.matches)
-      out_ << fmt::format("{}: {} matches at %{}\n", where, pattern, node);
+    if (!findings.matches.empty())
+      out_ << fmt::format("{}: {} matches {}\n", where, pattern, matches_text(findings.matches));
     for (const FailedAttempt& miss : findings.misses) {
       if (miss.kind == Kind::near || !question_.node.empty()) {
         out_ << fmt::format("{}: {} misses at %{}: {}\n", where, pattern, miss.node, miss.reason);

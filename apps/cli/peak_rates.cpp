@@ -62,22 +62,22 @@ PeakRates peak_rates(const Context& context, std::optional<double> bytes, std::o
                   .operations_of_8_bits = {operations, "given"}};
   if (bytes && operations) return rates;
   const std::string problem = why_not_measured(context.device);
-  std::optional<MachineRoof> measured;
+  std::optional<MeasuredPeaks> measured;
   if (problem.empty()) {
     const auto clock = [] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     };
-    measured = measure_roof(*context.threads, context.device.features, clock);
+    measured = measure_peaks(*context.threads, context.device.features, clock);
   }
-  const auto complete = [&](PeakRate& rate, double MachineRoof::*member) {
+  const auto complete = [&](PeakRate& rate, double MeasuredPeaks::*member) {
     if (rate.per_second) return;
     if (measured) rate.per_second = (*measured).*member;
     rate.source = measured ? "measured" : problem;
   };
-  complete(rates.bytes, &MachineRoof::read_bytes);
-  complete(rates.operations, &MachineRoof::operations);
-  complete(rates.operations_of_16_bits, &MachineRoof::operations_of_16_bits);
-  complete(rates.operations_of_8_bits, &MachineRoof::operations_of_8_bits);
+  complete(rates.bytes, &MeasuredPeaks::read_bytes);
+  complete(rates.operations, &MeasuredPeaks::operations);
+  complete(rates.operations_of_16_bits, &MeasuredPeaks::operations_of_16_bits);
+  complete(rates.operations_of_8_bits, &MeasuredPeaks::operations_of_8_bits);
   return rates;
 }
 

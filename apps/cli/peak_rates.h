@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/cli/bench_roof.h"
+#include "apps/cli/measured_peaks.h"
 #include "base/json.h"
 #include "compiler/context.h"
 #include "compiler/step_work.h"

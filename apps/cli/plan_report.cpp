@@ -42,14 +42,14 @@ Json per_token(const PlannedStep& step, std::int64_t amount) {
 }
 
 // At the peak rates; nullopt where no rate is known.
-std::optional<double> tokens_per_second(const PlannedStep& step, const PeakRates& roof) {
-  const double seconds = roof.seconds(step.work);
+std::optional<double> tokens_per_second(const PlannedStep& step, const PeakRates& peaks) {
+  const double seconds = peaks.seconds(step.work);
   return seconds > 0 ? std::optional(static_cast<double>(step.rows) / seconds) : std::nullopt;
 }
 
-Json step_json(const PlannedStep& step, const PeakRates& roof) {
+Json step_json(const PlannedStep& step, const PeakRates& peaks) {
   const StepWork& work = step.work;
-  const std::string limit = roof.limit_of(work);
+  const std::string limit = peaks.limit_of(work);
   return {{"rows", step.rows},
           {"depth", step.cached},
           {"bytes",
@@ -66,7 +66,7 @@ Json step_json(const PlannedStep& step, const PeakRates& roof) {
             {"of_8_bits", work.operations_of_8_bits}}},
           {"bytes_per_token", per_token(step, work.least_bytes())},
           {"operations_per_token", per_token(step, work.operations())},
-          {"tokens_per_second", optional_json(tokens_per_second(step, roof))},
+          {"tokens_per_second", optional_json(tokens_per_second(step, peaks))},
           {"limit", limit.empty() ? Json(nullptr) : Json(limit)}};
 }
 
@@ -94,7 +94,7 @@ std::string graph_text(const CompileRecord& record) {
   return text;
 }
 
-std::string step_text(const char* name, const PlannedStep& step, const PeakRates& roof) {
+std::string step_text(const char* name, const PlannedStep& step, const PeakRates& peaks) {
   const StepWork& work = step.work;
   const auto rows = static_cast<double>(step.rows);
   std::string text = fmt::format(
@@ -105,8 +105,8 @@ std::string step_text(const char* name, const PlannedStep& step, const PeakRates
       size_text(work.activation_bytes), operations_text(static_cast<double>(work.operations()) / rows),
       operations_text(static_cast<double>(work.product_operations)),
       operations_text(static_cast<double>(work.attention_operations)));
-  if (const auto rate = tokens_per_second(step, roof))
-    text += fmt::format("  at the roof {:.1f} tokens/s, limited by {}\n", *rate, roof.limit_of(work));
+  if (const auto rate = tokens_per_second(step, peaks))
+    text += fmt::format("  at the peak rates {:.1f} tokens/s, limited by {}\n", *rate, peaks.limit_of(work));
   return text;
 }
 
@@ -141,9 +141,9 @@ Json plan_json(const PlanReport& report) {
             {"kv_cache", memory.kv_cache},
             {"activations_planned", memory.activations},
             {"total", memory.total()}}},
-          {"decode", step_json(report.decode, report.roof)},
-          {"prompt", step_json(report.prompt, report.roof)},
-          {"roof", peak_rates_json(report.roof)}};
+          {"decode", step_json(report.decode, report.peaks)},
+          {"prompt", step_json(report.prompt, report.peaks)},
+          {"peak_rates", peak_rates_json(report.peaks)}};
 }
 
 std::string plan_report_text(const PlanReport& report) {
@@ -156,8 +156,8 @@ std::string plan_report_text(const PlanReport& report) {
       "\nmemory: at most {}: weights {}, KV pages {} for one sequence of {} tokens ({} a token), activations {}\n",
       size_text(memory.total()), size_text(memory.weights), size_text(memory.kv_cache), report.context_length,
       size_text(memory.kv_per_token), size_text(memory.activations));
-  text += step_text("decode", report.decode, report.roof) + step_text("prompt", report.prompt, report.roof);
-  text += "roof: " + peak_rates_text(report.roof);
+  text += step_text("decode", report.decode, report.peaks) + step_text("prompt", report.prompt, report.peaks);
+  text += "peak rates: " + peak_rates_text(report.peaks);
   return text + "\n";
 }
 

@@ -23,11 +23,11 @@ struct PlanReport {
   std::vector<CompileRecord> records;  // empty in eager mode
   PlannedMemory memory;
   PlannedStep decode, prompt;
-  PeakRates roof;
+  PeakRates peaks;
 };
 
 // Keys are stable, new ones may be added:
-//   weft model architecture weights_from target graphs memory decode prompt roof
+//   weft model architecture weights_from target graphs memory decode prompt peak_rates
 Json plan_json(const PlanReport& report);
 
 std::string plan_report_text(const PlanReport& report);

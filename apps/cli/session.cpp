@@ -33,14 +33,17 @@ constexpr std::pair<const char*, const char*> kConfiguredFlags[] = {{"--temp", "
 }  // namespace
 
 void ModelArgument::declare(Flags& flags, Need need) {
-  flags.option("model,-m,--model", name, "A GGUF file, a folder with config.json, or a built-in name.",
+  flags.option("model,-m,--model", name,
+               "A GGUF file, a folder with config.json, or a name that is built in or in --models-root.",
                {.required = need == required});
 }
 
 void ModelArgument::declare_to_run(Flags& flags) {
-  flags.option("model,-m,--model", name,
-               "A GGUF file, a folder with config.json, a built-in name, or an artifact of weft compile.",
-               {.required = true});
+  flags.option(
+      "model,-m,--model", name,
+      "A GGUF file, a folder with config.json, a name that is built in or in --models-root, or an artifact of weft "
+      "compile.",
+      {.required = true});
   flags.option("--checkpoint", checkpoint, "The model of an artifact, if it is not next to it.");
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/ranges.h>
+
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -147,6 +149,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+namespace {
+
+// Whether a beginning of the text is the word but for a fifth of its letters.
+bool begins_almost(std::string_view text, std::string_view word) {
+  const std::size_t allowed = word.size() / 5;
+  for (std::size_t length = word.size() - allowed; length <= word.size() + allowed; ++length)
+    if (length <= text.size() && edit_distance(word, text.substr(0, length)) <= allowed) return true;
+  return false;
+}
+
+}  // namespace
+
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
   if (word.empty() || word.size() > kLongestWord) return std::nullopt;
   const std::string wanted = folded(word);
@@ -163,12 +177,17 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
     }
   }
   if (best == nullptr && wanted.size() >= 3) {
-    const auto begins = [&](const std::string& candidate) { return folded(candidate).starts_with(wanted); };
+    const auto begins = [&](const std::string& candidate) { return begins_almost(folded(candidate), wanted); };
     const auto found = std::find_if(candidates.begin(), candidates.end(), begins);
     if (found != candidates.end()) best = &*found;
   }
   if (best == nullptr) return std::nullopt;
   return *best;
+}
+
+std::string suggestion_or_all(std::string_view word, std::span<const std::string> candidates) {
+  const std::string near = suggestion(word, candidates);
+  return near.empty() && !candidates.empty() ? fmt::format("; there are {}", fmt::join(candidates, ", ")) : near;
 }
 
 std::string suggestion(std::string_view word, std::span<const std::string> candidates) {

@@ -23,6 +23,9 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
 // `, did you mean "max-model-len"?`, or "" if no candidate is near. It ends a message about an unknown name.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
+// The same, but all candidates if none is near, for names that are few.
+std::string suggestion_or_all(std::string_view word, std::span<const std::string> candidates);
+
 // Quotes the text in double quotes, on one line and safe for a terminal: quotes, backslashes, control characters (C0,
 // DEL, C1, and marks that change the text direction) and bytes that are not UTF-8 are written as escapes. A text of
 // more than `longest` bytes is truncated, and its size is appended. An empty text is `"" (empty)`.

@@ -45,7 +45,7 @@ void check_pass_names(const Context& context, const std::vector<std::string>& na
   const std::vector<std::string> known = names_of(passes_of(context));
   for (const std::string& name : names)
     USER_CHECK(name == "all" || std::find(known.begin(), known.end(), name) != known.end(), "[{}] {} is not a pass{}",
-               option, quote(name), suggestion(name, known));
+               option, quote(name), suggestion_or_all(name, known));
 }
 
 void warn_of_file(const std::string& warning) { std::cerr << "weft: " << warning << "\n"; }
@@ -140,9 +140,7 @@ OpenedContext open_context(Options requested, std::optional<CpuFeatures> target)
   for (const OptionDifference& difference : opened.differences) {
     // options_without_effect() below reports these.
     if (!reason_without_effect(effective.options, *find_option(difference.option)).empty()) continue;
-    const auto shown = [](const std::string& value) { return value.empty() ? "empty" : value; };
-    opened.notes.push_back(fmt::format("{} is {} instead of {}: {}", difference.option, shown(difference.effective),
-                                       shown(difference.requested), difference.reason));
+    opened.notes.push_back(difference.text());
   }
   for (std::string& sentence : options_without_effect(effective.options)) opened.notes.push_back(std::move(sentence));
   opened.context = make_context(std::move(effective.options), Registrations(), target, &opened.notes);

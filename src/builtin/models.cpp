@@ -30,17 +30,20 @@ std::string resolve_model(const std::string& name_or_path, const std::string& mo
   USER_CHECK(!name_or_path.empty(), "[model] a path or a built-in name must be given");
   std::error_code ignored;
   if (std::filesystem::exists(name_or_path, ignored)) return name_or_path;
-  std::vector<std::string> names;
+  const std::string in_folder = models_folder + "/" + name_or_path;
+  std::vector<std::string> names, paths = {in_folder, in_folder + ".gguf"};
+  const BuiltinModel* builtin = nullptr;
   for (const BuiltinModel& model : kModels) {
     names.push_back(model.name);
-    if (name_or_path != model.name) continue;
-    const std::string path = models_folder + "/" + model.file;
-    USER_CHECK(std::filesystem::exists(path, ignored),
-               "[model] {} is not at {}; fetch it with: tools/fetch_model.py {}", model.name, path, model.name);
-    return path;
+    if (name_or_path == model.name) builtin = &model;
   }
-  fail_user("[model] there is nothing at {}, and no built-in model has that name{}", quote(name_or_path),
-            suggestion(name_or_path, names));
+  if (builtin != nullptr) paths.insert(paths.begin(), models_folder + "/" + builtin->file);
+  for (const std::string& path : paths)
+    if (std::filesystem::exists(path, ignored)) return path;
+  USER_CHECK(builtin == nullptr, "[model] {} is not at {}; fetch it with: tools/fetch_model.py {}", name_or_path,
+             paths[0], name_or_path);
+  fail_user("[model] there is nothing at {} and nothing of that name in {}, and no built-in model has it{}",
+            quote(name_or_path), models_folder, suggestion(name_or_path, names));
 }
 
 std::string resolve_model(const std::string& name_or_path, const Options& options,

@@ -25,8 +25,9 @@ struct BuiltinModel {
 };
 std::span<const BuiltinModel> builtin_models();
 
-// The path of a built-in name in `models_folder`; a path is returned unchanged. UserError for a name whose file is
-// missing (it says how to fetch it), and, with the nearest known name, if nothing exists at the path.
+// The path of a model in `models_folder` by its name, which is a built-in one, that of an entry, or that of an entry
+// without .gguf; a path at which something exists is returned unchanged. UserError for a built-in name whose file is
+// missing (it says how to fetch it), and, with the nearest built-in name, if there is no such model.
 std::string resolve_model(const std::string& name_or_path, const std::string& models_folder);
 
 // The same, in the folder of --models-root, or else in this user's folder. The environment, which says where that is,

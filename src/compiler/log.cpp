@@ -57,7 +57,7 @@ std::string choice_text(const NodeChoice& node, Log::Detail detail) {
   if (detail != Log::Detail::more) return text;
   text += ": " + node.choice.reason;
   for (const Refusal& refusal : node.choice.refused)
-    text += fmt::format("; not {} {}", refusal.provider, refusal.reason);
+    text += fmt::format("; {} was refused: {}", refusal.provider, refusal.reason);
   return text;
 }
 

@@ -159,11 +159,14 @@ std::optional<std::string> template_in(const JsonFields& fields, std::string_vie
     auto text = fields.find_text("chat_template");
     return name == "default" ? text : std::nullopt;
   }
-  for (const auto& item : *value) {
-    const JsonFields entry(item, fields.where(), fields.name("chat_template") + ".");
-    if (entry.find_text("name") == name) return entry.find_text("template");
+  std::optional<std::string> found;
+  for (std::size_t i = 0; i < value->size(); ++i) {
+    const JsonFields entry((*value)[i], fields.where(), fmt::format("{}[{}].", fields.name("chat_template"), i));
+    for (const char* key : {"name", "template"})
+      USER_CHECK(entry.find_text(key), "[{}] wanted {}, a text, but there is none", entry.where(), entry.name(key));
+    if (entry.find_text("name") == name && !found) found = entry.find_text("template");
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace

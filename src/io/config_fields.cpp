@@ -48,6 +48,13 @@ const Json* JsonFields::value(std::string_view key) const {
   return at == object_->end() || at->is_null() ? nullptr : &*at;
 }
 
+std::vector<std::string> JsonFields::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, its_value] : object_->items())
+    if (!its_value.is_null()) keys.push_back(key);
+  return keys;
+}
+
 std::optional<std::int64_t> JsonFields::find_integer(std::string_view key) const {
   const auto* found = value(key);
   if (found == nullptr) return std::nullopt;

@@ -37,6 +37,8 @@ class JsonFields {
   bool is_null(std::string_view key) const;  // present, but null
   // The value itself; nullptr if it is absent or null.
   const Json* value(std::string_view key) const;
+  // The keys that are not null, in the order of the object.
+  std::vector<std::string> keys() const;
 
   std::optional<std::int64_t> find_integer(std::string_view key) const;
   std::optional<double> find_real(std::string_view key) const;

@@ -193,12 +193,12 @@ inline constexpr KnownKey kRopeKeys[] = {
     {"llama_4_scaling_beta", KeyClass::changes, "0", "queries scaled by position"},
 };
 
-// Keys after the architecture's name and a dot.
 // Keys after "general.".
 inline constexpr KnownKey kGgufGeneralKeys[] = {
     {"type", KeyClass::changes, "\"model\"", "an adapter or another part of a model"},
 };
 
+// Keys after the architecture's name and a dot.
 inline constexpr KnownKey kGgufModelKeys[] = {
     {"attention.head_count", KeyClass::read},
     {"attention.head_count_kv", KeyClass::read},

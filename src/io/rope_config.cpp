@@ -1,5 +1,6 @@
 #include "io/rope_config.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -102,6 +103,18 @@ void read_longrope(const JsonFields& fields, std::int64_t context_length, RopeSc
     scaling.attention_factor = longrope_magnitude(scaling.factor, scaling.original_context_length);
 }
 
+// The keys that mean the same with each type. All others are about one type, and would have no effect without it.
+constexpr std::string_view kKeysOfAllTypes[] = {"finetuned",     "llama_4_scaling_beta",  "max_position_embeddings",
+                                                "mrope_section", "partial_rotary_factor", "rope_theta",
+                                                "attn_factor",   "extrapolation_factor"};
+
+void check_keys_without_type(const JsonFields& fields) {
+  for (const auto& key : fields.keys())
+    USER_CHECK(std::find(std::begin(kKeysOfAllTypes), std::end(kKeysOfAllTypes), key) != std::end(kKeysOfAllTypes),
+               "[{}] wanted {}, since there is {}, but there is none", fields.where(), fields.name("rope_type"),
+               fields.name(key));
+}
+
 RopeScaling scaling_from_json(const JsonFields& fields, const Around& around, std::int64_t context_length) {
   RopeScaling scaling;
   bool has_type = false;
@@ -110,15 +123,11 @@ RopeScaling scaling_from_json(const JsonFields& fields, const Around& around, st
       scaling.type = scaling_type(*text, fields.name(key), fields.where());
       has_type = true;
     }
-  if (!has_type)
-    for (const auto key : {"factor", "alpha", "low_freq_factor", "high_freq_factor", "mscale", "attention_factor"})
-      USER_CHECK(!fields.has(key), "[{}] wanted {}, since there is {}, but there is none", fields.where(),
-                 fields.name("rope_type"), fields.name(key));
+  if (!has_type) check_keys_without_type(fields);
+  scaling.original_context_length =
+      integer_in(fields, "original_max_position_embeddings", kContexts).value_or(around.original_context_length);
   using enum RopeScalingType;
   if (scaling.type == none) return scaling;
-  scaling.original_context_length = around.original_context_length;
-  if (const auto length = integer_in(fields, "original_max_position_embeddings", kContexts))
-    scaling.original_context_length = *length;
   scaling.attention_factor = real_in(fields, "attention_factor", kPositive);
   if (scaling.type == dynamic) scaling.alpha = real_in(fields, "alpha", kPositive);
   if (scaling.type == proportional) {
@@ -194,7 +203,23 @@ RopeScaling scaling_from_gguf(const GgufFields& fields, std::int64_t context_len
   return scaling;
 }
 
-// Files with these tensors name no type.
+// Checks that the metadata ask for nothing else beside the tensors of longrope. Files of most architectures name no
+// type then. llama.cpp divides by a factor, too, and 0 and 1 change nothing there.
+void check_longrope_alone(const GgufFields& fields, const Gguf& gguf) {
+  const std::string cause = fmt::format("since there is {}", kLongFactors);
+  if (const auto text = fields.find_text("rope.scaling.type"))
+    USER_CHECK(scaling_type(*text, fields.name("rope.scaling.type"), fields.where()) == RopeScalingType::longrope,
+               "[{}] {} must be longrope, {}, but is {}", fields.where(), fields.name("rope.scaling.type"), cause,
+               quote(*text));
+  for (const auto key : {"rope.scaling.factor", "rope.scale_linear"})
+    if (const auto factor = fields.find_real(key))
+      USER_CHECK(*factor == 0 || *factor == 1, "[{}] {} must be 0 or 1, {}, but is {}", fields.where(),
+                 fields.name(key), cause, *factor);
+  USER_CHECK(gguf.find_tensor(kFrequencyFactors) == nullptr,
+             "[{}] has {} and {}: both divide the frequencies of rotary positions, and files have one of them",
+             fields.where(), kFrequencyFactors, kLongFactors);
+}
+
 RopeScaling longrope_from_gguf(const GgufFields& fields, std::int64_t context_length) {
   RopeScaling scaling{.type = RopeScalingType::longrope};
   scaling.original_context_length =
@@ -264,6 +289,7 @@ void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFac
   check_rotary_dim(fields, full_head_dim(config), rope, "rope.dimension_count");
   rope.pairing = facts.pairing_in_gguf;
   const bool is_longrope = gguf.find_tensor(kLongFactors) != nullptr && gguf.find_tensor(kShortFactors) != nullptr;
+  if (is_longrope) check_longrope_alone(fields, gguf);
   rope.scaling = is_longrope ? longrope_from_gguf(fields, config.context_length)
                              : scaling_from_gguf(fields, config.context_length);
   if (const auto factor = fields.find_real("rope.scaling.attn_factor"); factor && !is_longrope)

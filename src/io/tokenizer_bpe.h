@@ -19,7 +19,7 @@ class BytePairMerger final : public PieceModel {
   // merge is repeated.
   BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& index);
 
-  // In O(n log n) for a piece of n bytes.
+  // Takes O(n log n) time for a piece of n bytes.
   void append(std::string_view piece, PieceScratch& scratch, std::vector<int>& ids) const override;
 
  private:
@@ -51,8 +51,8 @@ class BytePairMerger final : public PieceModel {
   void append_part(std::string_view part, PieceScratch& scratch, std::vector<int>& ids) const;
 
   bool byte_alphabet_ = true;
-  std::array<int32_t, 256> token_of_byte_{};  // with the byte alphabet; -1: none
-  CharacterTokens token_of_character_;        // without it
+  std::array<int32_t, 256> token_of_byte_{};  // used with the byte alphabet; -1 if a byte has no token
+  CharacterTokens token_of_character_;        // used without the byte alphabet
   FallbackTokens fallback_;
   SpaceCuts cuts_;
   std::vector<Slot> slots_;  // a power of two, at most two thirds full

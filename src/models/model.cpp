@@ -54,6 +54,19 @@ std::vector<ModelWeight>::const_iterator find_weight(const std::vector<ModelWeig
   });
 }
 
+// UserError that has the cause if the model has this missing weight only because the file has another tensor.
+void check_not_by_switch(const ModelDefinition& model, const Checkpoint& checkpoint, const ModelConfig& config,
+                         const ModelDefinition::StoredWeight& missing) {
+  for (const SwitchKey& one : model.facts.switches) {
+    if (one.gguf_tensor.empty() || !(config.*one.field)) continue;
+    ModelConfig off = config;
+    off.*one.field = false;
+    USER_CHECK(model.has(missing.weight.name, off, missing.layer),
+               "[{}] wanted tensor {}, but there is only {}: a model has all of these or none", checkpoint.path(),
+               missing.key, one.gguf_tensor);
+  }
+}
+
 }  // namespace
 
 const ModelWeight& ModelDefinition::weight(const std::string& name) const {
@@ -127,8 +140,11 @@ std::vector<NamedMeta> ModelDefinition::tensors(const ModelConfig& config) const
 }
 
 void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const {
-  visit_tensors(config, config.format,
-                [&](const StoredWeight& stored) { check_weight(checkpoint, config, stored.key, stored.shape); });
+  visit_tensors(config, config.format, [&](const StoredWeight& stored) {
+    if (checkpoint.is_gguf() && checkpoint.find(stored.key) == nullptr)
+      check_not_by_switch(*this, checkpoint, config, stored);
+    check_weight(checkpoint, config, stored.key, stored.shape);
+  });
 }
 
 void ModelRegistry::add(ModelDefinition definition) {

@@ -26,6 +26,7 @@ class Settlement {
     const OptionRow* row = find_option(name);
     CHECK(row != nullptr, "[{}] is no option", name);
     result_.differences.push_back({.option = std::string(name),
+                                   .alias = requested_.requested.at(std::string(name)).alias,
                                    .requested = value_text(requested_, *row),
                                    .effective = value_text(result_.options, *row),
                                    .reason = std::string(reason)});
@@ -86,7 +87,8 @@ void settle_capture_sizes(Settlement& settlement) {
              "[{}] must be the largest of {}, {}, but is {}", kMost, kSizes, largest_given,
              options.max_cudagraph_capture_size);
   settlement.settle(&Options::cudagraph_capture_sizes, kSizes, std::move(sizes),
-                    fmt::format("sorted, at most max-num-batched-tokens = {}", options.max_num_batched_tokens));
+                    fmt::format("only sizes up to max-num-batched-tokens = {} are captured, in order",
+                                options.max_num_batched_tokens));
   if (largest > 0)
     settlement.settle(&Options::max_cudagraph_capture_size, kMost, largest, "the largest size that is captured");
 }
@@ -128,12 +130,13 @@ void settle_sizes(Settlement& settlement) {
   Words words;
   for (const std::int64_t size : up_to(std::move(sizes), most_tokens)) words.push_back(fmt::format("{}", size));
   settlement.settle(&Options::compile_sizes, "cc.compile_sizes", std::move(words),
-                    fmt::format("numbers, sorted, at most max-num-batched-tokens = {}", most_tokens));
+                    fmt::format("only sizes up to max-num-batched-tokens = {} count, in order", most_tokens));
 
   Counts points = up_to(options.compile_ranges_split_points, most_tokens - 1);
   std::erase(points, 1);
-  settlement.settle(&Options::compile_ranges_split_points, "cc.compile_ranges_split_points", std::move(points),
-                    fmt::format("sorted, above 1 and below max-num-batched-tokens = {}", most_tokens));
+  settlement.settle(
+      &Options::compile_ranges_split_points, "cc.compile_ranges_split_points", std::move(points),
+      fmt::format("only points above 1 and below max-num-batched-tokens = {} count, in order", most_tokens));
 }
 
 // Without measurements, the tuning budget must not be in a cache key: otherwise the same code would be compiled again
@@ -196,6 +199,12 @@ Counts default_capture_sizes(std::int64_t largest) {
   add(8, 256, 8);
   add(272, largest, 16);
   return sizes;
+}
+
+std::string OptionDifference::text() const {
+  const auto shown = [](const std::string& value) { return value.empty() ? "empty" : value; };
+  return fmt::format("{} is {} instead of {}: {}", alias.empty() ? option : fmt::format("{} ({})", alias, option),
+                     shown(effective), shown(requested), reason);
 }
 
 EffectiveOptions effective_options(const Options& requested) {

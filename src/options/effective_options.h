@@ -12,9 +12,13 @@ namespace weft {
 
 struct OptionDifference {
   std::string option;
+  std::string alias;      // the other name by which the option was given; "" for its own
   std::string requested;  // as in value_text; the requested value, or "auto"
   std::string effective;
   std::string reason;
+
+  // "cc.compile_ranges_endpoints (cc.compile_ranges_split_points) is empty instead of 8192: ", and the reason.
+  std::string text() const;
 };
 
 struct EffectiveOptions {

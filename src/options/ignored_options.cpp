@@ -12,6 +12,7 @@ constexpr std::string_view kNoExpertLayers = "Experts are ops of the graph, not 
 constexpr std::string_view kOneCutter = "The graph is always split before code generation.";
 constexpr std::string_view kNoFusedCommunication = "No kernel joins communication with a product or a norm.";
 constexpr std::string_view kNoSuchKernel = "No kernel computes these ops at once.";
+constexpr std::string_view kCudagraphMode = "An earlier key of vLLM: cc.cudagraph_mode says what is captured.";
 constexpr std::string_view kState = "State of a running vLLM.";
 
 constexpr IgnoredOption kRows[] = {
@@ -37,6 +38,17 @@ constexpr IgnoredOption kRows[] = {
     {"cc.pass_config.fuse_mla_dual_rms_norm", kNoSuchKernel},
     {"cc.pass_config.fuse_rope_kvcache_cat_mla", kNoSuchKernel},
     {"cc.dynamic_shapes_config.assume_32_bit_indexing", "Indices have 64 bits."},
+    {"cc.use_cudagraph", kCudagraphMode},
+    {"cc.full_cuda_graph", kCudagraphMode},
+    {"cc.use_inductor", "An earlier key of vLLM: cc.backend says what computes native ops."},
+    {"cc.pass_config.enable_fusion",
+     "An earlier key of vLLM: fuse_norm_quant and fuse_act_quant of cc.pass_config switch the fusions."},
+    {"cc.pass_config.enable_async_tp", kNoFusedCommunication},
+    {"cc.pass_config.enable_fi_allreduce_fusion", kNoFusedCommunication},
+    {"cc.pass_config.fi_allreduce_fusion_max_token_num", kNoFusedCommunication},
+    {"cc.pass_config.dump_graph_stages", "An earlier key of vLLM: --debug-dump-path writes the graph after each pass."},
+    {"cc.pass_config.dump_graph_dir", "An earlier key of vLLM: --debug-dump-path is the folder of dumps."},
+    {"cc.max_capture_size", kState},
     {"cc.local_cache_dir", kState},
     {"cc.enabled_custom_ops", kState},
     {"cc.disabled_custom_ops", kState},

@@ -98,6 +98,13 @@ const OptionRow* find_option(std::string_view name) {
   return nullptr;
 }
 
+std::string_view option_alias(std::string_view name) {
+  const std::string wanted = plain_spelling(name);
+  for (const Alias& alias : kAliases)
+    if (with_dashes(alias.alias) == wanted) return alias.alias;
+  return "";
+}
+
 bool is_flag(const OptionRow& row) {
   return std::holds_alternative<bool Options::*>(row.member) ||
          std::holds_alternative<OptionalFlag Options::*>(row.member);
@@ -124,13 +131,15 @@ std::string_view priority_op(std::string_view name) {
 }
 
 std::string unknown_option_text(std::string_view name) {
+  // Users often omit the group or write the wrong one, so only the parts after the last dot are compared.
+  const auto last_part = [](std::string_view full) { return std::string(full.substr(full.rfind('.') + 1)); };
   const std::vector<std::string> names = option_names();
-  const std::string stripped = with_short_group(name);
-  std::string near = suggestion(stripped, names);
-  // Users often omit the group or write the wrong one.
-  if (near.empty()) near = suggestion("cc." + stripped, names);
-  if (near.empty()) near = suggestion("cc.pass_config." + stripped.substr(stripped.rfind('.') + 1), names);
-  return quote(name) + near;
+  std::vector<std::string> parts;
+  std::transform(names.begin(), names.end(), std::back_inserter(parts), last_part);
+  const std::optional<std::string> near = nearest(last_part(strip_dashes(name)), parts);
+  if (!near) return quote(name);
+  const auto at = std::find(parts.begin(), parts.end(), *near) - parts.begin();
+  return fmt::format("{}, did you mean {}?", quote(name), quote(names[static_cast<std::size_t>(at)]));
 }
 
 void fail_unknown_option(std::string_view name) {
@@ -179,7 +188,7 @@ void set_from_text(Options& options, std::string_view name, std::string_view tex
   } else {
     assign_option(options, *row, text);
   }
-  options.requested[full_name] = {std::string(text), source};
+  options.requested[full_name] = {std::string(text), source, std::string(option_alias(name))};
 }
 
 void set_option(Options& options, std::string_view name, std::string_view text, const std::string& source) {
@@ -263,6 +272,7 @@ constexpr const char* kCommandLine = "command line";
 // A group may be in a file.
 void set_from_command_line(Options& options, const std::string& name, const std::string& value) {
   std::error_code none;
+  USER_CHECK(!value.empty(), "[{}] wanted a value, but is {} ({})", strip_dashes(name), quote(value), kCommandLine);
   const bool is_file = !option_group(name).empty() && !trim(value).starts_with('{') && value.find('\0') == value.npos &&
                        std::filesystem::is_regular_file(value, none);
   if (is_file) return set_option(options, name, read_file(value, kMostConfigBytes), value);

@@ -30,8 +30,9 @@ using Priorities = std::map<std::string, Words>;  // op -> providers, first choi
 inline constexpr std::string_view kMayBeFused = "fused";
 
 struct RequestedOption {
-  std::string text;    // as given
-  std::string source;  // "command line", "WEFT_ARG_DTYPE", ...
+  std::string text;        // as given
+  std::string source;      // "command line", "WEFT_ARG_DTYPE", ...
+  std::string alias = {};  // the other name by which it was given; "" for its own
   friend bool operator==(const RequestedOption&, const RequestedOption&) = default;
 };
 
@@ -109,6 +110,9 @@ std::span<const OptionRow> option_table();
 // The row for a name in any user spelling: with or without leading dashes, `_` for `-`, `compilation-config.` for
 // `cc.`, or an alias. nullptr if there is none. A name of ir-op-priority may end in `.op`.
 const OptionRow* find_option(std::string_view name);
+
+// The alias as it is usually spelled if the name is one; "" otherwise.
+std::string_view option_alias(std::string_view name);
 
 // Whether the option takes no value (`--enforce-eager`); `--no-enforce-eager` is its opposite.
 bool is_flag(const OptionRow& row);

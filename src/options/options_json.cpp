@@ -32,7 +32,7 @@ std::vector<std::string> items_of(const Json& list, std::string_view name) {
   return items;
 }
 
-void apply_row(Options& options, const OptionRow& row, const Json& value, const std::string& source) {
+void apply_row(Options& options, const OptionRow& row, const Json& value, const RequestedOption& requested) {
   const bool is_flag_value = value.is_boolean();
   const bool is_text = std::holds_alternative<std::string Options::*>(row.member);
   const bool takes_json = row.limits.check == OptionCheck::any_json;
@@ -51,7 +51,7 @@ void apply_row(Options& options, const OptionRow& row, const Json& value, const 
     USER_CHECK(!number_as_text, "[{}] wanted text, but is {}", row.name, json_text(value));
     assign_option(options, row, text_of(value));
   }
-  options.requested[std::string(row.name)] = {text_of(value), source};
+  options.requested[std::string(row.name)] = requested;
 }
 
 void apply_priorities(Options& options, const Json& object, const std::string& source) {
@@ -106,9 +106,9 @@ class ObjectReader {
     if (row == nullptr) return unknown_.push_back(unknown_option_text(name));
     if (!std::holds_alternative<Priorities Options::*>(row->member)) {
       // In another program's keys null and the empty text mean that nothing is set, so an environment variable counts.
-      const bool is_alias = plain_spelling(name) != plain_spelling(row->name);
-      if (is_alias && (value.is_null() || value == "")) return;
-      return apply_row(options_, *row, value, source_);
+      const std::string alias(option_alias(name));
+      if (!alias.empty() && (value.is_null() || value == "")) return;
+      return apply_row(options_, *row, value, {text_of(value), source_, alias});
     }
     const std::string_view op = priority_op(name);
     if (op.empty()) return apply_priorities(options_, value, source_);

@@ -136,13 +136,14 @@ std::vector<FusionPattern> make_pattern_table(const OpTable& ops, DType fp8) {
 std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patterns, const std::string& name,
                                            std::vector<std::string> others) {
   std::vector<const Pattern*> found;
-  std::vector<std::string> known = std::move(others);
+  std::vector<std::string> known = std::move(others), fusions;
   for (const FusionPattern& entry : patterns) {
     known.insert(known.end(), {entry.fusion, entry.pattern.name});
+    if (std::find(fusions.begin(), fusions.end(), entry.fusion) == fusions.end()) fusions.push_back(entry.fusion);
     if (name.empty() || entry.fusion == name || entry.pattern.name == name) found.push_back(&entry.pattern);
   }
   USER_CHECK(name.empty() || !found.empty(), "[pattern] there is no pattern and no fusion {}{}", quote(name),
-             suggestion(name, known));
+             nearest(name, known) ? suggestion(name, known) : suggestion_or_all(name, fusions));
   return found;
 }
 

@@ -15,9 +15,9 @@ namespace weft {
 namespace {
 
 std::string refused_text(const std::vector<Refusal>& refused) {
-  std::vector<std::string> parts;
-  for (const Refusal& refusal : refused) parts.push_back(refusal.provider + " " + refusal.reason);
-  return parts.empty() ? "" : fmt::format("; not {}", fmt::join(parts, "; not "));
+  std::string text;
+  for (const Refusal& refusal : refused) text += fmt::format("; {} was refused: {}", refusal.provider, refusal.reason);
+  return text;
 }
 
 std::string passes_text(const CompileRecord& record) {
@@ -183,8 +183,7 @@ std::string device_functions_text(const DeviceFunctions& said) {
 std::string explain_text(const Explanation& explanation) {
   std::string text = fmt::format("weft {}: {}\n", explanation.version, explanation.model);
   for (const OptionDifference& difference : explanation.differences)
-    text += fmt::format("option {} is {} instead of {}: {}\n", difference.option, difference.effective,
-                        difference.requested, difference.reason);
+    text += fmt::format("option {}\n", difference.text());
   if (explanation.records.empty()) text += "nothing was compiled: every op runs at once, through the same choice\n";
   for (const CompileRecord& record : explanation.records) {
     text += fmt::format("\n{}, {} to {} rows\n", record.graph, record.range.lo, record.range.hi);

@@ -184,8 +184,8 @@ std::int64_t offset_in(Gap gap, std::int64_t bytes, std::vector<const Block*>& b
 std::int64_t steps_of(const Block& block) { return block.last_step - block.first_step + 1; }
 double area_of(const Block& block) { return static_cast<double>(block.bytes) * static_cast<double>(steps_of(block)); }
 
-// Which of two blocks is placed first. Of blocks of one size the one that lives longest has the fewest gaps to choose
-// from, so it goes first.
+// Returns whether block a is placed before block b. Among blocks of one size, the one with the longest lifetime is
+// placed first, because it fits into the fewest gaps.
 using Order = bool (*)(const Block&, const Block&);
 constexpr Order kOrders[] = {
     [](const Block& a, const Block& b) { return a.bytes != b.bytes ? a.bytes > b.bytes : steps_of(a) > steps_of(b); },

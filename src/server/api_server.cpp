@@ -96,7 +96,7 @@ std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
   return std::nullopt;
 }
 
-// Without the prefix.
+// The path without the prefix of --root-path.
 std::string ApiServer::own_path(const std::string& path) const {
   const std::string& root = settings_.root_path;
   const bool has_root =
@@ -257,7 +257,7 @@ void ApiServer::take(Prepared& prepared, std::string id, const std::shared_ptr<H
 void ApiServer::write_later(std::shared_ptr<RunningRequest> answer) {
   pool_.add([this, answer = std::move(answer)]() mutable {
     answer->write_answer();
-    // Moved, so that it ends on the I/O thread.
+    // The answer is moved into the task, so that it is destroyed on the I/O thread.
     post_([answer = std::move(answer)] { answer->send_written(); });
   });
 }

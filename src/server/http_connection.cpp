@@ -148,32 +148,18 @@ void HttpConnection::take(std::string_view bytes) {
 }
 
 void HttpConnection::process() {
-  bool goes_on = true;
-  while (goes_on) {
-    if (phase_ == Phase::head) {
-      goes_on = process_head();
-    } else if (phase_ == Phase::body) {
-      goes_on = process_body();
-    } else {
-      goes_on = false;
-    }
-  }
+  if (phase_ == Phase::head) process_head();
+  if (phase_ == Phase::body) process_body();
 }
 
-bool HttpConnection::process_head() {
-  if (in_.empty()) return false;
+void HttpConnection::process_head() {
+  if (in_.empty()) return;
   const std::optional<std::size_t> length = scanner_.scan(in_);
-  if (scanner_.fault()) {
-    refuse(*scanner_.fault());
-    return false;
-  }
-  if (!length) return false;
+  if (scanner_.fault()) return refuse(*scanner_.fault());
+  if (!length) return;
   begun_ = std::chrono::steady_clock::now();
   std::optional<HttpRequest> head = read_head(std::string_view(in_).substr(0, *length));
-  if (!head) {
-    refuse({400, "the target must be a path"});
-    return false;
-  }
+  if (!head) return refuse({400, "the target must be a path"});
   head->peer = std::move(request_.peer);
   head->arrival = begun_;
   request_ = std::move(*head);
@@ -181,12 +167,8 @@ bool HttpConnection::process_head() {
   is_http_10_ = request_.is_http_10;
   fields_ = host_.handler->fields(request_);
   const BodyFraming framing = framing_of(request_);
-  if (framing.fault) {
-    refuse(*framing.fault);
-    return false;
-  }
+  if (framing.fault) return refuse(*framing.fault);
   begin_body(framing, *length);
-  return phase_ == Phase::body;
 }
 
 void HttpConnection::begin_body(const BodyFraming& framing, std::size_t head_bytes) {
@@ -218,9 +200,9 @@ void HttpConnection::limit_body() {
   limit_reading(left, [this] { refuse({408, "the body of the request did not arrive in time"}); });
 }
 
-bool HttpConnection::process_body() {
+void HttpConnection::process_body() {
   if (!body_->is_done()) {
-    if (in_.empty()) return false;
+    if (in_.empty()) return;
     const std::size_t used = body_->put(in_);
     in_.erase(0, used);
     body_bytes_ += used;
@@ -228,16 +210,12 @@ bool HttpConnection::process_body() {
       body_mebibytes_ = body_bytes_ >> 20;
       limit_body();
     }
-    if (body_->fault()) {
-      refuse(*body_->fault());
-      return false;
-    }
+    if (body_->fault()) return refuse(*body_->fault());
   }
-  if (!body_->is_done()) return false;
+  if (!body_->is_done()) return;
   request_.body = body_->take_body();
   body_.reset();
   dispatch();
-  return false;
 }
 
 void HttpConnection::dispatch() {

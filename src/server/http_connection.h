@@ -57,8 +57,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void read();
   void take(std::string_view bytes);
   void process();
-  bool process_head();
-  bool process_body();
+  void process_head();
+  void process_body();
   void begin_body(const BodyFraming& framing, std::size_t head_bytes);
   void dispatch();
   void refuse(const HttpFault& fault);

@@ -97,14 +97,14 @@ struct HttpServer::State {
     if (!socket_path.empty()) ::unlink(socket_path.c_str());
   }
 
-  // Connections may end while it is used.
+  // Returns a copy, because a connection that ends removes itself from `connections`.
   std::vector<std::shared_ptr<HttpConnection>> all_connections() const {
     std::vector<std::shared_ptr<HttpConnection>> all;
     for (const auto& [address, connection] : connections) all.push_back(connection);
     return all;
   }
 
-  // `address` is what the error of an address that is taken names.
+  // If the endpoint is in use, the error names it as `address`.
   void listen(const Protocol::endpoint& endpoint, const std::string& address) {
     allow_many_descriptors();
     std::signal(SIGPIPE, SIG_IGN);
@@ -138,7 +138,7 @@ struct HttpServer::State {
   }
 
   void refuse(Protocol::socket& socket) {
-    if (tls) return;  // what is closed before a handshake has no answer
+    if (tls) return;  // no answer can be sent before the handshake
     const HttpResponse response = host.handler->fault({}, 503, "too many connections");
     const std::string head =
         response_head(503, {{"content-type", response.content_type}, {"connection", "close"}, {"retry-after", "1"}},
@@ -221,7 +221,7 @@ void HttpServer::run(HttpHandler& handler) {
       handler.failed(error.what());
     }
   }
-  // What still refers to the handler ends here.
+  // Connections refer to the handler, so none may remain when this function returns.
   while (!state_->connections.empty()) state_->connections.begin()->second->abandon();
 }
 

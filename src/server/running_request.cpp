@@ -47,8 +47,9 @@ void RunningRequest::end_stream() {
 void RunningRequest::fail(const std::string& error) {
   is_over_ = true;
   error_ = error;
-  // The sentence of the engine may have paths of this machine: it is for the log.
-  const ApiError failure = internal_error("the model failed to compute this answer");
+  // Other sentences of the engine may have paths of this machine: they are for the log.
+  const bool is_of_numbers = error.starts_with("[logits] ") || error.starts_with("[kv cache] ");
+  const ApiError failure = internal_error(is_of_numbers ? error : "the model failed to compute this answer");
   if (!has_head_) return reply_->send(failure.response(error_form_));
   send_failure(failure);
   end_stream();

@@ -51,6 +51,13 @@ TEST(Nearest, FindsWhatWasProbablyMeant) {
   EXPECT_EQ(nearest(std::string(1 << 20, 'd'), names), std::nullopt);
 }
 
+TEST(Nearest, TakesALongerNameWhoseBeginningIsNear) {
+  const std::vector<std::string> names{"fuse_norm_quant", "split"};
+  EXPECT_EQ(nearest("fuse_nrm", names), "fuse_norm_quant");
+  EXPECT_EQ(nearest("fuse_nnnn", names), std::nullopt);
+  EXPECT_EQ(nearest("spl", names), "split");
+}
+
 TEST(Nearest, TakesTheFirstOfEquals) {
   const std::vector<std::string> names{"cat1", "cat2"};
   EXPECT_EQ(nearest("cat3", names), "cat1");
@@ -60,6 +67,10 @@ TEST(Suggestion, IsTheEndOfAMessage) {
   const std::vector<std::string> names{"dtype"};
   EXPECT_EQ(suggestion("dtpye", names), ", did you mean \"dtype\"?");
   EXPECT_EQ(suggestion("seed", names), "");
+  const std::vector<std::string> few{"dtype", "mode"};
+  EXPECT_EQ(suggestion_or_all("dtpye", few), suggestion("dtpye", few));
+  EXPECT_EQ(suggestion_or_all("seed", few), "; there are dtype, mode");
+  EXPECT_EQ(suggestion_or_all("seed", {}), "");
 }
 
 TEST(Quoted, EscapesWhatWouldDisturbATerminal) {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/cli/bench_roof.h"
+#include "apps/cli/measured_peaks.h"
 #include "tests/program_run.h"
 #include "tests/test_context.h"
 
@@ -47,8 +47,8 @@ TEST(BenchOps, TimesNothingThatADeviceDoesLater) {
 TEST(BenchOps, GivesOneRowForEachProviderAndCall) {
   const Json report = bench_json({"--op", "rms_norm", "--rows", "1,7"});
   EXPECT_EQ(report["machine"]["n_threads"], 1);
-  EXPECT_GT(report["machine"]["roof_gb_s"], 0);
-  EXPECT_GT(report["machine"]["roof_gflop_s"], 0);
+  EXPECT_GT(report["machine"]["peak_gb_s"], 0);
+  EXPECT_GT(report["machine"]["peak_gflop_s"], 0);
   std::set<std::pair<std::string, std::string>> seen;
   std::set<std::int64_t> rows;
   for (const Json& row : report["rows"]) {
@@ -91,7 +91,7 @@ TEST(BenchOps, WritesEveryFormat) {
   EXPECT_GT(count, 0u);
   const std::vector<std::string> lines = lines_of(in_format("jsonl"));
   ASSERT_EQ(lines.size(), count);
-  for (const std::string& line : lines) EXPECT_GT(Json::parse(line)["roof_gb_s"], 0);
+  for (const std::string& line : lines) EXPECT_GT(Json::parse(line)["peak_gb_s"], 0);
   const std::vector<std::string> csv = lines_of(in_format("csv"));
   ASSERT_EQ(csv.size(), count + 1);
   EXPECT_EQ(csv[0].substr(0, 23), "cpu_info,cpu_features,n");
@@ -220,15 +220,15 @@ TEST(BenchOps, TimesAreThoseOfTheClock) {
 }
 
 TEST(BenchOps, TheRoofIsWhatTakesLonger) {
-  const MachineRoof roof{
+  const MeasuredPeaks peaks{
       .read_bytes = 100, .operations = 1000, .operations_of_16_bits = 2000, .operations_of_8_bits = 9000};
-  EXPECT_EQ(roof.percent(50, 0, DType::f32, 1), 50);
-  EXPECT_EQ(roof.percent(50, 900, DType::f32, 1), 90);
-  EXPECT_EQ(roof.percent(50, 1800, DType::bf16, 1), 90);
-  EXPECT_EQ(roof.percent(50, 1800, DType::f16, 1), 90);
-  EXPECT_EQ(roof.percent(0, 1800, DType::i8, 1), 20);
-  EXPECT_EQ(roof.percent(0, 1800, DType::f8e4m3, 1), 20);
-  EXPECT_EQ(roof.percent(50, 100, DType::f32, 2), 25);
+  EXPECT_EQ(peaks.percent(50, 0, DType::f32, 1), 50);
+  EXPECT_EQ(peaks.percent(50, 900, DType::f32, 1), 90);
+  EXPECT_EQ(peaks.percent(50, 1800, DType::bf16, 1), 90);
+  EXPECT_EQ(peaks.percent(50, 1800, DType::f16, 1), 90);
+  EXPECT_EQ(peaks.percent(0, 1800, DType::i8, 1), 20);
+  EXPECT_EQ(peaks.percent(0, 1800, DType::f8e4m3, 1), 20);
+  EXPECT_EQ(peaks.percent(50, 100, DType::f32, 2), 25);
 }
 
 }  // namespace weft::bench_ops_test

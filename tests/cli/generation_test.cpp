@@ -39,6 +39,15 @@ TEST_F(Generation, FlagsWinOverWhateverTheFileSays) {
   EXPECT_EQ(complete({}).status, 0);
 }
 
+TEST_F(Generation, ARefusedFileNamesTheFlagThatLeavesItOut) {
+  for (const char* text : {R"({"num_beams": 4})", R"({"stop_strings": ["x"]})", R"({"typical_p": 0.5})",
+                           R"({"no_repeat_ngram_size": 3})", R"({"top_p": 2.0})"}) {
+    write("generation_config.json", text);
+    EXPECT_EQ(breach_of_refusal(complete({}), "; --generation-config none"), "") << text;
+    EXPECT_EQ(complete({"--generation-config", "none"}).status, 0) << text;
+  }
+}
+
 TEST_F(Generation, AnEndBeyondTheVocabularyIsAWarning) {
   write("generation_config.json", R"({"eos_token_id": [256, 99999]})");
   for (const ProgramRun& run : {complete({"--temp", "0"}), run_weft({"tokenize", model_, "-p", "hi"})}) {

@@ -31,9 +31,7 @@ TEST_F(LogitsVerb, RefusesNan) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{"logits", model, "--ids", "[1,2,3]"},
                                                 {"logits", model, "-p", "abc", "--perplexity"},
                                                 {"complete", model, "-p", "abc", "-n", "2", "--json"}})
-    EXPECT_EQ(breach_of_refusal(run_weft(words), "[logits] some are not numbers (NaN): the first appear in the head"),
-              "")
-        << words[0];
+    EXPECT_EQ(breach_of_refusal(run_weft(words), "[logits] some are not numbers (NaN)"), "") << words[0];
 }
 
 TEST_F(LogitsVerb, RanksInfinitiesFirst) {

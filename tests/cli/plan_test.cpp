@@ -176,19 +176,19 @@ TEST_F(PlanVerb, BytesAndOperationsAreThoseOfTheShape) {
 
 TEST_F(PlanVerb, SaysWhereThePeakRatesComeFrom) {
   const std::string path = config_alone("model");
-  const json given = plan(path)["roof"];
+  const json given = plan(path)["peak_rates"];
   EXPECT_EQ(given["bytes"]["source"], "given");
   EXPECT_EQ(given["bytes"]["per_second"], 10e9);
   EXPECT_EQ(given["operations"]["per_second"], 100e9);
   EXPECT_EQ(given["speedup_of_8_bits"], 1);
-  const json measured = report({"plan", path, "--bandwidth", "10"})["roof"];
+  const json measured = report({"plan", path, "--bandwidth", "10"})["peak_rates"];
   EXPECT_EQ(measured["bytes"]["source"], "given");
   EXPECT_NE(measured["operations"]["source"].get<std::string>().find("measured"), std::string::npos);
   EXPECT_GT(measured["operations"]["per_second"], 0);
   EXPECT_EQ(measured["operations_of_8_bits"]["source"], "measured");
   EXPECT_GT(measured["operations_of_8_bits"]["per_second"], 0);
   const json of_device = report({"plan", path, "--device", "fake-cuda"});
-  EXPECT_EQ(of_device["roof"]["bytes"]["per_second"], nullptr);
+  EXPECT_EQ(of_device["peak_rates"]["bytes"]["per_second"], nullptr);
   EXPECT_EQ(of_device["decode"]["tokens_per_second"], nullptr);
   EXPECT_EQ(of_device["decode"]["limit"], nullptr);
   const ProgramRun text = run_weft({"plan", path, "--bandwidth", "10", "--flops", "100"});

@@ -7,6 +7,7 @@
 
 #include "apps/cli/tensor_file.h"
 #include "apps/cli/verb.h"
+#include "builtin/models.h"
 #include "tensor/meta.h"
 #include "tests/program_run.h"
 
@@ -63,6 +64,27 @@ TEST(Program, SaysHowToFetchABuiltInModel) {
   expect_refused({"tokenize", "smollm2-135m", "-p", "x"}, "fetch_model.py");
 }
 
+TEST_F(ProgramFiles, ModelsRootHasModelsByName) {
+  std::filesystem::create_directories(path("root/tiny"));
+  std::filesystem::create_directories(path("root/smollm2-135m"));
+  write("root/other.gguf", "");
+  const auto resolved = [&](const std::string& name) { return resolve_model(name, path("root")); };
+  for (const char* name : {"tiny", "other.gguf", "smollm2-135m"})
+    EXPECT_EQ(resolved(name), path("root/" + std::string(name)));
+  EXPECT_EQ(resolved("other"), path("root/other.gguf"));
+  expect_refused({"tokenize", "tinny", "-p", "x", "--models-root", path("root")}, path("root"));
+}
+
+TEST(Program, RefusesEmptyValuesByTheirFlags) {
+  for (const auto& [verb, flag] : {std::pair{"template", "--chat-template"},
+                                   {"explain", "--why-not"},
+                                   {"complete", "--models-root"},
+                                   {"complete", "--patterns"},
+                                   {"complete", "--skip-pass"},
+                                   {"logits", "--ids"}})
+    expect_refused({verb, "m", flag, ""}, std::string(flag).substr(2) + "] wanted a value, but is \"\" (empty)");
+}
+
 TEST(Program, RefusesAPromptThatIsNotUtf8) {
   expect_refused({"tokenize", "m", "-p", "abc\xff"}, "from byte 3 on");
   expect_refused({"tokenize", "m", "-p", "-"}, "from byte 0 on", "\xc0\xaf");
@@ -84,6 +106,11 @@ TEST(Program, RefusesIdsThatAreNone) {
   expect_refused({"detokenize", "m", "[1, -2]"}, "must hold token ids");
   expect_refused({"detokenize", "m", "{}"}, "must be a JSON list");
   expect_refused({"detokenize", "m", "-"}, "must be a JSON list", "[1,");
+}
+
+TEST(Program, NamesTheNearestPassOrAll) {
+  expect_refused({"info", "--skip-pass", "fuse_nrm"}, "did you mean \"fuse_norm_quant\"?");
+  expect_refused({"info", "--skip-pass", "xyzzy"}, "; there are functionalize, ");
 }
 
 TEST(Program, RefusesAnUnknownPass) {

@@ -84,15 +84,18 @@ TEST_F(Debugging, BisectFindsNothingWhereAllIsRight) {
 TEST_F(Debugging, WhyNotTellsOfEachNodeOrOfOne) {
   const ProgramRun all = run_weft({"explain", model_, "--why-not", "act_quant"});
   ASSERT_EQ(all.status, 0) << all.err;
-  const std::string match = "forward: silu_and_mul_per_token_group_quant_int8 matches at %";
-  ASSERT_NE(all.out.find(match), std::string::npos) << all.out;
+  const std::string match = "forward: silu_and_mul_per_token_group_quant_int8 matches at ";
+  const std::size_t line = all.out.find(match);
+  ASSERT_NE(line, std::string::npos) << all.out;
+  EXPECT_EQ(all.out.find(match, line + 1), std::string::npos) << "all nodes share a line: " << all.out;
   EXPECT_EQ(all.out.find("misses at"), std::string::npos) << "the other quantizations are no near misses: " << all.out;
   EXPECT_NE(all.out.find("no near misses"), std::string::npos) << all.out;
-  const std::size_t at = all.out.find(match) + match.size();
+  EXPECT_NE(all.out.find(" nodes, the first is %", line), std::string::npos) << all.out;
+  const std::size_t at = all.out.find('%', line) + 1;
   const std::string node = all.out.substr(at, all.out.find('\n', at) - at);
   const ProgramRun one = run_weft({"explain", model_, "--why-not", "act_quant@%" + node});
   ASSERT_EQ(one.status, 0) << one.err;
-  EXPECT_NE(one.out.find(match + node + "\n"), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find(match + "%" + node + "\n"), std::string::npos) << one.out;
   EXPECT_NE(one.out.find("forward: gelu_and_mul_per_token_group_quant_int8 misses at %" + node + ": "),
             std::string::npos)
       << one.out;
@@ -124,8 +127,10 @@ TEST_F(Debugging, GraphMatchSaysOnceWhatAWrittenOutQuantizationLacks) {
                          "  %s = div_scalar(%c, value=128.0)\n  %d = div(%r, %s)\n  %n = round(%d)\n"
                          "  %q = cast(%n, dtype=i8)\n  %q2 = reshape(%q, shape=[s0, 128])\n"
                          "  %s2 = reshape(%s, shape=[s0, 2])\n  return %q2, %s2\n}\n";
-  for (const char* pattern : {"", "raise", "per_token_group_quant_int8", "per_token_group_quant_int8@q"}) {
-    const ProgramRun run = run_weft({"graph", "match", path, "--pattern", pattern});
+  for (const std::string pattern : {"", "raise", "per_token_group_quant_int8", "per_token_group_quant_int8@q"}) {
+    std::vector<std::string> words = {"graph", "match", path};
+    if (!pattern.empty()) words.insert(words.end(), {"--pattern", pattern});
+    const ProgramRun run = run_weft(words);
     ASSERT_EQ(run.status, 0) << run.err;
     const std::string wanted = "divides by 128, wanted 127";
     const std::size_t at = run.out.find(wanted);

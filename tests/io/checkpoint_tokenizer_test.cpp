@@ -88,6 +88,15 @@ TEST(CheckpointTokenizer, FindsTheChatTemplateOfAFolder) {
   EXPECT_EQ(checkpoint.chat_template(), "D");
   EXPECT_EQ(checkpoint.chat_template("tools"), "T");
   EXPECT_EQ(checkpoint.chat_template_names(), std::vector<std::string>{"tools"});
+  for (const auto& [list, wanted] :
+       {std::pair{R"([{"name": "a", "template": "A"}, {"name": "default"}])",
+                  "tokenizer_config.json] wanted chat_template[1].template, a text"},
+        {R"([{"template": "A"}])", "tokenizer_config.json] wanted chat_template[0].name"}}) {
+    folder.add("tokenizer_config.json", std::string(R"({"chat_template": )") + list + "}");
+    const std::string message = message_of([&] { checkpoint.chat_template(); });
+    EXPECT_NE(message.find(wanted), std::string::npos) << message;
+  }
+  folder.add("tokenizer_config.json", R"({"chat_template": [{"name": "tools", "template": "T"}]})");
   std::filesystem::create_directory(folder / "additional_chat_templates");
   folder.add("additional_chat_templates/rag.jinja", "R");
   EXPECT_EQ(checkpoint.chat_template("rag"), "R");

@@ -69,6 +69,19 @@ TEST(RopeConfig, RefusesBrokenRopeScalings) {
   EXPECT_EQ(rope_refusal({{"factor", 4.0}}),
             "[config.json] wanted rope_scaling.rope_type, since there is rope_scaling.factor, but there is none");
   EXPECT_EQ(rope_refusal(nlohmann::json::object()), "");
+  for (const char* key :
+       {"alpha", "attention_factor", "beta_fast", "beta_slow", "high_freq_factor", "long_factor", "low_freq_factor",
+        "mscale", "mscale_all_dim", "original_max_position_embeddings", "short_factor", "truncate", "mine"})
+    EXPECT_NE(rope_refusal({{key, 1}}).find("since there is rope_scaling." + std::string(key)), std::string::npos)
+        << key;
+  EXPECT_EQ(rope_refusal({{"rope_theta", 10000.0},
+                          {"partial_rotary_factor", 1.0},
+                          {"mrope_section", {2, 3, 3}},
+                          {"finetuned", true},
+                          {"max_position_embeddings", 128},
+                          {"attn_factor", 1},
+                          {"factor", nullptr}}),
+            "");
   EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", 0.5}}), "");
   EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", "2"}}), "");
   EXPECT_NE(rope_refusal({{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}}),
@@ -129,6 +142,33 @@ TEST(RopeConfig, ReadsTheRopeScalingsOfGguf) {
   EXPECT_NE(message_of([&] { read(scaled("longrope")); }).find("longrope"), std::string::npos);
   EXPECT_NE(message_of([&] { read(scaled("yarn").f32("llama.rope.scaling.attn_factor", 1.5)); }).find("attn_factor"),
             std::string::npos);
+}
+
+TEST(RopeConfig, FactorsOfLongropeInGgufStandAlone) {
+  const auto with_factors = [] {
+    GgufBytes file = without("");
+    for (const char* name : {"rope_factors_long.weight", "rope_factors_short.weight"})
+      file.tensor(name, {8}, testing::kGgmlF32, std::string(32, '\0'));
+    return file;
+  };
+  const auto refused = [&](GgufBytes& file) { return message_of([&] { read(file); }); };
+  EXPECT_EQ(read(with_factors()).rope.scaling.type, RopeScalingType::longrope);
+  for (const char* type : {"longrope", "su"})
+    EXPECT_EQ(read(with_factors().text("llama.rope.scaling.type", type)).rope.scaling.type, RopeScalingType::longrope);
+  for (const char* type : {"none", "linear", "yarn"})
+    EXPECT_NE(refused(with_factors().text("llama.rope.scaling.type", type))
+                  .find("rope.scaling.type must be longrope, since there is rope_factors_long.weight, but is \"" +
+                        std::string(type)),
+              std::string::npos)
+        << type;
+  for (const std::string key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    for (const float factor : {0.0F, 1.0F})
+      EXPECT_EQ(read(with_factors().f32(key, factor)).rope.scaling.type, RopeScalingType::longrope) << key;
+    EXPECT_NE(refused(with_factors().f32(key, 4)).find(key + " must be 0 or 1"), std::string::npos) << key;
+  }
+  const std::string both =
+      refused(with_factors().tensor("rope_freqs.weight", {8}, testing::kGgmlF32, std::string(32, '\0')));
+  EXPECT_NE(both.find("has rope_freqs.weight and rope_factors_long.weight"), std::string::npos) << both;
 }
 
 TEST(RopeConfig, NamesALongropeListOfAnotherLength) {

@@ -200,4 +200,15 @@ TEST(ModelRegistry, FindsTheArchitecturesOfGgufFiles) {
     EXPECT_EQ(models.find(gguf, "m.gguf").architectures[0], folder);
 }
 
+TEST(CheckWeights, NamesTheBiasForWhichAGgufFileWouldNeedOthers) {
+  const ModelDefinition llama = make_model_registry().find("llama", "test");
+  const TemporaryFolder folder;
+  SampleCheckpoint sample(llama);
+  sample.add("x", "blk.0.ffn_up.bias", {96});
+  const Checkpoint checkpoint = Checkpoint::open(sample.write_gguf(folder, "m.gguf", DType::f32));
+  const std::string message = message_of([&] { llama.check_weights(checkpoint, checkpoint.config(llama.facts)); });
+  EXPECT_NE(message.find("wanted tensor blk.0.ffn_gate.bias, but there is only blk.0.ffn_up.bias"), std::string::npos)
+      << message;
+}
+
 }  // namespace weft::model_test

@@ -18,6 +18,18 @@ EffectiveOptions settle(const std::vector<std::pair<std::string, std::string>>& 
   return effective_options(options);
 }
 
+TEST(EffectiveOptions, ADifferenceHasTheNameThatWasGiven) {
+  const EffectiveOptions effective = settle({{"cc.compile_ranges_endpoints", "8192"}});
+  ASSERT_EQ(effective.differences.size(), 1u);
+  EXPECT_EQ(effective.differences[0].option, "cc.compile_ranges_split_points");
+  EXPECT_EQ(effective.differences[0].text().find(
+                "cc.compile_ranges_endpoints (cc.compile_ranges_split_points) is empty instead of 8192: "),
+            0u)
+      << effective.differences[0].text();
+  const EffectiveOptions own = settle({{"cc.compile_ranges_split_points", "8192"}});
+  EXPECT_EQ(own.differences[0].text().find("cc.compile_ranges_split_points is empty instead of 8192: "), 0u);
+}
+
 TEST(EffectiveOptions, DefaultsAreFilledInWithoutDifferences) {
   const EffectiveOptions effective = settle({});
   EXPECT_TRUE(effective.differences.empty());

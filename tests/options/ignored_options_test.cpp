@@ -56,4 +56,18 @@ TEST(IgnoredOptions, AreTakenFromTheCommandLineWithTheirValue) {
   EXPECT_THROW(take_option(options, none), std::exception);
 }
 
+TEST(IgnoredOptions, StandBesideEarlierNamesOfOptions) {
+  Options options;
+  apply_json(options, R"({"level": 0, "use_cudagraph": true, "full_cuda_graph": false, "use_inductor": true,
+      "pass_config": {"enable_noop": false, "enable_attn_fusion": false, "enable_sequence_parallelism": true,
+                      "enable_fusion": true, "enable_async_tp": false, "enable_fi_allreduce_fusion": false}})",
+             "test", "cc");
+  EXPECT_EQ(options.mode, "none");
+  EXPECT_EQ(options.requested.at("cc.mode").alias, "cc.level");
+  EXPECT_EQ(options.eliminate_noops, OptionalFlag(false));
+  EXPECT_EQ(options.fuse_attn_quant, OptionalFlag(false));
+  EXPECT_EQ(options.enable_sp, OptionalFlag(true));
+  EXPECT_TRUE(options.requested.contains("cc.use_cudagraph"));
+}
+
 }  // namespace weft::ignored_options_test

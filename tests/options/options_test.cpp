@@ -125,7 +125,7 @@ TEST(SetOption, LastOneWins) {
   set_option(options, "threads", "4", "WEFT_ARG_THREADS");
   set_option(options, "-t", "2", "command line");
   EXPECT_EQ(options.threads, 2);
-  EXPECT_EQ(options.requested.at("threads"), (RequestedOption{"2", "command line"}));
+  EXPECT_EQ(options.requested.at("threads"), (RequestedOption{"2", "command line", "t"}));
 }
 
 TEST(SetOption, ListsOfFilesAndPassesGrowWhenGivenAgainByTheSame) {
@@ -147,6 +147,9 @@ TEST(SetOption, RefusesUnknownNamesWithTheNearestKnownOne) {
   EXPECT_NE(set_error("-cc.fuse_norm_quant", "1").find("did you mean \"cc.pass_config.fuse_norm_quant\"?"),
             std::string::npos);
   EXPECT_NE(set_error("splitting_op", "x").find("did you mean \"cc.splitting_ops\"?"), std::string::npos);
+  // Of names in a group, the group makes nothing near.
+  for (const char* name : {"cc.slope", "cc.pass_config.slope", "cc.x"})
+    EXPECT_EQ(set_error(name, "1").find("did you mean"), std::string::npos) << set_error(name, "1");
   EXPECT_EQ(set_error("completely-different", "1"),
             "[option] wanted a known option, but is \"completely-different\" (test)");
   EXPECT_NE(set_error(std::string("max\0len\x1b[31m", 12), "1").find("\"max\\u{0}len\\u{1b}[31m\""), std::string::npos);
@@ -381,6 +384,11 @@ TEST(TakeOption, RefusesBadOnes) {
   Options options;
   const auto error = [&](std::vector<std::string> words) { return message_of([&] { take_option(options, words); }); };
   EXPECT_EQ(error({"--threads"}), "[threads] wanted a value, but the command line ends");
+  for (const char* name : {"--models-root", "--patterns", "--skip-pass", "--cc.splitting_ops", "--check-replay"}) {
+    const std::string wanted = fmt::format("[{}] wanted a value, but is \"\" (empty) (command line)", name + 2);
+    EXPECT_EQ(error({name + std::string("=")}), wanted);
+  }
+  EXPECT_NE(error({"--models-root", ""}).find("(empty)"), std::string::npos);
   EXPECT_EQ(error({"--threads", "-5"}), "[threads] wanted a whole number from 1 to 1024, but is -5 (command line)");
   EXPECT_NE(error({"-cc.mod=3"}).find("did you mean \"cc.mode\"?"), std::string::npos);
   EXPECT_NE(error({"-O9"}), "");

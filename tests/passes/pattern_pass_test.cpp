@@ -179,6 +179,9 @@ TEST(PatternPass, NamesAPatternOrAFusion) {
   EXPECT_EQ(patterns_named(context->patterns, "").size(), context->patterns.size());
   EXPECT_NE(message_of([&] { patterns_named(context->patterns, "act_quan"); }).find("did you mean \"act_quant\"?"),
             std::string::npos);
+  const std::string far = message_of([&] { patterns_named(context->patterns, "fuse_norm_quant"); });
+  EXPECT_NE(far.find("there are act_quant, add_rms_norm, "), std::string::npos) << far;
+  EXPECT_NE(far.find(", rms_quant, "), std::string::npos) << far;
 }
 
 TEST(PatternFile, IsAppliedBeforeTheProgramsOwnPatterns) {

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <future>
+#include <limits>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -12,12 +14,37 @@
 #include "builtin/models.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/http_client.h"
+#include "tests/sample_checkpoint.h"
 #include "tests/server/metrics_text.h"
 #include "tests/server/running_server.h"
 
 namespace weft::server_faults_test {
 
 using Hook = std::function<void()>;
+
+class ServerOfEngine {
+ public:
+  ServerOfEngine(const std::shared_ptr<Context>& context, const std::string& path, ServerSettings settings = {})
+      : engine_(context, Checkpoint::open(path), make_model_registry()) {
+    model_ = make_served_model(engine_, {.names = {"tiny"}, .root = "tiny.gguf"});
+    settings.port = 0;
+    server_ = std::make_unique<Server>(std::move(settings), [](const std::string&) {});
+    std::promise<void> ready;
+    thread_ = std::thread([&] { server_->serve(engine_, model_, [&] { ready.set_value(); }); });
+    ready.get_future().wait();
+  }
+  ~ServerOfEngine() {
+    server_->shut_down();
+    thread_.join();
+  }
+  int port() const { return server_->port(); }
+
+ private:
+  Engine engine_;
+  ServedModel model_;
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+};
 
 // A server on a fake device; `hook` is called before each launch of a kernel, and what it throws breaks the device.
 class ServerOnDevice {
@@ -36,30 +63,31 @@ class ServerOnDevice {
         run(launch);
       };
     context->stream_device = open_fake_cuda({DeviceType::fake_cuda, 0}, std::move(fake));
-    engine_ = std::make_unique<Engine>(context, Checkpoint::open(write_tiny_model(folder_)), make_model_registry());
-    model_ = make_served_model(*engine_, {.names = {"tiny"}, .root = "tiny.gguf"});
-    settings.port = 0;
-    server_ = std::make_unique<Server>(std::move(settings), [](const std::string&) {});
-    std::promise<void> ready;
-    thread_ = std::thread([&] { server_->serve(*engine_, model_, [&] { ready.set_value(); }); });
-    ready.get_future().wait();
-  }
-  ~ServerOnDevice() {
-    server_->shut_down();
-    thread_.join();
+    server_.emplace(context, write_tiny_model(folder_), std::move(settings));
   }
   int port() const { return server_->port(); }
 
  private:
   TemporaryFolder folder_;
-  std::unique_ptr<Engine> engine_;
-  ServedModel model_;
-  std::unique_ptr<Server> server_;
-  std::thread thread_;
+  std::optional<ServerOfEngine> server_;
 };
 
 std::string asked(const std::string& more) {
   return R"({"prompt":[5,6,7],"max_tokens":4,"temperature":0,"ignore_eos":true)" + more + "}";
+}
+
+TEST(ServerFaults, NanIsSaidToTheClientWithoutPaths) {
+  const TemporaryFolder folder;
+  SampleCheckpoint sample(make_model_registry().find("llama", "test"), {{"torch_dtype", "float32"}});
+  sample.multiply("lm_head.weight", std::numeric_limits<float>::quiet_NaN());
+  const ServerOfEngine server(make_context(Options()), sample.write_folder(folder, "model", DType::f32));
+  const ClientResponse answer = HttpClient(server.port()).post("/v1/completions", asked(""));
+  EXPECT_EQ(answer.status, 500);
+  const Json error = parse_json(answer.body)["error"];
+  EXPECT_EQ(error["type"], "InternalServerError");
+  const auto message = error["message"].get<std::string>();
+  EXPECT_TRUE(message.starts_with("[logits] some are not numbers (NaN)")) << message;
+  EXPECT_EQ(message.find(folder / "model"), std::string::npos) << message;
 }
 
 TEST(ServerFaults, ConcurrentRequestsOutliveADeviceThatIsLost) {

@@ -185,8 +185,8 @@ int bench_ops(const OpsArguments& arguments, VerbCall& call) {
   const auto context = open_context(call);
   check_host_is_measured(*context, "bench ops");
   check_op_bench(*context, options);
-  const MachineRoof roof = measure_roof(*context->threads, context->device.features, options.clock);
-  OpBenchReport report(format, *context, roof, call.out);
+  const MeasuredPeaks peaks = measure_peaks(*context->threads, context->device.features, options.clock);
+  OpBenchReport report(format, *context, peaks, call.out);
   bench_ops(
       *context, options, [&](const OpBenchRow& row) { report.row(row); },
       [&](const OpBenchRefusal& refusal) { report.refusal(refusal); });

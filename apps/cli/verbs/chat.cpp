@@ -70,16 +70,17 @@ int run_chat(const ChatArguments& arguments, VerbCall& call) {
 }  // namespace weft
 
 VERB(chat) {
-  verbs.add("chat", {"Talk to a model; each line of standard input is a message.",
-                     [](Flags& flags, VerbCall& call) -> VerbBody {
-                       auto arguments = std::make_shared<ChatArguments>();
-                       arguments->model.declare_to_run(flags);
-                       arguments->sampling.declare(flags);
-                       arguments->output.declare(flags);
-                       flags.option("--system", arguments->system, "What the conversation begins with.");
-                       arguments->chat_template.declare(flags);
-                       flags.flag("--stats", arguments->statistics, "Print rates, memory, captures after each answer.");
-                       flags.flag("--json", arguments->json, "Print one JSON object for each answer.");
-                       return [arguments, &call] { return run_chat(*arguments, call); };
-                     }});
+  verbs.add(
+      "chat",
+      {"Talk to a model; each line of standard input is a message.", [](Flags& flags, VerbCall& call) -> VerbBody {
+         auto arguments = std::make_shared<ChatArguments>();
+         arguments->model.declare_to_run(flags);
+         arguments->sampling.declare(flags);
+         arguments->output.declare(flags);
+         flags.option("--system", arguments->system, "What the conversation begins with.", {.may_be_empty = true});
+         arguments->chat_template.declare(flags);
+         flags.flag("--stats", arguments->statistics, "Print rates, memory, captures after each answer.");
+         flags.flag("--json", arguments->json, "Print one JSON object for each answer.");
+         return [arguments, &call] { return run_chat(*arguments, call); };
+       }});
 }

@@ -50,7 +50,7 @@ int plan(const PlanArguments& arguments, VerbCall& call) {
   report.decode = planned_step(model, Phase::decode, 1, depth);
   report.prompt =
       planned_step(model, Phase::prompt, std::min(model.max_tokens(), report.context_length - depth), depth);
-  report.roof =
+  report.peaks =
       peak_rates(*context, given_rate(arguments.bandwidth, "--bandwidth"), given_rate(arguments.flops, "--flops"));
   call.out << (arguments.json ? json_text(plan_json(report), 2) + "\n" : plan_report_text(report));
   return 0;

@@ -93,14 +93,15 @@ void declare_responses(ServeArguments& arguments, Flags& flags) {
              "Answers of one choice have an object `metrics`: the times of the request in milliseconds.");
   flags.flag("--enable-request-id-headers", arguments.has_id_fields, "Give each response the field X-Request-Id.");
   flags.option("--metrics-prefix", arguments.metrics_prefix, "What the names of metrics begin with.",
-               {.shows_default = true});
+               {.shows_default = true, .may_be_empty = true});
   flags.option("--allowed-origins", arguments.allowed_origins,
                "Origins of pages that may use the server (CORS), as a JSON list: [\"https://a.org\"] or [\"*\"].");
   flags.option("--allowed-methods", arguments.allowed_methods, "Methods that they may use, as a JSON list. Else all.");
   flags.option("--allowed-headers", arguments.allowed_headers, "Fields that they may send, as a JSON list. Else all.");
   flags.flag("--allow-credentials", arguments.allows_credentials, "Pages of these origins may send cookies and keys.");
   flags.option("--root-path", arguments.root_path,
-               "A prefix of paths, such as /x, that a proxy leaves there; paths without it work, too.");
+               "A prefix of paths, such as /x, that a proxy leaves there; paths without it work, too.",
+               {.may_be_empty = true});
   flags.flag("--slots", arguments.has_slots, "Answer GET /slots.");
   flags.flag("--enable-tokenizer-info-endpoint", arguments.has_tokenizer_info, "Answer GET /tokenizer_info.");
   flags.flag("--no-webui", arguments.has_no_page, "Serve no page at /.");

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// What the pass reports of a pattern, and the graph that the pass received.
+// The report on a pattern by the pass that applies it, and the graph that this pass received.
 struct Application {
   const PatternReport* report = nullptr;  // null when no pass applies the pattern
   std::size_t graph = 0;                  // index into `after` of find_as_compiled

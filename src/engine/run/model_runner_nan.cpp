@@ -94,9 +94,9 @@ std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, 
                                       std::int64_t tokens) {
   std::string by_op;
   if (!has_pages_on_device() && context_->log.detail("nan") != Log::Detail::none) {
-    by_op = find_nan_by_op(input);
-    if (by_op.empty()) by_op = "no op of the step run op by op";
-    context_->log.say("nan", Log::Detail::some, fmt::format("the first op with NaN: {}", by_op));
+    const std::string first = find_nan_by_op(input);
+    by_op = first.empty() ? "no op has NaN when the step runs op by op" : "the first op with NaN is " + first;
+    context_->log.say("nan", Log::Detail::some, by_op);
   }
   const auto find = [&](const Tensor& pages, std::span<const std::int32_t> numbers) {
     return find_bad_pages({&pages, 1}, numbers, tokens);
@@ -108,18 +108,18 @@ std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, 
   const std::int64_t last = facts().config.layer_count - 1;
   Tensor hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);
   if (has_pages_on_device()) hidden = device_->download(hidden);
-  std::string where = "in the head";
+  std::string where = "the head";
   if (bad) {
-    where = fmt::format("in layer {} or the one before, by the keys and values of token {}", bad->layer, bad->position);
-    if (bad->layer == 0)
-      where = fmt::format("in the embedding or layer 0, by the keys and values of token {}", bad->position);
+    const std::string before = bad->layer == 0 ? "the embedding" : fmt::format("layer {}", bad->layer - 1);
+    where = fmt::format("{} or layer {}, which has NaN among the keys and values of token {}", before, bad->layer,
+                        bad->position);
   } else if (row_has_nan(hidden, input.logit_rows.as<std::int64_t>()[row])) {
-    where = fmt::format("in layer {}, the last, or the norm after it", last);
+    where = fmt::format("layer {}, which is the last one, or the norm after it", last);
   }
-  return fmt::format("[logits] some are not numbers (NaN): the first appear {}{}", where,
-                     has_pages_on_device() ? "; with --device cpu WEFT_LOGS=+nan finds the op"
-                     : by_op.empty()       ? "; WEFT_LOGS=+nan finds the op"
-                                           : ": " + by_op);
+  return fmt::format("[logits] some are not numbers (NaN), and the first NaN is the result of {}; {}", where,
+                     has_pages_on_device() ? "with --device cpu WEFT_LOGS=+nan finds the op"
+                     : by_op.empty()       ? "WEFT_LOGS=+nan finds the op"
+                                           : by_op);
 }
 
 }  // namespace weft

@@ -98,7 +98,7 @@ Values NanFinder::evaluate(const Op& op, const Values& operands, const Attribute
   Values results = EagerEvaluator::evaluate(op, operands, attributes, maybe_inplace);
   --depth_;
   if (any_nan(results)) {
-    first_ = fmt::format("{} {}{}", op.name, where_, was_given_one ? ", which a weight gave it" : "");
+    first_ = fmt::format("{} {}{}", op.name, where_, was_given_one ? ", from a weight that has NaN" : "");
   }
   return results;
 }

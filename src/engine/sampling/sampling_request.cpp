@@ -40,9 +40,13 @@ std::vector<std::string_view> overridden_keys(const GenerationConfigSource& sour
 GenerationConfig file_config(const GenerationConfigSource& source, const Checkpoint& checkpoint,
                              std::span<const std::string_view> overridden) {
   if (is_without_file(source)) return {};
-  if (source.from == "auto") return checkpoint.generation_config(overridden);
-  const std::string file = file_of(source);
-  return generation_config_from_json(read_file(file, kMostBytes), file, overridden);
+  try {
+    if (source.from == "auto") return checkpoint.generation_config(overridden);
+    const std::string file = file_of(source);
+    return generation_config_from_json(read_file(file, kMostBytes), file, overridden);
+  } catch (const UserError& error) {
+    fail_user("{}; --generation-config none runs the model without this file", error.what());
+  }
 }
 
 GenerationConfig overrides_of(const GenerationConfigSource& source) {

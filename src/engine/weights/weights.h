@@ -37,11 +37,12 @@ class Weights {
   Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
   // Releases the copy in host memory. The next use loads it again.
   void forget(const std::vector<std::string>& keys, WeightRole role);
-  // As in Builder. It is null, too, for several weights if a block with one scale would reach from one of them into the
-  // next, and on a GPU that has no kernel for the product of the codes.
+  // As in Builder. It also returns null for several weights that share a block with one scale, and on a GPU that has no
+  // kernel for the product of the codes.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
   bool can_merge(const std::vector<std::string>& keys);
-  // As in Builder. "" on a GPU, whose weights are numbers in the order of their input.
+  // As in Builder. It returns "" on a GPU, where such weights are stored as numbers with their columns in the order of
+  // the input.
   std::string order_key(const std::vector<std::string>& keys) const;
   // A sentence for each reason why quantized weights were not merged. It names the first ones and counts the others.
   // If only a config is read, one more says which weights were merged although their groups may have different orders.
@@ -64,9 +65,9 @@ class Weights {
   Meta table_meta(WeightRole role) const;
   Tensor table(WeightRole role) const;
   std::vector<float> frequency_factors(const RopeConfig& rope) const;
-  // The config of a weight's module, of stacks that of the first expert; null if it is plain.
+  // The quantization of a weight's module, for a stack that of its first expert. Null if the weight is not quantized.
   const QuantizationConfig* config_of(const std::string& key) const;
-  // The same for a weight with codes.
+  // The same for a weight that is known to be quantized.
   const QuantizationConfig& config_of_codes(const std::string& key) const;
   bool is_quantized(const std::string& key) const;
   bool is_mxfp4(const std::string& key) const;

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// A gate: quantizes its result, which is rounded to the dtype of x before (intermediate=input_dtype: exactly the gate
-// followed by the quantization) or stays in f32 (intermediate=f32, as in vLLM's fused kernels).
+// A gate whose result is quantized. With intermediate=input_dtype the result is first rounded to the dtype of x, as if
+// the gate and the quantization were two ops. With intermediate=f32 it stays in f32, as in vLLM's fused kernels.
 void define_gated_quant(OpDefinition& op, const std::string& name, UnaryFunction gate, const QuantEpilogue& epilogue) {
   const std::string schema =
       fmt::format("{}(Tensor x{}{}, str intermediate=input_dtype{}) -> {}", name, epilogue.tensors, epilogue.required,
@@ -37,7 +37,7 @@ void define_gated_quant(OpDefinition& op, const std::string& name, UnaryFunction
   add_epilogue_samples(op, epilogue, {{"x", {1, 1152}}}, {{"intermediate", EnumWord{"f32"}}});
 }
 
-// rms_norm.
+// rms_norm, whose result is quantized.
 void define_rms_norm_quant(OpDefinition& op, const std::string& name, const QuantEpilogue& epilogue) {
   const std::string schema =
       fmt::format("{}(Tensor x, Tensor? weight{}, float epsilon{}, int? variance_size=None{}) -> {}", name,
@@ -58,8 +58,8 @@ void define_rms_norm_quant(OpDefinition& op, const std::string& name, const Quan
                        {{"epsilon", 1e-5}, {"variance_size", 64}});
 }
 
-// fused_add_rms_norm: quantizes its first result and also returns its second. x_residual may be donated; the last
-// result may use its memory. `intermediate` is that of fused_add_rms_norm.
+// fused_add_rms_norm, whose first result is quantized; the second is returned as it is. x_residual may be donated, and
+// then the last result may use its memory. `intermediate` means the same as in fused_add_rms_norm.
 void define_fused_add_rms_norm_quant(OpDefinition& op, const std::string& name, const QuantEpilogue& epilogue) {
   const std::string schema = fmt::format(
       "{}(Tensor x, Tensor x_residual, Tensor? weight{}, float epsilon{}, int? variance_size=None, str "

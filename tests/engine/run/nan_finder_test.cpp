@@ -45,14 +45,17 @@ TEST_F(NanAmongLogits, NamesTheLayerOrTheHead) {
   for (const Settings& options : {Settings{}, Settings{{"enforce-eager", "true"}}}) {
     EXPECT_EQ(said_of("lm_head.weight", 1, options), "");
     EXPECT_NE(said_of("lm_head.weight", kNan, options)
-                  .find("[logits] some are not numbers (NaN): the first appear in "
+                  .find("[logits] some are not numbers (NaN), and the first NaN is the result of "
                         "the head; WEFT_LOGS=+nan finds the op"),
               std::string::npos);
-    EXPECT_NE(said_of("model.layers.1.self_attn.k_proj.weight", kNan, options).find("in layer 1 or the one before"),
+    EXPECT_NE(
+        said_of("model.layers.1.self_attn.k_proj.weight", kNan, options).find("layer 0 or layer 1, which has NaN"),
+        std::string::npos);
+    EXPECT_NE(said_of("model.layers.0.self_attn.k_proj.weight", kNan, options)
+                  .find("the embedding or layer 0, which has NaN"),
               std::string::npos);
-    EXPECT_NE(said_of("model.layers.0.self_attn.k_proj.weight", kNan, options).find("layer 0, by the keys and values"),
-              std::string::npos);
-    EXPECT_NE(said_of("model.layers.1.mlp.down_proj.weight", kNan, options).find("in layer 1, the last"),
+    EXPECT_NE(said_of("model.layers.1.mlp.down_proj.weight", kNan, options)
+                  .find("layer 1, which is the last one, or the norm"),
               std::string::npos);
   }
 }
@@ -60,7 +63,8 @@ TEST_F(NanAmongLogits, NamesTheLayerOrTheHead) {
 TEST_F(NanAmongLogits, TheOpIsFoundWhereTheLogAsksForIt) {
   const Settings options{{"logs", "+nan"}};
   const std::string down = said_of("model.layers.0.mlp.down_proj.weight", kNan, options);
-  EXPECT_NE(down.find("linear in layer 0"), std::string::npos) << down;
+  EXPECT_NE(down.find("the first op with NaN is linear in layer 0, from a weight that has NaN"), std::string::npos)
+      << down;
   const std::string head = said_of("lm_head.weight", kNan, options);
   EXPECT_NE(head.find("linear in the head"), std::string::npos) << head;
 }
@@ -126,7 +130,7 @@ TEST_F(NanAmongLogits, OnADeviceNamesTheLayer) {
     put_on_fake_cuda(*context, std::move(fake), {});
     Engine engine(context, Checkpoint::open(path), make_model_registry());
     const std::string said = message_of([&] { all_logits(engine, some_ids(5)); });
-    EXPECT_NE(said.find("in layer 1 or the one before"), std::string::npos) << said;
+    EXPECT_NE(said.find("layer 0 or layer 1, which has NaN"), std::string::npos) << said;
   }
 }
 

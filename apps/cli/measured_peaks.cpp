@@ -1,4 +1,4 @@
-#include "apps/cli/bench_roof.h"
+#include "apps/cli/measured_peaks.h"
 
 #include <algorithm>
 #include <atomic>
@@ -16,21 +16,21 @@ constexpr int kReadTries = 10, kComputeTries = 40;
 constexpr std::int64_t kOperations = 15'000'000;  // of a try and a thread
 constexpr std::int64_t kBeyondCaches = 96 << 20;
 
-using RoofWords = std::uint64_t __attribute__((vector_size(16)));
+using WideWords = std::uint64_t __attribute__((vector_size(16)));
 
-std::uint64_t sum_of(const RoofWords* begin, const RoofWords* end) {
-  RoofWords sums[4] = {};
+std::uint64_t sum_of(const WideWords* begin, const WideWords* end) {
+  WideWords sums[4] = {};
   for (; end - begin >= 4; begin += 4)
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) sums[i] += begin[i];
-  const RoofWords all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  const WideWords all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   return all[0] + all[1];
 }
 
 double read_bytes(ThreadPool& threads, const std::function<double()>& clock) {
   constexpr std::int64_t kParts = 64;
-  const std::int64_t part = kBeyondCaches / kParts / static_cast<std::int64_t>(sizeof(RoofWords));
-  const std::vector<RoofWords> memory(static_cast<std::size_t>(part * kParts), RoofWords{1, 2});
+  const std::int64_t part = kBeyondCaches / kParts / static_cast<std::int64_t>(sizeof(WideWords));
+  const std::vector<WideWords> memory(static_cast<std::size_t>(part * kParts), WideWords{1, 2});
   std::atomic<std::uint64_t> total{0};
   double best = 0;
   for (int i = 0; i < kReadTries; ++i) {
@@ -39,7 +39,7 @@ double read_bytes(ThreadPool& threads, const std::function<double()>& clock) {
       total += sum_of(memory.data() + index * part, memory.data() + (index + 1) * part);
     });
     const double seconds = std::max(clock() - start, 1e-9);
-    best = std::max(best, static_cast<double>(memory.size() * sizeof(RoofWords)) / seconds);
+    best = std::max(best, static_cast<double>(memory.size() * sizeof(WideWords)) / seconds);
   }
   return best;
 }
@@ -59,13 +59,13 @@ double operations_of(const cpu::MultiplyAddChains& chains, ThreadPool& threads, 
 
 }  // namespace
 
-double MachineRoof::operations_of(DType operand) const {
+double MeasuredPeaks::operations_of(DType operand) const {
   constexpr std::int64_t kElements = 64;  // whole blocks of every dtype
   const std::int64_t bits = 8 * bytes_of(operand, kElements) / kElements;
   return bits <= 8 ? operations_of_8_bits : bits <= 16 ? operations_of_16_bits : operations;
 }
 
-double MachineRoof::percent(double bytes, double count, DType operand, double seconds) const {
+double MeasuredPeaks::percent(double bytes, double count, DType operand, double seconds) const {
   return 100 * std::max(bytes / read_bytes, count / operations_of(operand)) / seconds;
 }
 
@@ -89,7 +89,7 @@ std::int64_t shared_cache_bytes() {
   return std::max<std::int64_t>({::sysconf(_SC_LEVEL4_CACHE_SIZE), ::sysconf(_SC_LEVEL3_CACHE_SIZE), 0});
 }
 
-MachineRoof measure_roof(ThreadPool& threads, CpuFeatures features, const std::function<double()>& clock) {
+MeasuredPeaks measure_peaks(ThreadPool& threads, CpuFeatures features, const std::function<double()>& clock) {
   const cpu::PeakChains chains = cpu::peak_chains(features);
   const double of_floats = operations_of(chains.floats, threads, clock);
   return {.read_bytes = read_bytes(threads, clock),

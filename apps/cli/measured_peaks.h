@@ -9,7 +9,7 @@
 
 namespace weft {
 
-struct MachineRoof {
+struct MeasuredPeaks {
   double read_bytes = 0;  // per second, in a plain read of 96 MiB
   // Operations per second on registers, by the bits of the operands; a multiply-add counts as two. Those of 16 bits are
   // bf16, multiplied as f32 if that is faster, those of 8 bits integers, each with the fastest instruction of the level
@@ -34,6 +34,6 @@ std::int64_t shared_cache_bytes();
 
 // Returns the best of several tries, on all threads, with the instruction set in use. `clock` returns seconds from any
 // start. It takes about 200 ms.
-MachineRoof measure_roof(ThreadPool& threads, CpuFeatures features, const std::function<double()>& clock);
+MeasuredPeaks measure_peaks(ThreadPool& threads, CpuFeatures features, const std::function<double()>& clock);
 
 }  // namespace weft
