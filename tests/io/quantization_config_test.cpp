@@ -179,7 +179,6 @@ TEST(QuantizationConfig, RefusesGroupsThatItDoesNotUnderstandByTheirKey) {
   expect(changed(kGptq, "/group_size", 48), "group_size", "48");
   expect(changed(kGptq, "/desc_act", nullptr), "desc_act", "there is none");
   expect(changed(kGptq, "/checkpoint_format", "marlin"), "checkpoint_format", "\"marlin\"");
-  expect(changed(kGptq, "/lm_head", true), "lm_head", "true");
   expect(changed(kGptq, "/dynamic", {{"+:.*down.*", {{"bits", 6}}}}), "dynamic.+:.*down.*.bits", "6");
   expect(changed(kGptq, "/dynamic", {{"+:.*down.*", 4}}), "dynamic.+:.*down.*", "4");
   expect(changed(kGptq, "/modules_in_block_to_quantize", {{"mlp.up_proj", 4}}), "modules_in_block_to_quantize", "4");
@@ -256,6 +255,57 @@ TEST(QuantizationConfig, ReadsGroupsOfDifferentFormats) {
   EXPECT_NE(refusal(config).find("config_groups.group_1.format must be"), std::string::npos);
 }
 
+// Weights that were only made sparse have no codes.
+TEST(QuantizationConfig, LeavesAllModulesPlainWithoutGroups) {
+  json config{{"quant_method", "compressed-tensors"},
+              {"sparsity_config", {{"format", "dense"}, {"sparsity_structure", "2:4"}, {"targets", {"Linear"}}}}};
+  for (const json& groups : {json(), json::object()})
+    for (const json& format : {json(), json("dense")}) {
+      config["config_groups"] = groups;
+      config["format"] = format;
+      EXPECT_FALSE(read(config).quantizes("model.layers.0.mlp.up_proj.weight"));
+    }
+  config["format"] = "pack-quantized";
+  EXPECT_NE(refusal(config).find("quantization_config.format must be dense"), std::string::npos);
+  config["format"] = nullptr;
+  config["sparsity_config"] = {{"format", "sparse-bitmask"}};
+  EXPECT_NE(refusal(config).find("sparsity_config.format must be dense"), std::string::npos);
+}
+
+// The names of a folder whose language model is a part.
+TEST(QuantizationConfig, KnowsTheModulesOfALanguageModelByTheirOwnNames) {
+  const std::string gate = "model.layers.3.mlp.gate_proj.weight", query = "model.layers.3.self_attn.q_proj.weight";
+  for (const char* outer : {"language_model.model.", "model.language_model."}) {
+    json named = written(NumberFormat::w4a16), matched = named;
+    named["ignore"] = {std::string(outer) + "layers.3.mlp"};
+    matched["config_groups"].begin().value()["targets"] = {"re:" + std::string(outer) + "layers.*q_proj$"};
+    for (const json& config : {named, matched}) {
+      EXPECT_TRUE(read(config).quantizes(query));
+      EXPECT_FALSE(read(config).quantizes(gate));
+    }
+    json skipped = kNf4;
+    skipped["llm_int8_skip_modules"] = {std::string(outer) + "layers.3.mlp.gate_proj", "language_model.lm_head"};
+    EXPECT_TRUE(read(skipped).quantizes(query));
+    EXPECT_FALSE(read(skipped).quantizes(gate));
+  }
+  json others = written(NumberFormat::w4a16);
+  others["ignore"] = {"re:^(?!.*language_model).*"};
+  EXPECT_TRUE(read(others).quantizes(query)) << "only what is around the language model is plain";
+}
+
+TEST(QuantizationConfig, IsReadUnderItsEarlierKey) {
+  json quantization = written(NumberFormat::w4a16);
+  const auto read_early = [&] {
+    const json config{{"quantization_config", nullptr}, {"compression_config", quantization}};
+    return quantization_from_json(JsonFields(config, "config.json")).value();
+  };
+  EXPECT_EQ(read_early().groups.group_size, 64);
+  quantization["mine"] = 1;
+  EXPECT_EQ(read_early().unknown_keys, std::vector<std::string>{"compression_config.mine"});
+  quantization["format"] = "marlin-24";
+  EXPECT_NE(message_of(read_early).find("compression_config.format"), std::string::npos);
+}
+
 // The first rule that matches decides, in the order of the file.
 TEST(QuantizationConfig, FollowsTheRulesOfGptq) {
   nlohmann::ordered_json rules;
@@ -290,6 +340,31 @@ TEST(QuantizationConfig, QuantizesTheModulesOfBlocksThatAreListed) {
   EXPECT_FALSE(read(config).quantizes("model.layers.1.mlp.gate_up_proj.weight"));
 }
 
+// GPTQ states it; of other methods the files do, unless the config leaves the head out.
+TEST(QuantizationConfig, ReachesTheHeadIfTheConfigOrTheFilesDo) {
+  const auto reaches = [](const json& quantization, const std::string& tensor) {
+    QuantizationConfig config = read(quantization);
+    find_quantized_head([&](const std::string& name) { return name == tensor; }, config);
+    return config.quantizes("lm_head.weight");
+  };
+  json gptq = kGptq;
+  EXPECT_FALSE(reaches(gptq, ""));
+  gptq["lm_head"] = true;
+  gptq["modules_in_block_to_quantize"] = {{"mlp.up_proj"}};
+  EXPECT_TRUE(reaches(gptq, ""));
+  json w4a16 = written(NumberFormat::w4a16);
+  EXPECT_FALSE(reaches(w4a16, "lm_head.weight_scale"));
+  w4a16["ignore"] = json::array();
+  EXPECT_TRUE(reaches(w4a16, "lm_head.weight_scale"));
+  EXPECT_FALSE(reaches(w4a16, "lm_head.weight"));
+  w4a16["config_groups"] = {{"group_0", group_of({"re:.*mlp.*"}, 4, 32)}, {"group_1", group_of({"lm_head"}, 8, 32)}};
+  EXPECT_TRUE(reaches(w4a16, "lm_head.weight_scale"));
+  json nf4 = kNf4;
+  EXPECT_TRUE(reaches(nf4, "lm_head.weight.absmax"));
+  nf4["llm_int8_skip_modules"] = {"lm_head"};
+  EXPECT_FALSE(reaches(nf4, "lm_head.weight.absmax"));
+}
+
 TEST(QuantizationConfig, ReadsTheThreeKindsOfBitsandbytes) {
   json config = kNf4;
   config["bnb_4bit_quant_type"] = "fp4";
@@ -306,6 +381,9 @@ TEST(QuantizationConfig, RefusesRotatedAndSparseWeightsAndListsUnknownKeys) {
   json config = written(NumberFormat::int8);
   config["transform_config"] = json::object();
   config["sparsity_config"] = {{"format", "dense"}};
+  EXPECT_EQ(refusal(config), "");
+  config["transform_config"] = {{"config_groups", json::object()}};
+  config["sparsity_config"] = {{"format", "dense"}, {"targets", json::array()}, {"sparsity_structure", "unstructured"}};
   EXPECT_EQ(refusal(config), "");
   json& group = config["config_groups"].begin().value();
   group["mine"] = 1;
