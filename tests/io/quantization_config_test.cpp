@@ -272,27 +272,6 @@ TEST(QuantizationConfig, LeavesAllModulesPlainWithoutGroups) {
   EXPECT_NE(refusal(config).find("sparsity_config.format must be dense"), std::string::npos);
 }
 
-// The names of a folder whose language model is a part.
-TEST(QuantizationConfig, KnowsTheModulesOfALanguageModelByTheirOwnNames) {
-  const std::string gate = "model.layers.3.mlp.gate_proj.weight", query = "model.layers.3.self_attn.q_proj.weight";
-  for (const char* outer : {"language_model.model.", "model.language_model."}) {
-    json named = written(NumberFormat::w4a16), matched = named;
-    named["ignore"] = {std::string(outer) + "layers.3.mlp"};
-    matched["config_groups"].begin().value()["targets"] = {"re:" + std::string(outer) + "layers.*q_proj$"};
-    for (const json& config : {named, matched}) {
-      EXPECT_TRUE(read(config).quantizes(query));
-      EXPECT_FALSE(read(config).quantizes(gate));
-    }
-    json skipped = kNf4;
-    skipped["llm_int8_skip_modules"] = {std::string(outer) + "layers.3.mlp.gate_proj", "language_model.lm_head"};
-    EXPECT_TRUE(read(skipped).quantizes(query));
-    EXPECT_FALSE(read(skipped).quantizes(gate));
-  }
-  json others = written(NumberFormat::w4a16);
-  others["ignore"] = {"re:^(?!.*language_model).*"};
-  EXPECT_TRUE(read(others).quantizes(query)) << "only what is around the language model is plain";
-}
-
 TEST(QuantizationConfig, IsReadUnderItsEarlierKey) {
   json quantization = written(NumberFormat::w4a16);
   const auto read_early = [&] {
@@ -338,31 +317,6 @@ TEST(QuantizationConfig, QuantizesTheModulesOfBlocksThatAreListed) {
   EXPECT_TRUE(read(config).quantizes("model.layers.1.mlp.up_proj.weight"));
   EXPECT_FALSE(read(config).quantizes("model.layers.1.self_attn.v_proj.weight"));
   EXPECT_FALSE(read(config).quantizes("model.layers.1.mlp.gate_up_proj.weight"));
-}
-
-// GPTQ states it; of other methods the files do, unless the config leaves the head out.
-TEST(QuantizationConfig, ReachesTheHeadIfTheConfigOrTheFilesDo) {
-  const auto reaches = [](const json& quantization, const std::string& tensor) {
-    QuantizationConfig config = read(quantization);
-    find_quantized_head([&](const std::string& name) { return name == tensor; }, config);
-    return config.quantizes("lm_head.weight");
-  };
-  json gptq = kGptq;
-  EXPECT_FALSE(reaches(gptq, ""));
-  gptq["lm_head"] = true;
-  gptq["modules_in_block_to_quantize"] = {{"mlp.up_proj"}};
-  EXPECT_TRUE(reaches(gptq, ""));
-  json w4a16 = written(NumberFormat::w4a16);
-  EXPECT_FALSE(reaches(w4a16, "lm_head.weight_scale"));
-  w4a16["ignore"] = json::array();
-  EXPECT_TRUE(reaches(w4a16, "lm_head.weight_scale"));
-  EXPECT_FALSE(reaches(w4a16, "lm_head.weight"));
-  w4a16["config_groups"] = {{"group_0", group_of({"re:.*mlp.*"}, 4, 32)}, {"group_1", group_of({"lm_head"}, 8, 32)}};
-  EXPECT_TRUE(reaches(w4a16, "lm_head.weight_scale"));
-  json nf4 = kNf4;
-  EXPECT_TRUE(reaches(nf4, "lm_head.weight.absmax"));
-  nf4["llm_int8_skip_modules"] = {"lm_head"};
-  EXPECT_FALSE(reaches(nf4, "lm_head.weight.absmax"));
 }
 
 TEST(QuantizationConfig, ReadsTheThreeKindsOfBitsandbytes) {
