@@ -1,6 +1,7 @@
 #include "tests/sample_checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "base/error.h"
@@ -255,7 +256,7 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file, GgufAge age) const
       config_.norm_eps);
   f32("rope.freq_base", config_.rope.theta);
   for (const NumberKey& number : facts_.numbers)
-    if (!number.gguf.empty()) f32(number.gguf, config_.*number.field);
+    if (!number.gguf.empty() && std::isfinite(config_.*number.field)) f32(number.gguf, config_.*number.field);
   for (const CountKey& count : facts_.counts)
     if (!count.gguf.empty())
       file.u32(prefix + std::string(count.gguf), static_cast<std::uint32_t>(config_.*count.field));

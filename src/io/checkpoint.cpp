@@ -334,7 +334,9 @@ std::vector<std::string> Checkpoint::text_names() const {
 ModelConfig Checkpoint::config(const ArchitectureFacts& facts) const {
   if (is_gguf()) return model_config_from_gguf(*contents_->gguf, facts);
   ModelConfig config = model_config_from_json(contents_->config_text, contents_->config_path, facts);
-  read_expert_layout([&](const std::string& name) { return find(name) != nullptr; }, config);
+  const auto has_tensor = [&](const std::string& name) { return find(name) != nullptr; };
+  read_expert_layout(has_tensor, config);
+  if (config.quantization) find_quantized_head(has_tensor, *config.quantization);
   return config;
 }
 

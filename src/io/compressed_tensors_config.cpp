@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kPacked = "pack-quantized", kNvfp4 = "nvfp4-pack-quantized", kMixed = "mixed-precision";
 constexpr std::string_view kFormats[] = {"float-quantized", "int-quantized", "naive-quantized", kNvfp4, kPacked};
+constexpr std::string_view kDense = "dense";         // of sparsity_config, and where no weights are quantized
 constexpr std::string_view kEveryLinear = "Linear";  // the class of linear layers
 
 bool is_dynamic(const JsonFields& fields) { return fields.find_boolean("dynamic").value_or(false); }
@@ -128,9 +129,7 @@ void check_target(const JsonFields& group, const std::string& target) {
 class GroupReader {
  public:
   GroupReader(const JsonFields& groups, std::string_view format, QuantizationConfig& config)
-      : groups_(groups), format_(format), config_(config) {
-    config_.covers_rest = false;
-  }
+      : groups_(groups), format_(format), config_(config) {}
 
   void read(const std::string& name) {
     const JsonFields group = needed_object(groups_, name);
@@ -172,18 +171,26 @@ class GroupReader {
 }  // namespace
 
 QuantizationConfig read_compressed_tensors(const JsonFields& fields) {
+  constexpr std::string_view kGroups = "config_groups";
   QuantizationConfig config;
-  std::vector<std::string_view> formats(std::begin(kFormats), std::end(kFormats));
-  formats.push_back(kMixed);
-  const std::string format = text_among(fields, "format", formats);
   add_ignored(texts_of(fields, "ignore"), config);
   const auto sparsity = fields.find_object("sparsity_config");
-  if (sparsity && sparsity->has("format")) text_among(*sparsity, "format", {"dense"});
+  if (sparsity && sparsity->has("format")) text_among(*sparsity, "format", {kDense});
   USER_CHECK(!fields.has("kv_cache_scheme"), "[{}] {} is not supported, but is set", fields.where(),
              fields.name("kv_cache_scheme"));
-  const JsonFields groups = needed_object(fields, "config_groups");
-  const auto& all = *fields.value("config_groups");
-  USER_CHECK(!all.empty(), "[{}] {} must hold groups, but is empty", fields.where(), fields.name("config_groups"));
+  // Weights that were only made sparse are stored like any others.
+  const bool is_plain = sparsity && (!fields.has(kGroups) || fields.value(kGroups)->empty());
+  std::vector<std::string_view> formats{kDense};
+  if (!is_plain) {
+    formats.assign(std::begin(kFormats), std::end(kFormats));
+    formats.push_back(kMixed);
+  }
+  const std::string format = is_plain && !fields.has("format") ? "" : text_among(fields, "format", formats);
+  config.covers_rest = false;
+  if (is_plain) return config;
+  const JsonFields groups = needed_object(fields, kGroups);
+  const auto& all = *fields.value(kGroups);
+  USER_CHECK(!all.empty(), "[{}] {} must hold groups, but is empty", fields.where(), fields.name(kGroups));
   GroupReader reader(groups, format, config);
   for (const auto& [name, group] : all.items()) reader.read(name);
   return config;

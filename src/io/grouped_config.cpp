@@ -19,7 +19,7 @@ void add_modules(const JsonFields& fields, std::string_view key, const Json& lis
   USER_CHECK(list.is_array() || list.is_string(), "[{}] {} must be lists of names, but has {}", fields.where(),
              fields.name(key), shown_json(list));
   if (list.is_string()) {
-    config.only.push_back({list.get<std::string>(), nullptr});
+    config.only.push_back({list.get<std::string>()});
     return;
   }
   for (const Json& one : list) add_modules(fields, key, one, config);
@@ -71,7 +71,7 @@ QuantizationConfig read_gptq(const JsonFields& fields) {
   groups.zeros_less_one = !fields.has(kFormat) || text_among(fields, kFormat, {"gptq", "gptq_v2"}) == "gptq";
   const bool desc_act = needed_boolean(fields, "desc_act");
   groups.is_reordered = desc_act && groups.group_size > 0;
-  need_false(fields, "lm_head", "a quantized head is");
+  config.has_quantized_head = fields.find_boolean("lm_head").value_or(false);
   if (const auto* modules = fields.value(kModules)) add_modules(fields, kModules, *modules, config);
   read_rules(fields, desc_act, config);
   return config;

@@ -11,6 +11,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     // Read by model_config.cpp and quantization_config.cpp.
     {"architectures", KeyClass::read},
     {"bos_token_id", KeyClass::read},
+    {"compression_config", KeyClass::read},
     {"dtype", KeyClass::read},
     {"eos_token_id", KeyClass::read},
     {"head_dim", KeyClass::read},
@@ -109,7 +110,6 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"attn_temperature_tuning", KeyClass::changes, "false|0", "queries scaled by position"},
     {"bias", KeyClass::changes, "false", "biases of linear layers"},
     {"clip_qkv", KeyClass::changes, "0", "clipped queries, keys and values"},
-    {"compression_config", KeyClass::changes, "", "weights compressed in a way that only this key describes"},
     {"cross_attention_layers", KeyClass::changes, "[]", "cross-attention"},
     {"embedding_multiplier", KeyClass::changes, "1", "scaled embeddings"},
     {"embedding_size", KeyClass::changes, "", "embeddings of another width"},
@@ -138,6 +138,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"num_kv_shared_layers", KeyClass::changes, "0", "layers that share keys and values"},
     {"parallel_attn", KeyClass::changes, "false", "attention and feed-forward side by side"},
     {"position_embedding_type", KeyClass::changes, "\"rope\"|\"rotary\"|\"absolute\"", "another kind of positions"},
+    {"per_layer_config", KeyClass::changes, "{}", "layers that differ from others"},
     {"pruned_heads", KeyClass::changes, "{}", "heads that are left out"},
     {"q_lora_rank", KeyClass::changes, "0", "compressed queries"},
     {"qk_layernorm", KeyClass::changes, "false", "normalized queries and keys"},

@@ -75,7 +75,8 @@ inline constexpr KnownKey kQuantizationKeys[] = {
     {"true_sequential", KeyClass::harmless},
     {"use_cuda_fp16", KeyClass::harmless},
     {"use_exllama", KeyClass::harmless},
-    {"transform_config", KeyClass::changes, "{}", "rotated weights, whose inputs are rotated, too"},
+    {"transform_config", KeyClass::changes, "{}|{\"config_groups\": {}}",
+     "rotated weights, whose inputs are rotated, too"},
 };
 
 // Of an element of config_groups.

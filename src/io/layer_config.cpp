@@ -1,10 +1,12 @@
 #include "io/layer_config.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <tuple>
 #include <utility>
 
 #include <fmt/core.h>
@@ -72,6 +74,26 @@ double deviations_of(double part) {
     (part_below(middle) < part ? low : high) = middle;
   }
   return high;
+}
+
+struct HeadsOfLayer {
+  std::int64_t dim, kv_count;
+
+  friend bool operator==(const HeadsOfLayer&, const HeadsOfLayer&) = default;
+};
+
+HeadsOfLayer heads_of(const ModelConfig& config, int layer) {
+  return {config.head_dim_of(layer), config.kv_head_count_of(layer)};
+}
+
+// The heads of a layer with these changes of the usual ones.
+HeadsOfLayer read_heads(const JsonFields& layer, const Json& changes, const HeadsOfLayer& usual) {
+  constexpr std::string_view kHeadDim = "head_dim", kKvHeads = "num_key_value_heads";
+  for (const auto& [key, value] : changes.items())
+    USER_CHECK(key == kHeadDim || key == kKvHeads, "[{}] {} is not supported: layers may differ by {} and {}",
+               layer.where(), layer.name(key), kHeadDim, kKvHeads);
+  return {integer_in(layer, kHeadDim, kHeadDims).value_or(usual.dim),
+          integer_in(layer, kKvHeads, kHeads).value_or(usual.kv_count)};
 }
 
 void set_windows(std::vector<bool> layers, ModelConfig& config) {
@@ -167,6 +189,35 @@ void read_gate_cuts(const GgufFields& fields, const Gguf& gguf, ModelConfig& con
 }
 
 double part_below(double deviations) { return std::erfc(-deviations / std::numbers::sqrt2) / 2; }
+
+// Once the key is there, transformers takes the heads of these layers from no other key.
+void read_layer_overrides(const JsonFields& fields, ModelConfig& config) {
+  constexpr const char* kKey = "per_layer_config";
+  const auto layers = fields.find_object(kKey);
+  if (!layers) return;
+  config.full_head_dim = config.full_kv_head_count = 0;
+  std::vector<HeadsOfLayer> heads(static_cast<std::size_t>(config.layer_count), heads_of(config, 0));
+  for (const auto& [name, changes] : fields.value(kKey)->items()) {
+    std::size_t layer = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+    USER_CHECK(error == std::errc() && end == name.data() + name.size() && layer < heads.size(),
+               "[{}] {} must have numbers below num_hidden_layers {} as keys, but has {}", fields.where(), kKey,
+               config.layer_count, quote(name));
+    if (const auto own = layers->find_object(name)) heads[layer] = read_heads(*own, changes, heads[layer]);
+  }
+  for (int layer = 0; layer < config.layer_count; ++layer) {
+    const HeadsOfLayer& own = heads[static_cast<std::size_t>(layer)];
+    if (!config.slides(layer))
+      std::tie(config.full_head_dim, config.full_kv_head_count) = std::tie(own.dim, own.kv_count);
+  }
+  for (int layer = 0; layer < config.layer_count; ++layer) {
+    const HeadsOfLayer &own = heads[static_cast<std::size_t>(layer)], wanted = heads_of(config, layer);
+    USER_CHECK(own == wanted,
+               "[{}] {} must give all layers {} a window {} key heads of width {}, but layer {} has {} of width {}",
+               fields.where(), kKey, config.slides(layer) ? "with" : "without", wanted.kv_count, wanted.dim, layer,
+               own.kv_count, own.dim);
+  }
+}
 
 void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
   const auto numbers = [&](const char* key) {

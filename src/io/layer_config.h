@@ -9,6 +9,8 @@ namespace weft {
 
 constexpr Range<std::int64_t> kContexts = {1, 1 << 24};  // positions are exact in f32 up to here
 constexpr Range<std::int64_t> kLayers = {1, 4096};
+constexpr Range<std::int64_t> kHeads = {1, 65536};
+constexpr Range<std::int64_t> kHeadDims = {2, 4096};
 
 // Read config.json and the metadata of a GGUF file. `config` must already have the number of layers and the context
 // length. UserErrors as in model_config.h.
@@ -26,6 +28,10 @@ void read_gate_cuts(const JsonFields& fields, ModelConfig& config);
 void read_gate_cuts(const GgufFields& fields, const Gguf& gguf, ModelConfig& config);
 // The part of a normal variable's values that are below its mean plus this number of standard deviations.
 double part_below(double deviations);
+
+// Reads per_layer_config, in which transformers writes the heads of layers without a window if they differ from others.
+// `config` must already have the windows.
+void read_layer_overrides(const JsonFields& fields, ModelConfig& config);
 
 // Reads the numbers that differ between the layers of a GGUF file: heads of keys and values by whether a layer has a
 // window, widths of the feed-forward by whether it has keys and values of its own.

@@ -27,17 +27,16 @@ namespace {
 
 // Far above the widths of existing models, and so small that a product of several of them fits into 63 bits.
 constexpr Range<std::int64_t> kWidths = {1, 1 << 20};
-constexpr Range<std::int64_t> kHeads = {1, 65536};
-constexpr Range<std::int64_t> kHeadDims = {2, 4096};
 constexpr Range<std::int64_t> kVocabulary = {1, 1 << 24};
 constexpr Range<double> kEpsilons = {1e-12, 1};
 constexpr Range<double> kFactors = {-1e6, 1e6};
 
-// The config with the architecture's values for keys that it omits. A null is not omitted.
+// The config with the architecture's values for keys that it omits. A null is not omitted, but in place of an object,
+// as in transformers.
 Json with_defaults(Json config, const ArchitectureFacts& facts) {
   const Json defaults = parse_json(facts.defaults);
   for (const auto& [key, value] : defaults.items())
-    if (!config.contains(key)) config[key] = value;
+    if (!config.contains(key) || (value.is_object() && config[key].is_null())) config[key] = value;
   return config;
 }
 
@@ -265,6 +264,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   set_norm(facts.norm, config);
   config.norm_eps = needed_real_in(fields, facts.norm.epsilon, kEpsilons);
   read_windows(fields, facts.window, config);
+  read_layer_overrides(fields, config);
   read_rope(fields, facts, config);
   read_rotated_layers(fields, facts.rotary, config);
   if (facts.has_latents) read_latents(fields, config);

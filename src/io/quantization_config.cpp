@@ -8,11 +8,13 @@
 #include "base/text.h"
 #include "io/quantization_fields.h"
 #include "io/regex.h"
+#include "io/text_config.h"
 
 namespace weft {
 namespace {
 
 constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kHead = "lm_head";
 
 QuantizationConfig read_fp8(const JsonFields& fields) {
   QuantizationConfig config;
@@ -78,8 +80,12 @@ QuantizedNames grouped_names(const GroupedCodes& groups, const std::string& modu
   return names;
 }
 
-bool has_parts(std::string_view module, const std::string& parts) {
-  return fmt::format(".{}.", module).find("." + parts + ".") != std::string::npos;
+bool ends_part(std::string_view module, std::size_t at) { return at == module.size() || module[at] == '.'; }
+
+bool has_parts(std::string_view module, std::string_view parts) {
+  for (std::size_t at = module.find(parts); at != std::string_view::npos; at = module.find(parts, at + 1))
+    if ((at == 0 || module[at - 1] == '.') && ends_part(module, at + parts.size())) return true;
+  return false;
 }
 
 bool is_matched(std::string_view module, const Regex& pattern) {
@@ -88,15 +94,24 @@ bool is_matched(std::string_view module, const Regex& pattern) {
   return match && match->begin == 0;
 }
 
+bool is_matched(std::string_view module, const ModulePattern& modules) {
+  if (!modules.names_language_model) return is_matched(module, *modules.pattern);
+  std::vector<std::string> names = names_in_checkpoint(std::string(module) + ".");
+  return std::any_of(names.begin(), names.end(), [&](std::string& name) {
+    name.pop_back();
+    return is_matched(name, *modules.pattern);
+  });
+}
+
 bool is_ignored(std::string_view module, const ModulePattern& ignored, bool by_part) {
   if (by_part && has_parts(module, ignored.name)) return true;
-  if (ignored.pattern == nullptr) return module == ignored.name || module.starts_with(ignored.name + ".");
-  return is_matched(module, *ignored.pattern);
+  if (ignored.pattern == nullptr) return module.starts_with(ignored.name) && ends_part(module, ignored.name.size());
+  return is_matched(module, ignored);
 }
 
 bool has_rule(std::string_view module, const QuantizationRule& rule) {
   const ModulePattern& modules = rule.modules;
-  return modules.pattern == nullptr ? module == modules.name : is_matched(module, *modules.pattern);
+  return modules.pattern == nullptr ? module == modules.name : is_matched(module, modules);
 }
 
 // The rule of the module; null if there is none.
@@ -113,11 +128,11 @@ const QuantizationRule* rule_of(const QuantizationConfig& config, std::string_vi
   return found;
 }
 
-// Whether a weight of this name belongs to a linear layer that methods quantize.
+// Whether the module is a linear layer that methods quantize, other than the head.
 bool may_be_quantized(std::string_view module) {
   const std::size_t dot = module.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? module : module.substr(dot + 1);
-  if (last == "lm_head" || last == "embed_tokens" || last == "embed_tokens_per_layer") return false;
+  if (last == "embed_tokens" || last == "embed_tokens_per_layer") return false;
   // Coefficients of residual streams.
   if (last == "modality_router" || last == "prediction_coefs" || last == "correction_coefs") return false;
   // Routers, and the gate of a shared expert.
@@ -132,11 +147,12 @@ const QuantizationConfig* QuantizationConfig::of(std::string_view weight) const 
     return weight.find(".experts.") != std::string_view::npos && !weight.ends_with("_bias") ? this : nullptr;
   if (!weight.ends_with(kWeight)) return nullptr;
   const std::string_view module = weight.substr(0, weight.size() - kWeight.size());
-  if (!may_be_quantized(module)) return nullptr;
+  const bool is_head = module == kHead;
+  if (is_head ? !has_quantized_head : !may_be_quantized(module)) return nullptr;
   if (std::any_of(ignored.begin(), ignored.end(),
                   [&](const ModulePattern& one) { return is_ignored(module, one, ignores_by_part); }))
     return nullptr;
-  if (!only.empty() &&
+  if (!is_head && !only.empty() &&
       std::none_of(only.begin(), only.end(), [&](const ModulePattern& one) { return has_parts(module, one.name); }))
     return nullptr;
   if (const QuantizationRule* rule = rule_of(*this, module)) return rule->config.get();
@@ -144,7 +160,9 @@ const QuantizationConfig* QuantizationConfig::of(std::string_view weight) const 
 }
 
 std::optional<QuantizationConfig> quantization_from_json(const JsonFields& config) {
-  const auto fields = config.find_object("quantization_config");
+  // Early folders of compressed-tensors have the other key.
+  const char* key = config.has("quantization_config") ? "quantization_config" : "compression_config";
+  const auto fields = config.find_object(key);
   if (!fields) return std::nullopt;
   struct Method {
     std::string_view name;
@@ -162,9 +180,17 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
   const auto* const method =
       std::find_if(std::begin(kMethods), std::end(kMethods), [&](const Method& one) { return one.name == name; });
   QuantizationConfig result = method->read(*fields);
-  add_unknown_keys(KeyTable::quantization, config, "quantization_config", result);
+  add_unknown_keys(KeyTable::quantization, config, key, result);
   result.method = name;
   return result;
+}
+
+void find_quantized_head(const std::function<bool(const std::string& name)>& has_tensor, QuantizationConfig& config) {
+  if (config.has_quantized_head) return;
+  const std::string weight = std::string(kHead) + std::string(kWeight);
+  config.has_quantized_head = true;
+  const QuantizationConfig* head = config.scheme == QuantizationScheme::mxfp4 ? nullptr : config.of(weight);
+  config.has_quantized_head = head != nullptr && has_tensor(quantized_names(*head, weight).scale);
 }
 
 std::vector<std::string> QuantizedNames::all() const {

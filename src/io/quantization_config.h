@@ -13,6 +13,7 @@
 //   mxfp4    f4e2m1         exponents [E, N, K / 32] of stacks         as it is
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,10 +48,12 @@ struct GroupedCodes {
   bool has_quantized_scales = false;  // bitsandbytes: the scales have codes and scales themselves
 };
 
-// Modules of this name, or those whose name a pattern matches from its begin on ("re:" in the file).
+// Modules of this name, or those whose name a pattern matches from its begin on ("re:" in the file). Names are those of
+// the language model alone (io/text_config.h).
 struct ModulePattern {
   std::string name;
-  std::shared_ptr<const Regex> pattern;  // null for a name
+  std::shared_ptr<const Regex> pattern = nullptr;  // null for a name
+  bool names_language_model = false;               // the pattern is for names in the whole checkpoint
 };
 
 struct QuantizationConfig;
@@ -79,16 +82,21 @@ struct QuantizationConfig {
   std::vector<QuantizationRule> rules;
   bool first_rule_decides = false;
   bool covers_rest = true;  // modules without a rule are quantized
+  // Whether the head is quantized like any other linear layer. Few configs state it, but the files do.
+  bool has_quantized_head = false;
 
   // The config of the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight"): this one, or that
-  // of a rule. Null if it is not quantized. The head, the embedding, routers and the coefficients of residual streams
-  // never are, as in vLLM. UserError if rules disagree.
+  // of a rule. Null if it is not quantized. The embedding, routers and the coefficients of residual streams never are,
+  // as in vLLM. UserError if rules disagree.
   const QuantizationConfig* of(std::string_view weight) const;
   bool quantizes(std::string_view weight) const { return of(weight) != nullptr; }
 };
 
 // Nullopt if config.json has no quantization_config.
 std::optional<QuantizationConfig> quantization_from_json(const JsonFields& config);
+
+// Sets has_quantized_head if the config reaches the head and the checkpoint has its scales.
+void find_quantized_head(const std::function<bool(const std::string& name)>& has_tensor, QuantizationConfig& config);
 
 // The names of the tensors in the checkpoint that make up the quantized weight with this name ("X.weight").
 struct QuantizedNames {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "io/regex.h"
+#include "io/text_config.h"
 
 namespace weft {
 namespace {
@@ -46,11 +47,6 @@ bool needed_boolean(const JsonFields& fields, std::string_view key) {
   return *value;
 }
 
-void need_false(const JsonFields& fields, std::string_view key, const char* what) {
-  USER_CHECK(!fields.find_boolean(key).value_or(false), "[{}] {} must be false: {} not supported, but is true",
-             fields.where(), fields.name(key), what);
-}
-
 void need_integer(const JsonFields& fields, std::string_view key, std::int64_t wanted) {
   const std::int64_t value = needed_integer_in(fields, key, {0, 1 << 20});
   USER_CHECK(value == wanted, "[{}] {} must be {}, but is {}", fields.where(), fields.name(key), wanted, value);
@@ -78,8 +74,12 @@ void read_block(const JsonFields& fields, std::string_view key, QuantizationConf
 // Patterns are compiled once: names are asked for many times.
 ModulePattern module_pattern(const std::string& text) {
   constexpr std::string_view kRegex = "re:";
-  if (!text.starts_with(kRegex)) return {text, nullptr};
-  return {text, std::make_shared<const Regex>(Regex::compile(std::string_view(text).substr(kRegex.size())))};
+  if (text.starts_with(kRegex))
+    return {text, std::make_shared<const Regex>(Regex::compile(std::string_view(text).substr(kRegex.size()))),
+            text.find("language_model") != std::string::npos};
+  std::string name = name_in_language_model(text + ".");
+  name.pop_back();
+  return {std::move(name)};
 }
 
 void add_ignored(const std::vector<std::string>& modules, QuantizationConfig& config) {

@@ -20,9 +20,8 @@ std::vector<std::string> texts_of(const JsonFields& fields, std::string_view key
 std::string text_among(const JsonFields& fields, std::string_view key, std::vector<std::string_view> known);
 JsonFields needed_object(const JsonFields& fields, std::string_view key);
 bool needed_boolean(const JsonFields& fields, std::string_view key);
-// UserErrors if the value differs. `what` ends as "weights of 8 bits are".
+// UserError if the value differs.
 void need_integer(const JsonFields& fields, std::string_view key, std::int64_t wanted);
-void need_false(const JsonFields& fields, std::string_view key, const char* what);
 // A group of K columns; 0 for -1 or a missing key, a whole row.
 std::int64_t read_group_size(const JsonFields& fields, std::string_view key);
 // Sets the scheme `block` and its extents.

@@ -11,7 +11,7 @@ namespace {
 
 // Keys that are stated once for the whole checkpoint, next to text_config or in it.
 constexpr const char* kShared[] = {
-    "bos_token_id",        "dtype",      "eos_token_id", "pad_token_id", "quantization_config",
+    "bos_token_id",        "dtype",      "eos_token_id", "pad_token_id", "compression_config", "quantization_config",
     "tie_word_embeddings", "torch_dtype"};
 
 // The module around the language model in older and in newer folders, and the language model's own module.
@@ -31,6 +31,13 @@ Json text_config(Json config, const std::string& where) {
   if (fields.has("architectures")) inner["architectures"] = config["architectures"];  // of the whole checkpoint
   if (!text.has("model_type") && fields.has("model_type")) inner["model_type"] = config["model_type"];
   return inner;
+}
+
+std::vector<std::string> names_in_checkpoint(std::string_view name) {
+  std::vector<std::string> names;
+  for (const auto& [outer, own] : kModules)
+    if (name.starts_with(own)) names.push_back(outer + std::string(name.substr(std::string_view(own).size())));
+  return names;
 }
 
 std::string name_in_language_model(std::string_view name) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 
@@ -14,6 +15,9 @@ namespace weft {
 // quantization), or the config itself without that key. UserError, `[where] ...`, if the key has another value than an
 // object.
 Json text_config(Json config, const std::string& where);
+
+// The names that folders of the whole model may have for a weight of the language model.
+std::vector<std::string> names_in_checkpoint(std::string_view name);
 
 // The name of a weight as folders of the language model alone have it: without the name of the module around the
 // language model. Other names stay.

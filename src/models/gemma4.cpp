@@ -159,7 +159,7 @@ MODEL(gemma4) {
                              "per_layer_token_embd.weight"}},
                  .switches = {{&ModelConfig::keys_are_values, "attention_k_eq_v"},
                               {&ModelConfig::widens_shared_layers, "use_double_wide_mlp"}},
-                 .keys = {"hidden_activation", "rope.freq_base_swa", "query_pre_attn_scalar"},
+                 .keys = {"hidden_activation", "rope.freq_base_swa", "query_pre_attn_scalar", "per_layer_config"},
                  .complete = complete_gemma4},
        .weights = gemma4_weights(),
        .forward = gemma4_forward,

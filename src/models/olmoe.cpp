@@ -1,6 +1,8 @@
 // OLMoE: Llama's layers with a mixture of experts, whose weights are not divided by their sum. Queries and keys are
 // normalized over all their heads, and clamped like values if the config asks for it.
 
+#include <limits>
+
 #include "base/error.h"
 #include "models/model.h"
 #include "nn/attention.h"
@@ -11,6 +13,10 @@
 namespace weft {
 namespace {
 
+// The keys of the limit of queries, keys and values.
+constexpr const char* kLimit = "clip_qkv";
+constexpr const char* kLimitInGguf = "attention.clamp_kqv";
+
 Values olmoe_forward(Builder& b) { return nn::llama_forward_with(b, nn::self_attention_with_row_norms); }
 
 nn::WeightTable olmoe_weights() {
@@ -20,10 +26,16 @@ nn::WeightTable olmoe_weights() {
   return weights;
 }
 
+// In GGUF files a limit of 0 is none.
+void complete_olmoe(ModelConfig& c) {
+  if (c.format == CheckpointFormat::gguf && c.query_key_value_limit == 0)
+    c.query_key_value_limit = std::numeric_limits<double>::infinity();
+}
+
 void check_olmoe(const ModelConfig& c) {
   nn::check_gated_decoder(c);
-  USER_CHECK(c.query_key_value_limit >= 0, "[{}] clip_qkv must be at least 0, but is {}", c.architecture,
-             c.query_key_value_limit);
+  USER_CHECK(c.query_key_value_limit >= 0, "[{}] {} must be at least 0, but is {}", c.architecture,
+             c.format == CheckpointFormat::gguf ? kLimitInGguf : kLimit, c.query_key_value_limit);
 }
 
 constexpr const char* kOlmoeSample = R"({
@@ -42,7 +54,8 @@ MODEL(olmoe) {
   models.add({.architectures = {"olmoe"},
               .facts = {.defaults = R"({"rms_norm_eps": 1e-05, "num_experts": 64, "num_experts_per_tok": 8})",
                         .experts = ExpertFacts{.width = "intermediate_size"},
-                        .numbers = {{&ModelConfig::query_key_value_limit, "clip_qkv"}}},
+                        .numbers = {{&ModelConfig::query_key_value_limit, kLimit, kLimitInGguf}},
+                        .complete = complete_olmoe},
               .weights = olmoe_weights(),
               .forward = olmoe_forward,
               .head = nn::decoder_head,

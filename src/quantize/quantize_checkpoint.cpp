@@ -195,8 +195,9 @@ class Quantizer {
   // Returns the weight in f32 with the layout and values of Hugging Face.
   Tensor numbers(const Source& source) const {
     const QuantizationConfig* own = config_.quantization ? config_.quantization->of(source.key) : nullptr;
-    Tensor tensor = own != nullptr && source.is_linear ? dequantized_weight(checkpoint_, *own, source.key)
-                                                       : converted(stored(source), DType::f32);
+    const bool has_codes = own != nullptr && (source.is_linear || source.shape.size() == 2);  // or is the head
+    Tensor tensor =
+        has_codes ? dequantized_weight(checkpoint_, *own, source.key) : converted(stored(source), DType::f32);
     if (source.rotated_heads > 0)
       tensor = halves_from_neighbours(tensor, source.rotated_heads, config_.rope.rotary_dim);
     if (source.is_less_one)

@@ -55,6 +55,7 @@ TEST(LayerWidths, DependOnTheKindOfALayer) {
   EXPECT_EQ(config.rope.rotary_dim, 32);
   EXPECT_EQ(config.sliding_rope->rotary_dim, 16);
   EXPECT_EQ(config.sliding_rope->theta, 10000);
+  EXPECT_EQ(read(gemma4({{"rope_parameters", nullptr}})).rope.scaling.rotated_part, 0.25);
 }
 
 TEST(LayerWidths, FollowTheSwitchesOfTheFile) {
@@ -67,6 +68,30 @@ TEST(LayerWidths, FollowTheSwitchesOfTheFile) {
   EXPECT_EQ(of_layers(config, &ModelConfig::kv_head_count_of), (Numbers{2, 1, 2, 2, 1, 1}));
   EXPECT_EQ(of_layers(config, &ModelConfig::intermediate_size_of), (Numbers{96, 96, 96, 192, 192, 192}));
   EXPECT_EQ(read(gemma4({{"intermediate_size", json(6, 80)}})).intermediate_size, 80);
+}
+
+// transformers 5.19 writes only what differs, without the keys of all such layers.
+TEST(LayerWidths, AreReadFromTheLayersThatDiffer) {
+  const auto gemma4_of = [](const json& layers) {
+    json config = gemma4({{"attention_k_eq_v", true}, {"num_kv_shared_layers", 0}, {"per_layer_config", layers}});
+    config.erase("global_head_dim");
+    return config;
+  };
+  const json wide{{"head_dim", 32}, {"num_key_value_heads", 1}};
+  const ModelConfig config = read(gemma4_of({{"01", wide}, {"04", wide}, {"5", wide}}));
+  EXPECT_EQ(of_layers(config, &ModelConfig::head_dim_of), (Numbers{16, 32, 16, 16, 32, 32}));
+  EXPECT_EQ(of_layers(config, &ModelConfig::kv_head_count_of), (Numbers{2, 1, 2, 2, 1, 1}));
+  EXPECT_EQ(config.rope.rotary_dim, 32);
+  EXPECT_EQ(of_layers(read(gemma4_of(json::object())), &ModelConfig::head_dim_of), Numbers(6, 16));
+  const auto refusal_of = [&](const json& layers) { return message_of([&] { read(gemma4_of(layers)); }); };
+  EXPECT_NE(refusal_of({{"1", {{"intermediate_size", 8}}}}).find("per_layer_config.1.intermediate_size"),
+            std::string::npos);
+  EXPECT_NE(refusal_of({{"6", wide}}).find("below num_hidden_layers 6 as keys, but has \"6\""), std::string::npos);
+  EXPECT_NE(refusal_of({{"1", wide}, {"5", wide}}).find("layer 4 has 2 of width 16"), std::string::npos);
+  EXPECT_NE(refusal_of({{"0", wide}}).find("layer 0 has 1 of width 32"), std::string::npos);
+  json llama = tiny_json();
+  llama["per_layer_config"] = {{"1", wide}};
+  EXPECT_NE(message_of([&] { read(llama); }).find("per_layer_config asks for"), std::string::npos);
 }
 
 TEST(LayerWidths, TheLastLayerOfGemma4HasNoWindow) {

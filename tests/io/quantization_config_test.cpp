@@ -179,7 +179,6 @@ TEST(QuantizationConfig, RefusesGroupsThatItDoesNotUnderstandByTheirKey) {
   expect(changed(kGptq, "/group_size", 48), "group_size", "48");
   expect(changed(kGptq, "/desc_act", nullptr), "desc_act", "there is none");
   expect(changed(kGptq, "/checkpoint_format", "marlin"), "checkpoint_format", "\"marlin\"");
-  expect(changed(kGptq, "/lm_head", true), "lm_head", "true");
   expect(changed(kGptq, "/dynamic", {{"+:.*down.*", {{"bits", 6}}}}), "dynamic.+:.*down.*.bits", "6");
   expect(changed(kGptq, "/dynamic", {{"+:.*down.*", 4}}), "dynamic.+:.*down.*", "4");
   expect(changed(kGptq, "/modules_in_block_to_quantize", {{"mlp.up_proj", 4}}), "modules_in_block_to_quantize", "4");
@@ -256,6 +255,36 @@ TEST(QuantizationConfig, ReadsGroupsOfDifferentFormats) {
   EXPECT_NE(refusal(config).find("config_groups.group_1.format must be"), std::string::npos);
 }
 
+// Weights that were only made sparse have no codes.
+TEST(QuantizationConfig, LeavesAllModulesPlainWithoutGroups) {
+  json config{{"quant_method", "compressed-tensors"},
+              {"sparsity_config", {{"format", "dense"}, {"sparsity_structure", "2:4"}, {"targets", {"Linear"}}}}};
+  for (const json& groups : {json(), json::object()})
+    for (const json& format : {json(), json("dense")}) {
+      config["config_groups"] = groups;
+      config["format"] = format;
+      EXPECT_FALSE(read(config).quantizes("model.layers.0.mlp.up_proj.weight"));
+    }
+  config["format"] = "pack-quantized";
+  EXPECT_NE(refusal(config).find("quantization_config.format must be dense"), std::string::npos);
+  config["format"] = nullptr;
+  config["sparsity_config"] = {{"format", "sparse-bitmask"}};
+  EXPECT_NE(refusal(config).find("sparsity_config.format must be dense"), std::string::npos);
+}
+
+TEST(QuantizationConfig, IsReadUnderItsEarlierKey) {
+  json quantization = written(NumberFormat::w4a16);
+  const auto read_early = [&] {
+    const json config{{"quantization_config", nullptr}, {"compression_config", quantization}};
+    return quantization_from_json(JsonFields(config, "config.json")).value();
+  };
+  EXPECT_EQ(read_early().groups.group_size, 64);
+  quantization["mine"] = 1;
+  EXPECT_EQ(read_early().unknown_keys, std::vector<std::string>{"compression_config.mine"});
+  quantization["format"] = "marlin-24";
+  EXPECT_NE(message_of(read_early).find("compression_config.format"), std::string::npos);
+}
+
 // The first rule that matches decides, in the order of the file.
 TEST(QuantizationConfig, FollowsTheRulesOfGptq) {
   nlohmann::ordered_json rules;
@@ -306,6 +335,9 @@ TEST(QuantizationConfig, RefusesRotatedAndSparseWeightsAndListsUnknownKeys) {
   json config = written(NumberFormat::int8);
   config["transform_config"] = json::object();
   config["sparsity_config"] = {{"format", "dense"}};
+  EXPECT_EQ(refusal(config), "");
+  config["transform_config"] = {{"config_groups", json::object()}};
+  config["sparsity_config"] = {{"format", "dense"}, {"targets", json::array()}, {"sparsity_structure", "unstructured"}};
   EXPECT_EQ(refusal(config), "");
   json& group = config["config_groups"].begin().value();
   group["mine"] = 1;

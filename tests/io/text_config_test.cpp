@@ -11,15 +11,23 @@ using namespace tiny_config;
 
 TEST(TextConfig, HasTheKeysAboutTheWholeCheckpoint) {
   const Json outer = parse_json(R"({"model_type": "gemma3", "torch_dtype": "bfloat16", "eos_token_id": [1, 106],
-    "vision_config": {}, "text_config": {"model_type": "gemma3_text", "hidden_size": 64, "eos_token_id": 5}})");
+    "vision_config": {}, "compression_config": {}, "text_config": {"model_type": "gemma3_text", "hidden_size": 64, "eos_token_id": 5}})");
   const Json inner = text_config(outer, "config.json");
   EXPECT_EQ(inner.at("model_type"), "gemma3_text");
   EXPECT_EQ(inner.at("torch_dtype"), "bfloat16");
   EXPECT_EQ(inner.at("eos_token_id"), 5);
+  EXPECT_TRUE(inner.contains("compression_config"));
   EXPECT_FALSE(inner.contains("vision_config"));
   EXPECT_EQ(architecture_from_json(outer.dump(), "config.json"), "gemma3_text");
   const Json alone = parse_json(R"({"model_type": "llama"})");
   EXPECT_EQ(text_config(alone, "config.json"), alone);
+}
+
+TEST(TextConfig, KnowsTheNamesInTheWholeCheckpoint) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names_in_checkpoint("lm_head.weight"), Names{"language_model.lm_head.weight"});
+  EXPECT_EQ(names_in_checkpoint("model.norm.weight"),
+            (Names{"language_model.model.norm.weight", "model.language_model.norm.weight"}));
 }
 
 TEST(TextConfig, NamesWeightsAsInFoldersOfTheLanguageModel) {

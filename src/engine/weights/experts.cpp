@@ -32,7 +32,7 @@ Meta Weights::stack_meta(const std::string& key, WeightRole role) const {
 }
 
 // Experts of different types, some with codes and some with numbers, are numbers; so are codes of which only some have
-// an order of their own.
+// an order of their own. Numbers of different types are f32, which has all their values.
 Meta Weights::find_stack_meta(const std::string& key, WeightRole role) const {
   Meta meta = stored_meta(name_of_expert(key, 0), role);
   const bool may_be_numbers = is_made_of_rows(key, role);
@@ -42,7 +42,9 @@ Meta Weights::find_stack_meta(const std::string& key, WeightRole role) const {
     const std::string name = name_of_expert(key, expert);
     Meta other = stored_meta(name, role);
     const bool differs = other.dtype != meta.dtype || order_key({name}).empty() != is_in_order;
-    if (may_be_numbers && differs) meta.dtype = other.dtype = DType::f32;
+    const bool are_floating = is_floating(meta.dtype) && is_floating(other.dtype);
+    if (differs && (may_be_numbers || are_floating))
+      meta.dtype = other.dtype = may_be_numbers ? dtype_of_numbers() : DType::f32;
     USER_CHECK(other == meta, "[{}] {} must be {} like the experts before it, but is {}", checkpoint_.path(), name,
                meta.text(), other.text());
   }

@@ -61,8 +61,8 @@ Meta Weights::grouped_type(const std::string& key) const {
   const QuantizationConfig& config = config_of_codes(key);
   const Meta blocks = grouped_meta(checkpoint_, config, key);
   // Where the input has no order of the groups, the weight is read as numbers.
-  const bool is_read_as_numbers = config.groups.is_reordered && order_key({key}).empty();
-  return is_read_as_numbers ? Meta::tensor(DType::f32, blocks.shape) : blocks;
+  const bool is_read_as_numbers = !is_block(blocks.dtype) || (config.groups.is_reordered && order_key({key}).empty());
+  return is_read_as_numbers ? Meta::tensor(dtype_of_numbers(), blocks.shape) : blocks;
 }
 
 }  // namespace weft

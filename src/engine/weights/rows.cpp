@@ -66,6 +66,9 @@ class MergedRows {
 
 }  // namespace
 
+// Of codes that fill no blocks. vLLM, too, multiplies such weights in the dtype of the model.
+DType Weights::dtype_of_numbers() const { return facts_.is_exact() ? DType::f32 : facts_.dtype; }
+
 // Blocks of MXFP4 are rearranged as a whole.
 bool Weights::is_made_of_rows(const std::string& key, WeightRole role) const {
   const std::string first = is_name_of_experts(key) ? name_of_expert(key, 0) : key;
@@ -97,12 +100,16 @@ Tensor Weights::all_rows(const WeightRows& rows) const {
 
 std::vector<std::string> Weights::expansions(const std::vector<TracedParam>& params) const {
   std::string first_name;
+  DType dtype = DType::f32;
   std::int64_t weights = 0, bytes = 0, bytes_of_codes = 0;
   for (const auto& [name, keys, role] : params) {
     if (facts_.is_exact() || is_on_gpu() || keys.empty() || !is_made_of_rows(keys[0], role)) continue;
     const Meta plain = plain_meta(keys, role);
     if (is_block(plain.dtype)) continue;
-    if (weights == 0) first_name = keys[0];
+    if (weights == 0) {
+      first_name = keys[0];
+      dtype = plain.dtype;
+    }
     bytes += plain.bytes().number();
     for (const std::string& key : keys) {
       const std::int64_t count = is_name_of_experts(key) ? stack_size(key) : 1;
@@ -112,9 +119,9 @@ std::vector<std::string> Weights::expansions(const std::vector<TracedParam>& par
     }
   }
   if (weights == 0) return {};
-  return {fmt::format("[{}] {} weights of {} are stored as f32, {} the first: {} bytes in place of {}",
-                      checkpoint_.path(), weights, format_text(config_of_codes(first_name)), first_name, bytes,
-                      bytes_of_codes)};
+  return {fmt::format("[{}] {} weights of {} are stored as {}, {} the first: {} bytes in place of {}",
+                      checkpoint_.path(), weights, format_text(config_of_codes(first_name)), dtype_text(dtype),
+                      first_name, bytes, bytes_of_codes)};
 }
 
 // Panels are written from the codes of the file. Layouts in which a row is spread over all pages are read many times,

@@ -62,7 +62,9 @@ bool Weights::has_factors(const std::string& key, WeightRole role) const {
 
 const QuantizationConfig* Weights::config_of(const std::string& key) const {
   if (!facts_.config.quantization) return nullptr;
-  return facts_.config.quantization->of(is_name_of_experts(key) ? name_of_expert(key, 0) : key);
+  const auto [config, is_new] = configs_.try_emplace(key);
+  if (is_new) config->second = facts_.config.quantization->of(is_name_of_experts(key) ? name_of_expert(key, 0) : key);
+  return config->second;
 }
 
 const QuantizationConfig& Weights::config_of_codes(const std::string& key) const {
@@ -148,7 +150,8 @@ Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (role == WeightRole::linear && is_quantized(key)) {
     const QuantizationConfig& config = config_of_codes(key);
     const Meta codes = quantized_codes(checkpoint_, config, key).meta;
-    return Meta::tensor(is_on_gpu() ? DType::f32 : dtype_of_codes(config, codes), codes.shape);
+    const DType blocks = dtype_of_codes(config, codes);
+    return Meta::tensor(is_block(blocks) && !is_on_gpu() ? blocks : dtype_of_numbers(), codes.shape);
   }
   return meta_of_stored(checkpoint_.tensor(key).meta);
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -47,9 +48,9 @@ class Weights {
   // A sentence for each reason why quantized weights were not merged. It names the first ones and counts the others.
   // If only a config is read, one more says which weights were merged although their groups may have different orders.
   std::vector<std::string> unmerged() const;
-  // In fast mode, a sentence about the params whose codes fill no blocks, so that they are stored as f32. It names the
-  // first one and the bytes that they take. A GPU has all numbers in the model's dtype, and costs_of_options() has the
-  // sentences.
+  // In fast mode, a sentence about the params whose codes fill no blocks, so that they are stored as numbers. It names
+  // the first one and the bytes that they take. A GPU has all numbers in the model's dtype, and costs_of_options() has
+  // the sentences.
   std::vector<std::string> expansions(const std::vector<TracedParam>& params) const;
   // One sentence for each option that leaves the GPU without a kernel for the codes of these params, so that they are
   // stored as numbers. It names the params and the bytes that they take. Empty where the device, and not an option, is
@@ -74,6 +75,7 @@ class Weights {
   bool has_factors(const std::string& key, WeightRole role) const;
   static bool is_matrix(WeightRole role);
   bool is_grouped(const std::string& key) const;
+  DType dtype_of_numbers() const;
   Meta order_meta(const std::string& key) const;
   Tensor order(const std::string& key) const;
   Meta grouped_type(const std::string& key) const;
@@ -125,6 +127,8 @@ class Weights {
   std::set<std::string> own_;
   std::set<std::string> assumed_orders_;  // of a dummy checkpoint: the first weight of each group
   mutable std::map<std::pair<std::string, WeightRole>, Meta> stack_metas_;
+  // Patterns are matched once for each weight: experts have tens of thousands, each asked for several times.
+  mutable std::unordered_map<std::string, const QuantizationConfig*> configs_;
   std::map<std::string, Tensor> loaded_;
   std::map<std::string, std::set<std::string>> unmerged_;  // by reason: the first weight of each group
   std::shared_ptr<Storage> zeros_;                         // shared by all weights of a dummy checkpoint

@@ -69,7 +69,7 @@ class ExpertCodes : public ::testing::Test {
 TEST_F(ExpertCodes, AreTheirNumbersAndTheDtypeIsNamed) {
   using enum NumberFormat;
   for (const Case& one : {Case{fp8, 0, ""}, Case{fp8_per_token, 0, ""}, Case{fp8_block, 32, ""},
-                          Case{fp8_block, 16, "f32"}, Case{int8, 0, ""}, Case{nvfp4, 0, ""}}) {
+                          Case{fp8_block, 16, "bf16"}, Case{int8, 0, ""}, Case{nvfp4, 0, ""}}) {
     SCOPED_TRACE(fmt::format("{} {} as {}", number_format_text(one.format), one.block, one.stored_as));
     const std::string path = write_codes(one);
     const auto wanted = exact_logits(write_numbers(path));

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "builtin/models.h"
+#include "io/safetensors_writer.h"
+#include "tensor/convert.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/sample_checkpoint.h"
 #include "tests/thrown_message.h"
@@ -25,6 +27,21 @@ class ExpertLayouts : public ::testing::TestWithParam<std::string> {
 TEST_P(ExpertLayouts, OfFoldersGiveTheSameLogits) {
   const auto wanted = logits(sample_.write_folder(folder_, "single", DType::bf16));
   EXPECT_EQ(logits(sample_.write_stacked_folder(folder_, "stacked", DType::bf16)), wanted);
+}
+
+// All values are exact in each dtype.
+TEST_P(ExpertLayouts, OfDifferentDtypesGiveTheSameLogits) {
+  const std::string path = sample_.write_folder(folder_, "single", DType::f32);
+  const auto wanted = logits(path);
+  constexpr DType kDTypes[] = {DType::bf16, DType::f32, DType::f16};
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, weight] : sample_.weights()) {
+    Tensor tensor = Tensor::empty(Meta::tensor(kDTypes[tensors.size() % 3], weight.meta.shape));
+    convert_row(DType::f32, weight.data(), tensor.meta.dtype, tensor.data(), element_count(weight.meta.shape).number());
+    tensors.push_back({name, tensor});
+  }
+  write_safetensors(path + "/model.safetensors", tensors);
+  EXPECT_LT(logit_difference(logits(path), wanted), 1e-6);
 }
 
 TEST_P(ExpertLayouts, OfGgufFilesGiveTheSameLogits) {

@@ -232,7 +232,7 @@ TEST_F(GroupedWeights, OfGroupsOfModulesAreNumbers) {
       return note.find(a) != std::string::npos && note.find(b) != std::string::npos;
     });
   };
-  EXPECT_TRUE(has_note("up_proj", "stored as f32"));
+  EXPECT_TRUE(has_note("up_proj", "stored as bf16"));
   EXPECT_TRUE(has_note("gate_proj", "different types"));
 }
 
