@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 # The leak checker's own end, once all tests of a program have passed: where it may not trace threads, for one.
 LEAK_CHECKER_DIED = "LeakSanitizer has encountered a fatal error"
+SKIPPED = "***Skipped"  # ctest's word for a program whose output says that it is skipped
 RESULT = re.compile(r"^\s*\d+/\d+ Test +#\d+: (\S+) \.+ *(Passed|[^*]*\*+\S.*?) +([\d.]+) sec")
 RUN, FAILED = "[ RUN      ] ", "[  FAILED  ] "
 PASSED = re.compile(r"\[( RUN      |       OK |----------)\]")
@@ -100,9 +101,12 @@ def run_ctest(command, environment):
             continue
         name, verdict, seconds = result[1], result[2], float(result[3])
         lines = output.pop(re.search(r"#(\d+):", line)[1], [])
-        results[name] = Result(verdict == "Passed", verdict, seconds, lines)
+        results[name] = Result(verdict in ("Passed", SKIPPED), verdict, seconds, lines)
         if verdict == "Passed":
             print(f"ok     {name} ({seconds:.1f} s)", flush=True)
+            continue
+        if verdict == SKIPPED:
+            print(f"skipped {name}: {lines[-1] if lines else 'it says no reason'}", flush=True)
             continue
         cases = failed_cases(lines)
         print(f"FAILED {name} ({seconds:.1f} s): {', '.join(cases) or verdict}")
@@ -148,6 +152,8 @@ def main():
             skipped += cases[2]
             if not result.passed and not cases[1]:
                 failed.append(name)
+        elif result.verdict == SKIPPED:
+            skipped += 1
         elif result.passed:
             passed += 1
         else:

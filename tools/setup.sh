@@ -2,7 +2,8 @@
 # Installs what is missing of the Debian packages that Weft needs, and nothing when all are there.
 #
 #   tools/setup.sh build     to build and run the program, and to fetch a model
-#   tools/setup.sh test      also the suite, and the libraries of the providers onednn and openblas, so that it runs them
+#   tools/setup.sh test      also the suite, the libraries of the providers onednn and openblas, so that it runs them, and
+#                            the browser in which the server's page is tested
 #   tools/setup.sh check     also the format check, the sanitizers and the fuzzers
 #
 # Needs root or sudo only when something is missing. On a distribution without dpkg it installs nothing: the build then
@@ -11,7 +12,7 @@ set -eu
 
 build="g++ cmake ninja-build ccache nlohmann-json3-dev libsimdjson-dev libcli11-dev libfmt-dev libspdlog-dev
   libpcre2-dev libutf8proc-dev libxxhash-dev libzip-dev libssl-dev libboost1.81-dev llvm-19-dev clang-19 python3 python3-pip ca-certificates"
-test="libgtest-dev librapidcheck-dev git libdnnl-dev libopenblas-pthread-dev libz3-dev"
+test="libgtest-dev librapidcheck-dev chromium git libdnnl-dev libopenblas-pthread-dev libz3-dev"
 check="clang-format-14 libclang-rt-14-dev binutils libbenchmark-dev valgrind"
 
 case "${1:-}" in

@@ -10,11 +10,11 @@
 namespace weft {
 namespace {
 
-constexpr const char* kYields = "leaves such calls to generated code";
+constexpr const char* kYields = "it leaves such calls to generated code";
 
 std::string rows_reason(const TokenRange& rows, const TokenRange& range) {
   const bool open = rows.hi == std::numeric_limits<std::int64_t>::max();
-  return fmt::format("is for {} rows, not for {} to {}",
+  return fmt::format("it is for {} rows, not for {} to {}",
                      open ? fmt::format("{} or more", rows.lo) : fmt::format("{} to {}", rows.lo, rows.hi), range.lo,
                      range.hi);
 }
@@ -72,7 +72,7 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
     if (kernel != nullptr && batch_invariant && !kernel->batch_invariant) {
       candidate.refusal = "depends on the other rows of the batch";
     } else if (kernel != nullptr && batch_invariant && kernel->rows != Kernel().rows) {
-      candidate.refusal = "is for some counts of rows alone, so the batch would choose the kernel";
+      candidate.refusal = "it is for some counts of rows alone, so the batch would choose the kernel";
     } else if (kernel == nullptr && provider != "native") {
       candidate.refusal = registry.refusal(op, provider);
       // If the op has a meaning, `reference` needs no kernel: it computes the ops of the meaning.

@@ -106,7 +106,7 @@ TEST(CompileRanges, ChooseOncePerRangeAndKeepTheRefusals) {
   EXPECT_EQ(choice(0).provider, "few");
   EXPECT_EQ(choice(1).provider, "cpu");
   ASSERT_EQ(choice(1).refused.size(), 1u);
-  EXPECT_EQ(choice(1).refused[0].reason, "is for 1 to 4 rows, not for 5 to 64");
+  EXPECT_EQ(choice(1).refused[0].reason, "it is for 1 to 4 rows, not for 5 to 64");
 }
 
 TEST(CompileRanges, UnderBatchInvarianceNoKernelIsChosenByTheRows) {
@@ -116,7 +116,7 @@ TEST(CompileRanges, UnderBatchInvarianceNoKernelIsChosenByTheRows) {
   context->options.batch_invariant = true;
   const std::vector<Candidate> candidates =
       list_candidates(context->kernels, context->priorities, "silu_and_mul", true);
-  EXPECT_EQ(candidates.at(0).refusal, "is for some counts of rows alone, so the batch would choose the kernel");
+  EXPECT_EQ(candidates.at(0).refusal, "it is for some counts of rows alone, so the batch would choose the kernel");
   const auto graph = small_layer(*context);
   const CompiledRanges compiled = compile_ranges(*graph, *context, {{1, 4}, {5, 64}}, {});
   EXPECT_EQ(compiled.plans[0], compiled.plans[1]);

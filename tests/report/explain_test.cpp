@@ -28,7 +28,8 @@ class ExplainTest : public testing::Test {
     explanation_.version = "1.2.3";
     explanation_.records =
         compile_ranges(*traced_, *context_, token_ranges(*traced_, *context_, 64).ranges, {}).records;
-    explanation_.differences = {{"threads", "64", "2", "the machine has 2"}};
+    explanation_.differences = {
+        {.option = "threads", .requested = "64", .effective = "2", .reason = "the machine has 2"}};
     explanation_.times = {.phases = {{"trace", 1.0}, {"compile", 2.5}}, .total = 3.5};
     json_ = explain_json(explanation_);
   }
@@ -160,7 +161,7 @@ TEST_F(ExplainTest, GivesEachNodeItsChoicePerRangeWithTheRefusals) {
     EXPECT_EQ(node["choices"][0]["provider"], "few");
     EXPECT_EQ(node["choices"][1]["provider"], "cpu");
     EXPECT_EQ(node["choices"][1]["refused"][0]["provider"], "few");
-    EXPECT_EQ(node["choices"][1]["refused"][0]["reason"], "is for 1 to 4 rows, not for 5 to 64");
+    EXPECT_EQ(node["choices"][1]["refused"][0]["reason"], "it is for 1 to 4 rows, not for 5 to 64");
   }
   EXPECT_EQ(found, 1);
 }
@@ -279,7 +280,7 @@ TEST_F(ExplainTest, CountsClonesAndPieces) {
 TEST_F(ExplainTest, SaysTheSameAsText) {
   const std::string text = explain_text(explanation_);
   EXPECT_NE(text.find("option threads is 2 instead of 64: the machine has 2"), std::string::npos) << text;
-  EXPECT_NE(text.find("not few is for 1 to 4 rows, not for 5 to 64"), std::string::npos) << text;
+  EXPECT_NE(text.find("few was refused: it is for 1 to 4 rows"), std::string::npos) << text;
   EXPECT_NE(text.find("time: 3.5 ms (trace 1.0, compile 2.5)"), std::string::npos) << text;
 }
 
