@@ -11,8 +11,6 @@ namespace {
 // One is handled while the next step runs.
 constexpr int kMostUndelivered = 2;
 constexpr std::chrono::seconds kBetweenWarnings{10};
-// For requests that are being prepared.
-constexpr std::chrono::milliseconds kLongestWait{2};
 
 }  // namespace
 
@@ -96,7 +94,7 @@ bool EngineLoop::take_commands(std::vector<SequenceEvent>& events) {
       const bool has_work = !commands_.empty() || !engine_.is_idle();
       return is_stopped_ || (has_work && undelivered_ < kMostUndelivered);
     });
-    if (engine_.is_idle()) changed_.wait_for(lock, kLongestWait, [this] { return is_stopped_ || preparing_ == 0; });
+    if (engine_.is_idle()) changed_.wait_for(lock, longest_wait_, [this] { return is_stopped_ || preparing_ == 0; });
     if (is_stopped_) return false;
     commands.swap(commands_);
   }

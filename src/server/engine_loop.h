@@ -60,8 +60,14 @@ class EngineLoop {
   using Now = std::function<MonotonicClock::time_point()>;
 
   // `deliver` and `log` are called on the thread of run(), without a lock. `now` is for tests.
-  EngineLoop(Engine& engine, Deliver deliver, Log log, Now now = MonotonicClock::now)
-      : engine_(engine), deliver_(std::move(deliver)), log_(std::move(log)), now_(std::move(now)) {}
+  // `longest_wait`: for requests that are being prepared (begin_preparing).
+  EngineLoop(Engine& engine, Deliver deliver, Log log, Now now = MonotonicClock::now,
+             std::chrono::milliseconds longest_wait = std::chrono::milliseconds(2))
+      : engine_(engine),
+        deliver_(std::move(deliver)),
+        log_(std::move(log)),
+        now_(std::move(now)),
+        longest_wait_(longest_wait) {}
 
   // Any thread may call these. Calls of one thread have their effects in their order.
   void submit(std::vector<Sequence> sequences);
@@ -70,8 +76,8 @@ class EngineLoop {
   // and nothing was done.
   void reset_prefix_cache(std::function<void(bool)> done);
   void stop();
-  // A request is being prepared: if nothing runs, the next step waits a moment for it, so that requests that arrive
-  // together are computed together.
+  // A request is being prepared: if nothing runs, the next step waits for it, but not for long, so that requests that
+  // arrive together are computed together.
   void begin_preparing();
   // After its submit(), or without one.
   void end_preparing();
@@ -105,6 +111,7 @@ class EngineLoop {
   Deliver deliver_;
   Log log_;
   Now now_;
+  std::chrono::milliseconds longest_wait_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
