@@ -31,8 +31,8 @@ enum Operand : std::size_t { kQuery, kKv, kBatch, kSinks };
 // attention_<quantizing op> has no sinks, and its next operand belongs to the quantization.
 constexpr std::size_t kOfEpilogue = kSinks;
 
-// Rows (query head and token) of one block: more of them in tiles, where keys and values are packed for each block, if
-// every thread still has this many blocks.
+// A block has kAttentionBlockRows rows (query head and token). In tiles, where keys and values are packed for each
+// block, it has up to kAttentionTaskRows, as long as every thread has this many blocks.
 constexpr std::int64_t kBlocksOfAThread = 8;
 // The segments of a sequence are shared among threads if one of its blocks is more than 1 / kBlocksOfAShare of a
 // thread's share of all work.

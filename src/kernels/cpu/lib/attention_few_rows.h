@@ -1,7 +1,7 @@
 #pragma once
 
-// Products of attention for a few rows by multiply-adds, with the bits of tile_dot_bf16 (amx_tiles.h): what a tile
-// gains for one token's rows, the packing of its keys and values loses. For one instruction set, as
+// Products of attention for a few rows by multiply-adds, with the bits of tile_dot_bf16 (amx_tiles.h). For the rows of
+// one token the packing of keys and values would cost more than tiles gain. For one instruction set, as
 // attention_tiles_skeleton.h is.
 
 #include <cstdint>
@@ -33,7 +33,7 @@ inline Floats ordered_sum(Floats a, Floats b) {
   return result;
 }
 
-// Two chains for each row and vector: of the even and of the odd ones of the pairs.
+// Two chains of sums for each row and vector: one of the even elements of the pairs, and one of the odd ones.
 template <int rows, int vectors>
 struct Chains {
   Floats even[rows][vectors], odd[rows][vectors];
