@@ -70,7 +70,7 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
     Candidate candidate{.provider = provider, .tuned = tuned, .is_default = is_default};
     const Kernel* kernel = provider == "native" ? nullptr : registry.find(op, provider);
     if (kernel != nullptr && batch_invariant && !kernel->batch_invariant) {
-      candidate.refusal = "depends on the other rows of the batch";
+      candidate.refusal = "it depends on the other rows of the batch";
     } else if (kernel != nullptr && batch_invariant && kernel->rows != Kernel().rows) {
       candidate.refusal = "it is for some counts of rows alone, so the batch would choose the kernel";
     } else if (kernel == nullptr && provider != "native") {

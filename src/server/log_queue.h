@@ -23,7 +23,9 @@ class LogQueue {
 
   // `write` may block. It must stay valid until the process ends, because a blocked call of it is left alone.
   explicit LogQueue(Write write, std::size_t most_bytes = kMostBytes);
-  ~LogQueue() { end(); }
+  ~LogQueue() {
+    if (thread_.joinable()) end();
+  }
   LogQueue(const LogQueue&) = delete;
   LogQueue& operator=(const LogQueue&) = delete;
 

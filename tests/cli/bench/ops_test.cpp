@@ -219,7 +219,7 @@ TEST(BenchOps, TimesAreThoseOfTheClock) {
   EXPECT_GT(rows, 0);
 }
 
-TEST(BenchOps, TheRoofIsWhatTakesLonger) {
+TEST(BenchOps, ThePeakIsWhatTakesLonger) {
   const MeasuredPeaks peaks{
       .read_bytes = 100, .operations = 1000, .operations_of_16_bits = 2000, .operations_of_8_bits = 9000};
   EXPECT_EQ(peaks.percent(50, 0, DType::f32, 1), 50);

@@ -48,7 +48,7 @@ TEST(BatchInvariance, AdmitsOnlyKernelsThatDeclareIt) {
   const Choice choice = chosen("add", true);
   EXPECT_EQ(choice.provider, "cpu");
   ASSERT_EQ(choice.refused.size(), 1u);
-  EXPECT_EQ(choice.refused[0].reason, "depends on the other rows of the batch");
+  EXPECT_EQ(choice.refused[0].reason, "it depends on the other rows of the batch");
 }
 
 }  // namespace weft::batch_invariance_test

@@ -237,10 +237,11 @@ class TileSegment {
     const std::int64_t rows = scratch_.rows;
     const TokenRange seen = seen_by_rows(0, rows), range = tiles_of(seen);
     if (range.from >= range.to) return clear(0, rows);
+    static_assert(kFewRows == 4);  // load_tile_queries widens the queries of as many
     if (rows == 1) return attend_few<1>(seen);
     if (rows == 2) return attend_few<2>(seen);
     if (rows == 3) return attend_few<3>(seen);
-    if (rows == kFewRows) return attend_few<kFewRows>(seen);
+    if (rows == 4) return attend_few<4>(seen);
     for (int tile = range.from; tile < range.to; ++tile) {
       prefetch_after_keys(pages_, tile, task_.head_dim);
       std::uint16_t* slot = tiles_.keys + tile % 2 * kTileTokens * tiles_.depth;
@@ -345,9 +346,11 @@ class TileSegment {
 
 // Copies the rows' queries, and zeros after the last row and column. A few rows are widened instead.
 inline void load_tile_queries(const AttentionTask& task, const Scratch& scratch, const TileScratch& tiles) {
-  AttentionTask unscaled = task;
-  unscaled.scale = 1;
-  if (scratch.rows <= kFewRows) return load_queries<Brain>(unscaled, scratch);
+  if (scratch.rows <= kFewRows) {
+    AttentionTask unscaled = task;
+    unscaled.scale = 1;
+    return load_queries<Brain>(unscaled, scratch);
+  }
   const std::int64_t padded = (scratch.rows + kGroupRows - 1) / kGroupRows * kGroupRows;
   std::memset(tiles.query, 0, sizeof(std::uint16_t) * static_cast<std::uint64_t>(padded * tiles.depth));
   for (std::int64_t row = 0; row < scratch.rows; ++row)
