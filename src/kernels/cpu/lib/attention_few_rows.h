@@ -18,7 +18,7 @@ namespace {
 constexpr int kFewRows = 4;
 
 // Emulated tiles run on any host, which may have no fused multiply-add: it is emulated, too.
-struct NoScope {};
+struct [[maybe_unused]] NoScope {};
 using OrderedScope = std::conditional_t<kEmulatesTiles, NoScope, SubnormalsAsZeros>;
 inline Floats ordered_multiply_add(Floats a, Floats b, Floats c) {
   if constexpr (!kEmulatesTiles) return multiply_add(a, b, c);
