@@ -50,6 +50,7 @@ void write(const std::string& path, const std::string& text) { std::ofstream(pat
 
 SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& changes, std::uint64_t seed)
     : json_(json::parse(model.sample_config)), facts_(model.facts), gguf_architecture_(model.architecture_in_gguf()) {
+  if (!json_.contains("torch_dtype")) json_["torch_dtype"] = "float32";
   for (const auto& [key, value] : changes.items()) json_[key] = value;
   config_ = model_config_from_json(json_.dump(), "sample_config", facts_);
   model.visit_tensors(config_, CheckpointFormat::hugging_face, [&](const ModelDefinition::StoredWeight& stored) {

@@ -20,7 +20,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 void fail_by(const RequestEvent& event) {
-  if (event.is_of_device) fail_device("{}", event.error);
+  if (event.cause == FailureCause::device) fail_device("{}", event.error);
   fail_user("{}", event.error);
 }
 
@@ -245,7 +245,7 @@ void Engine::fail_chunks(std::span<const Chunk> chunks, const std::string& error
     events_.push_back({.request = request_of(*chunk.sequence).id,
                        .finished = FinishReason::failed,
                        .error = error,
-                       .is_of_device = true});
+                       .cause = FailureCause::device});
     cancel(events_.back().request);
   }
 }

@@ -29,17 +29,24 @@ namespace weft {
 
 enum class FinishReason : std::uint8_t { none, stop, length, failed };
 
+// What the error of a failed request is about.
+enum class FailureCause : std::uint8_t {
+  answer,  // the numbers or masks of this request: names no file, and may be told to whoever asked
+  step,    // an exception, which may name files of this machine
+  device,
+};
+
 // An event of a request in a step.
 struct RequestEvent {
   int request = 0;
   int token = -1;    // the new token
   std::string text;  // text completed by it: whole characters, no part of a stop text
   FinishReason finished = FinishReason::none;
-  int stop_text = -1;              // with `stop`: the index of the stop text that ended the answer, or
-  int stop_id = -1;                // the token of SamplingParameters::stop_ids that did; neither for an end token
-  std::string error = {};          // set with `failed`; there is no token then
-  bool is_of_device = false;       // whether the device, and not the model, caused the error
-  std::int64_t cached_tokens = 0;  // tokens of the prompt that were found in the prefix cache
+  int stop_text = -1;      // with `stop`: the index of the stop text that ended the answer, or
+  int stop_id = -1;        // the token of SamplingParameters::stop_ids that did; neither for an end token
+  std::string error = {};  // set with `failed`; there is no token then
+  FailureCause cause = FailureCause::step;  // of the error
+  std::int64_t cached_tokens = 0;           // tokens of the prompt that were found in the prefix cache
   // Of the token, with SamplingParameters::logprobs; and, in the event of the first token, of the prompt's tokens, with
   // SamplingParameters::prompt_logprobs. The prompt's first token has no log probability, and its rank is 0.
   std::optional<TokenLogprobs> logprobs = {};

@@ -88,13 +88,17 @@ bool Engine::sample(Request& request, const Tensor& logits, std::int64_t row) {
   if (!error.empty()) {
     events_.back().finished = FinishReason::failed;
     events_.back().error = std::move(error);
+    events_.back().cause = FailureCause::answer;
   }
   cancel(request.id);
   return false;
 }
 
 void Engine::fail(const Request& request, std::string error) {
-  events_.push_back({.request = request.id, .finished = FinishReason::failed, .error = std::move(error)});
+  events_.push_back({.request = request.id,
+                     .finished = FinishReason::failed,
+                     .error = std::move(error),
+                     .cause = FailureCause::answer});
   cancel(request.id);
 }
 

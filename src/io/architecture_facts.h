@@ -98,6 +98,8 @@ struct SwitchKey {
 struct ArchitectureFacts {
   // JSON text of an object: the values of keys that config.json omits. GGUF files, too, leave `hidden_act` to it.
   std::string_view defaults = "{}";
+  // The same for a config.json with images or sound, whose text_config states what differs from transformers' defaults.
+  std::string_view text_config_defaults = "{}";
   NormFacts norm;
   std::optional<WindowFacts> window;  // nullopt: a sliding_window in config.json is refused
   // For the weights as the files of each format store them. If the two differ, GGUF files have the rows of each query
@@ -113,6 +115,8 @@ struct ArchitectureFacts {
   // Further keys of config.json and of its rotary positions that src/io/known_keys_config.h lists as "changes" and that
   // this architecture reads; and keys of GGUF files after the architecture.
   std::vector<std::string_view> keys;
+  // Keys of config.json that state what all models of this architecture have: true, if they are there.
+  std::vector<std::string_view> always;
   // Sets fields that follow from others, after all keys are read. May be null.
   void (*complete)(ModelConfig& config) = nullptr;
 };

@@ -11,9 +11,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/sort.h"
+#include "io/architecture_name.h"
 #include "io/expert_config.h"
 #include "io/folder_vocabulary.h"
 #include "io/gguf_split.h"
+#include "io/model_dtype.h"
 #include "io/safetensors.h"
 #include "io/text_config.h"
 #include "tensor/convert.h"
@@ -22,6 +24,7 @@ namespace weft {
 namespace {
 
 constexpr const char* kConfig = "config.json";
+constexpr const char* kModelOptConfig = "hf_quant_config.json";
 constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
@@ -146,6 +149,9 @@ void Checkpoint::Contents::read_config(const std::string& name) {
   USER_CHECK(text, "[{}] wanted a folder with {}, but it has none{}", path, name, folder_hint(path));
   config_text = std::move(*text);
   architecture = architecture_from_json(config_text, config_path);
+  if (const auto quantization = source.text(kModelOptConfig))
+    if (add_modelopt_config(*quantization, source.path_of(kModelOptConfig), config_path, config_text))
+      notes.push_back(fmt::format("[{}] {} is read as the quantization_config of {}", path, kModelOptConfig, name));
 }
 
 void Checkpoint::Contents::open_folder() {
@@ -336,6 +342,7 @@ ModelConfig Checkpoint::config(const ArchitectureFacts& facts) const {
   ModelConfig config = model_config_from_json(contents_->config_text, contents_->config_path, facts);
   const auto has_tensor = [&](const std::string& name) { return find(name) != nullptr; };
   read_expert_layout(has_tensor, config);
+  if (!config.has_dtype) take_dtype_of_tensors(*this, config);
   if (config.quantization) find_quantized_head(has_tensor, *config.quantization);
   return config;
 }

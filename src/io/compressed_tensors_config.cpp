@@ -2,6 +2,7 @@
 // targets name.
 
 #include <map>
+#include <optional>
 
 #include <fmt/ranges.h>
 
@@ -28,31 +29,23 @@ void check_arguments(const JsonFields& fields, const std::string& type, std::int
              fields.name("symmetric"));
 }
 
-void read_nvfp4(const JsonFields& weights, const JsonFields& input, QuantizationConfig& config) {
+void read_nvfp4(const JsonFields& weights, const std::optional<JsonFields>& input, QuantizationConfig& config) {
   constexpr std::int64_t kBits = 4;
-  for (const JsonFields* side : {&weights, &input}) {
+  for (const JsonFields* side : {&weights, input ? &*input : nullptr}) {
+    if (side == nullptr) continue;
     check_arguments(*side, "float", kBits);
     text_among(*side, "strategy", {"tensor_group"});
     need_integer(*side, "group_size", kNvfp4Group);
   }
   config.scheme = QuantizationScheme::nvfp4;
   config.codes = DType::f4e2m1;
-  config.static_input = true;
+  config.static_input = input.has_value();
 }
 
-void read_scaled(const JsonFields& weights, const JsonFields& input, QuantizationConfig& config) {
-  constexpr std::int64_t kBits = 8;
-  const std::string type = text_among(weights, "type", {"float", "int"});
-  config.codes = type == "int" ? DType::i8 : DType::f8e4m3;
-  check_arguments(weights, type, kBits);
-  check_arguments(input, type, kBits);
-  USER_CHECK(!is_dynamic(weights), "[{}] {} must be false, but is true", weights.where(), weights.name("dynamic"));
-  const std::string strategy = text_among(weights, "strategy", {"tensor", "channel", "block"});
-  config.scale_per_row = strategy == "channel";
-  if (strategy == "block") {
-    USER_CHECK(config.codes == DType::f8e4m3, "[{}] {} must be float where weights have blocks, but is int",
-               weights.where(), weights.name("type"));
-    read_block(weights, "block_structure", config);
+// Checks the input's scheme beside that of the weights.
+void read_input(const JsonFields& input, const std::string& type, std::int64_t bits, QuantizationConfig& config) {
+  check_arguments(input, type, bits);
+  if (config.scheme == QuantizationScheme::block) {
     text_among(input, "strategy", {"group"});
     need_integer(input, "group_size", config.block_columns);
     USER_CHECK(is_dynamic(input), "[{}] {} must be true where weights have blocks, but is false", input.where(),
@@ -64,6 +57,22 @@ void read_scaled(const JsonFields& weights, const JsonFields& input, Quantizatio
   USER_CHECK(!config.static_input || config.codes == DType::f8e4m3,
              "[{}] {} must be true for int8: scales of the checkpoint are supported for fp8 alone", input.where(),
              input.name("dynamic"));
+}
+
+void read_scaled(const JsonFields& weights, const std::optional<JsonFields>& input, QuantizationConfig& config) {
+  constexpr std::int64_t kBits = 8;
+  const std::string type = text_among(weights, "type", {"float", "int"});
+  config.codes = type == "int" ? DType::i8 : DType::f8e4m3;
+  check_arguments(weights, type, kBits);
+  USER_CHECK(!is_dynamic(weights), "[{}] {} must be false, but is true", weights.where(), weights.name("dynamic"));
+  const std::string strategy = text_among(weights, "strategy", {"tensor", "channel", "block"});
+  config.scale_per_row = strategy == "channel";
+  if (strategy == "block") {
+    USER_CHECK(config.codes == DType::f8e4m3, "[{}] {} must be float where weights have blocks, but is int",
+               weights.where(), weights.name("type"));
+    read_block(weights, "block_structure", config);
+  }
+  if (input) read_input(*input, type, kBits, config);
 }
 
 // The integer weights of "pack-quantized", whose input stays as it is.
@@ -108,7 +117,8 @@ QuantizationConfig read_scheme(const JsonFields& group, std::string_view format)
     read_packed(group, weights, config);
     return config;
   }
-  const JsonFields input = needed_object(group, "input_activations");
+  const std::optional<JsonFields> input = group.find_object("input_activations");
+  config.weights_only = !input;
   if (own == kNvfp4) {
     read_nvfp4(weights, input, config);
   } else {
@@ -176,8 +186,6 @@ QuantizationConfig read_compressed_tensors(const JsonFields& fields) {
   add_ignored(texts_of(fields, "ignore"), config);
   const auto sparsity = fields.find_object("sparsity_config");
   if (sparsity && sparsity->has("format")) text_among(*sparsity, "format", {kDense});
-  USER_CHECK(!fields.has("kv_cache_scheme"), "[{}] {} is not supported, but is set", fields.where(),
-             fields.name("kv_cache_scheme"));
   // Weights that were only made sparse are stored like any others.
   const bool is_plain = sparsity && (!fields.has(kGroups) || fields.value(kGroups)->empty());
   std::vector<std::string_view> formats{kDense};

@@ -188,7 +188,8 @@ inline constexpr KnownKey kRopeKeys[] = {
     {"type", KeyClass::read},
     {"finetuned", KeyClass::harmless},
     {"max_position_embeddings", KeyClass::harmless},
-    {"mrope_section", KeyClass::harmless},  // for text, all sections have the same position
+    {"mrope_interleaved", KeyClass::harmless},  // for text, all sections have the same position
+    {"mrope_section", KeyClass::harmless},
     {"extrapolation_factor", KeyClass::changes, "1", "another mixture of frequencies"},
     {"attn_factor", KeyClass::changes, "1", "scaled rotary positions"},
     {"llama_4_scaling_beta", KeyClass::changes, "0", "queries scaled by position"},

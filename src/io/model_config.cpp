@@ -11,12 +11,14 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "io/architecture_name.h"
 #include "io/config_fields.h"
 #include "io/expert_config.h"
 #include "io/gguf_vocabulary.h"
 #include "io/known_keys.h"
 #include "io/latent_config.h"
 #include "io/layer_config.h"
+#include "io/model_dtype.h"
 #include "io/rope_config.h"
 #include "io/task_config.h"
 #include "io/text_config.h"
@@ -33,16 +35,32 @@ constexpr Range<double> kFactors = {-1e6, 1e6};
 
 // The config with the architecture's values for keys that it omits. A null is not omitted, but in place of an object,
 // as in transformers.
-Json with_defaults(Json config, const ArchitectureFacts& facts) {
-  const Json defaults = parse_json(facts.defaults);
+Json with_defaults(Json config, std::string_view text) {
+  const Json defaults = parse_json(text);
   for (const auto& [key, value] : defaults.items())
     if (!config.contains(key) || (value.is_object() && config[key].is_null())) config[key] = value;
   return config;
 }
 
+// The config of the language model, with the values of the keys that it omits.
+Json whole_config(std::string_view text, const std::string& where, const ArchitectureFacts& facts) {
+  Json config = parse_config_json(text, where);
+  const bool is_inner = JsonFields(config, where).has("text_config");
+  Json own = with_defaults(text_config(std::move(config), where), facts.defaults);
+  return is_inner ? with_defaults(std::move(own), facts.text_config_defaults) : own;
+}
+
+void check_what_is_always_there(const JsonFields& fields, const ArchitectureFacts& facts) {
+  for (const std::string_view key : facts.always)
+    USER_CHECK(fields.find_boolean(key).value_or(true), "[{}] {} must be true for this architecture, but is false",
+               fields.where(), key);
+}
+
 // The keys, of folders or of GGUF files, that only some architectures read and that this one does.
 std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::string_view NumberKey::*kind) {
   std::vector<std::string_view> keys = facts.keys;
+  keys.insert(keys.end(), facts.always.begin(), facts.always.end());
+  keys.push_back(facts.norm.epsilon);
   for (const NumberKey& number : facts.numbers) keys.push_back(number.*kind);
   const bool is_folder = kind == &NumberKey::folder;
   for (const CountKey& count : facts.counts) keys.push_back(is_folder ? count.folder : count.gguf);
@@ -116,6 +134,15 @@ std::optional<std::int64_t> token_id(const Fields& fields, std::string_view key,
   return integer_in(fields, key, {0, config.vocab_size - 1});
 }
 
+// No text has the token that fills batches. Files of the first Llama models use -1 for none.
+template <class Fields>
+std::optional<std::int64_t> padding_id(const Fields& fields, std::string_view key, ModelConfig& config) {
+  const auto id = fields.find_integer(key);
+  if (!id || (*id >= 0 && *id < config.vocab_size)) return id;
+  if (*id != -1) config.warnings.push_back(no_such_token(fields.where(), fields.name(key), *id));
+  return std::nullopt;
+}
+
 // Returns the ids that are tokens of the model. Any other id ends nothing and adds a warning.
 std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids, std::int64_t count,
                                             const std::string& where, const std::string& key,
@@ -133,25 +160,6 @@ std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids
 
 // ---- config.json ----
 
-std::string architecture_of(const JsonFields& fields) {
-  const auto architecture = fields.find_text("model_type");
-  USER_CHECK(architecture && !architecture->empty(), "[{}] wanted model_type, the architecture's name, but it is {}",
-             fields.where(), architecture ? "empty" : "missing");
-  return *architecture;
-}
-
-DType residual_dtype(const JsonFields& fields) {
-  for (const auto key : {"dtype", "torch_dtype"}) {
-    const auto text = fields.find_text(key);
-    if (!text) continue;
-    if (*text == "float32") return DType::f32;
-    if (*text == "float16") return DType::f16;
-    if (*text == "bfloat16") return DType::bf16;
-    fail_user("[{}] {} must be float32, float16 or bfloat16, but is {}", fields.where(), key, quote(*text));
-  }
-  return DType::f32;
-}
-
 // One number, or a list with the same number for each layer.
 std::int64_t feed_forward_width(const JsonFields& fields) {
   const Json* value = fields.value("intermediate_size");
@@ -168,8 +176,7 @@ void read_token_ids(const JsonFields& fields, ModelConfig& config) {
   config.eos_token_ids = ids_in_vocabulary(fields.find_integers("eos_token_id"), config.vocab_size, fields.where(),
                                            "eos_token_id", config.warnings);
   sort_without_repeats(config.eos_token_ids);
-  // Files of the first Llama models use -1 for no token.
-  if (fields.find_integer("pad_token_id") != -1) config.pad_token_id = token_id(fields, "pad_token_id", config);
+  config.pad_token_id = padding_id(fields, "pad_token_id", config);
 }
 
 // ---- GGUF ----
@@ -225,7 +232,7 @@ void read_layer_count(const GgufFields& fields, ModelConfig& config) {
 void read_token_ids(const Gguf& gguf, ModelConfig& config) {
   const GgufFields tokenizer(gguf, "tokenizer.ggml.");
   config.bos_token_id = token_id(tokenizer, "bos_token_id", config);
-  config.pad_token_id = token_id(tokenizer, "padding_token_id", config);
+  config.pad_token_id = padding_id(tokenizer, "padding_token_id", config);
   const auto add_end = [&](std::string_view key) {
     const auto id = tokenizer.find_integer(key);
     if (!id) return;
@@ -240,7 +247,7 @@ void read_token_ids(const Gguf& gguf, ModelConfig& config) {
 }  // namespace
 
 ModelConfig model_config_from_json(std::string_view text, const std::string& where, const ArchitectureFacts& facts) {
-  const Json json = with_defaults(text_config(parse_config_json(text, where), where), facts);
+  const Json json = whole_config(text, where, facts);
   const JsonFields fields(json, where);
   ModelConfig config;
   config.architecture = architecture_of(fields);
@@ -278,14 +285,17 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   for (const SwitchKey& one : facts.switches)
     config.*one.field = fields.find_boolean(one.folder).value_or(config.*one.field);
   check_is_causal(fields);
+  check_what_is_always_there(fields, facts);
   read_experts(fields, facts.experts, config);
   config.next_token_layers = integer_in(fields, "num_nextn_predict_layers", {0, kLayers.greatest}).value_or(0);
   config.quantization = quantization_from_json(fields);
   if (config.quantization) {
     const std::vector<std::string>& unknown = config.quantization->unknown_keys;
     config.unknown_keys.insert(config.unknown_keys.end(), unknown.begin(), unknown.end());
+    const std::vector<std::string>& warnings = config.quantization->warnings;
+    config.warnings.insert(config.warnings.end(), warnings.begin(), warnings.end());
   }
-  config.dtype = residual_dtype(fields);
+  read_dtype(fields, config);
   read_token_ids(fields, config);
   complete(facts, config);
   check_layers(where, config);
@@ -380,19 +390,6 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   complete(facts, config);
   check_layers(gguf.where(), config);
   return config;
-}
-
-std::string architecture_from_json(std::string_view text, const std::string& where) {
-  const Json json = text_config(parse_config_json(text, where), where);
-  return architecture_of(JsonFields(json, where));
-}
-
-std::string architecture_from_gguf(const Gguf& gguf) { return std::string(gguf.text("general.architecture")); }
-
-void check_architecture(std::string_view architecture, std::span<const std::string> known, const std::string& where) {
-  USER_CHECK(std::find(known.begin(), known.end(), architecture) != known.end(),
-             "[{}] the architecture must be one of {}, but is {}{}", where, fmt::join(known, ", "), quote(architecture),
-             suggestion(architecture, known));
 }
 
 }  // namespace weft

@@ -191,6 +191,7 @@ struct ModelConfig {
   std::optional<QuantizationConfig> quantization;
 
   DType dtype = DType::f32;  // default dtype of the residual stream; f32 for GGUF
+  bool has_dtype = true;     // false: config.json states none
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;  // any of them ends generation; ascending and unique
   std::optional<std::int64_t> pad_token_id;
@@ -202,12 +203,5 @@ struct ModelConfig {
 // Reads the text of a config.json, or the metadata of a GGUF file, for an architecture with these facts.
 ModelConfig model_config_from_json(std::string_view text, const std::string& where, const ArchitectureFacts& facts);
 ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& facts);
-
-// Reads only the architecture.
-std::string architecture_from_json(std::string_view text, const std::string& where);
-std::string architecture_from_gguf(const Gguf& gguf);
-
-// UserError, which names the architecture and the known ones, if the architecture is not one of them.
-void check_architecture(std::string_view architecture, std::span<const std::string> known, const std::string& where);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/error.h"
@@ -19,9 +20,9 @@ constexpr std::string_view kHead = "lm_head";
 QuantizationConfig read_fp8(const JsonFields& fields) {
   QuantizationConfig config;
   if (fields.has("fmt")) text_among(fields, "fmt", {"e4m3", "float8_e4m3fn"});
-  USER_CHECK(!fields.has("scale_fmt"), "[{}] {} is not supported: scales must be plain numbers", fields.where(),
-             fields.name("scale_fmt"));
-  config.static_input = text_among(fields, "activation_scheme", {"dynamic", "static"}) == "static";
+  if (fields.has("scale_fmt")) config.powers_of_two = text_among(fields, "scale_fmt", {"float", "ue8m0"}) == "ue8m0";
+  config.static_input =
+      fields.has("activation_scheme") && text_among(fields, "activation_scheme", {"dynamic", "static"}) == "static";
   for (const auto key : {"modules_to_not_convert", "ignored_layers"}) add_ignored(texts_of(fields, key), config);
   if (fields.has("weight_block_size")) {
     read_block(fields, "weight_block_size", config);
@@ -159,6 +160,19 @@ const QuantizationConfig* QuantizationConfig::of(std::string_view weight) const 
   return covers_rest ? this : nullptr;
 }
 
+namespace {
+
+// Early writers of two methods leave out quant_method.
+std::string method_without_name(const JsonFields& fields, const std::vector<std::string_view>& names) {
+  for (const char* key : {"load_in_4bit", "load_in_8bit"})
+    if (fields.find_boolean(key).value_or(false)) return "bitsandbytes";
+  const auto producer = fields.find_object("producer");
+  if (producer && producer->find_text("name") == "modelopt") return "modelopt";
+  return text_among(fields, "quant_method", names);
+}
+
+}  // namespace
+
 std::optional<QuantizationConfig> quantization_from_json(const JsonFields& config) {
   // Early folders of compressed-tensors have the other key.
   const char* key = config.has("quantization_config") ? "quantization_config" : "compression_config";
@@ -173,14 +187,23 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
                                  {"gptq", read_gptq},
                                  {"awq", read_awq},
                                  {"bitsandbytes", read_bitsandbytes},
+                                 {"modelopt", read_modelopt},
+                                 {"modelopt_fp4", read_modelopt},
                                  {"mxfp4", read_mxfp4}};
   std::vector<std::string_view> names;
   for (const Method& method : kMethods) names.push_back(method.name);
-  const std::string name = text_among(*fields, "quant_method", names);
+  const std::string name =
+      fields->has("quant_method") ? text_among(*fields, "quant_method", names) : method_without_name(*fields, names);
   const auto* const method =
       std::find_if(std::begin(kMethods), std::end(kMethods), [&](const Method& one) { return one.name == name; });
   QuantizationConfig result = method->read(*fields);
   add_unknown_keys(KeyTable::quantization, config, key, result);
+  const auto inner = fields->find_object("quantization");
+  const bool has_scales = fields->has("kv_cache_scheme") || (inner && inner->has("kv_cache_quant_algo"));
+  if (has_scales)
+    result.warnings.push_back(fmt::format(
+        "[{}] {} is not applied: keys and values are stored without scales, in the type of --kv-cache-dtype",
+        fields->where(), inner ? inner->name("kv_cache_quant_algo") : fields->name("kv_cache_scheme")));
   result.method = name;
   return result;
 }
@@ -210,10 +233,11 @@ QuantizedNames quantized_names(const QuantizationConfig& config, std::string_vie
   if (config.scheme == grouped) return grouped_names(config.groups, module);
   QuantizedNames names;
   if (config.scheme == nvfp4) {
-    names.codes = module + ".weight_packed";
+    const bool multiplies = config.multiplies_globally;
+    names.codes = module + (multiplies ? ".weight" : ".weight_packed");
     names.scale = module + ".weight_scale";
-    names.global_scale = module + ".weight_global_scale";
-    names.input_scale = module + ".input_global_scale";
+    names.global_scale = module + (multiplies ? ".weight_scale_2" : ".weight_global_scale");
+    if (config.static_input) names.input_scale = module + (multiplies ? ".input_scale" : ".input_global_scale");
     return names;
   }
   const bool is_inverse = config.scheme == block && config.method == "fp8";

@@ -2,8 +2,9 @@
 
 // Reads quantization_config of config.json: how the weights of linear layers and their inputs are quantized. It follows
 // vLLM: quant_method fp8, with or without weight_block_size; compressed-tensors with groups of modules that have fp8,
-// int8 or NVFP4 weights and activations, or integer weights alone; gptq, awq, bitsandbytes, and mxfp4 for experts. Any
-// other content is a UserError that names the key, because a partly understood scheme would give wrong numbers.
+// int8 or NVFP4 weights, and activations or not, or integer weights alone; modelopt with fp8 or NVFP4; gptq, awq,
+// bitsandbytes, and mxfp4 for experts. Any other content is a UserError that names the key, because a partly understood
+// scheme would give wrong numbers.
 //
 //   scheme   codes          scales of a weight [N, K]                  input
 //   scaled   f8e4m3, i8     one, or one per row                        one scale in the checkpoint, or one per token
@@ -69,10 +70,14 @@ struct QuantizationConfig {
   DType codes = DType::f8e4m3;
   bool scale_per_row = false;                      // scaled: the config's value, but files may have either
   bool static_input = false;                       // the checkpoint stores the input's scale
+  bool weights_only = false;                       // inputs are not quantized
+  bool powers_of_two = false;                      // block: the scales of the input are powers of two
+  bool multiplies_globally = false;                // nvfp4: global scales are factors of numbers, and not of codes
   std::int64_t block_rows = 0, block_columns = 0;  // block
   GroupedCodes groups;                             // grouped
   std::string method;                              // "fp8", "compressed-tensors"
   std::vector<std::string> unknown_keys;           // that no table has (io/known_keys.h)
+  std::vector<std::string> warnings;               // what the config states and Weft does not do
 
   // Modules that are not quantized, with what is in them.
   std::vector<ModulePattern> ignored;
@@ -94,6 +99,11 @@ struct QuantizationConfig {
 
 // Nullopt if config.json has no quantization_config.
 std::optional<QuantizationConfig> quantization_from_json(const JsonFields& config);
+
+// Folders of ModelOpt have their quantization_config in a file of its own, hf_quant_config.json, whose text is given.
+// Adds it to the text of config.json, and returns true, if that has none.
+bool add_modelopt_config(std::string_view text, const std::string& where, const std::string& config_where,
+                         std::string& config_text);
 
 // Sets has_quantized_head if the config reaches the head and the checkpoint has its scales.
 void find_quantized_head(const std::function<bool(const std::string& name)>& has_tensor, QuantizationConfig& config);

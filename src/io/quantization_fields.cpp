@@ -1,6 +1,7 @@
 #include "io/quantization_fields.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/ranges.h>
 
@@ -80,6 +81,20 @@ ModulePattern module_pattern(const std::string& text) {
   std::string name = name_in_language_model(text + ".");
   name.pop_back();
   return {std::move(name)};
+}
+
+ModulePattern module_glob(const std::string& text) {
+  if (text.find('*') == std::string::npos) return module_pattern(text);
+  std::string regex = "re:";
+  for (const char c : text) {
+    if (c == '*') {
+      regex += ".*";
+    } else {
+      if (std::ispunct(static_cast<unsigned char>(c)) != 0 && c != '_') regex += '\\';
+      regex += c;
+    }
+  }
+  return module_pattern(regex + "$");
 }
 
 void add_ignored(const std::vector<std::string>& modules, QuantizationConfig& config) {

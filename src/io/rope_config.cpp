@@ -31,6 +31,7 @@ constexpr std::array kRopeScalings = {
 RopeScalingType scaling_type(std::string_view text, const std::string& name, const std::string& where) {
   if (text == "none") return RopeScalingType::none;
   if (text == "su") return RopeScalingType::longrope;  // its name in the first files
+  if (text == "mrope") return RopeScalingType::none;   // for text, all sections have the same position
   std::vector<std::string_view> known;
   for (const auto& [candidate, type] : kRopeScalings) {
     if (candidate == text) return type;
@@ -106,7 +107,7 @@ void read_longrope(const JsonFields& fields, std::int64_t context_length, RopeSc
 // The keys that mean the same with each type. All others are about one type, and would have no effect without it.
 constexpr std::string_view kKeysOfAllTypes[] = {"finetuned",     "llama_4_scaling_beta",  "max_position_embeddings",
                                                 "mrope_section", "partial_rotary_factor", "rope_theta",
-                                                "attn_factor",   "extrapolation_factor"};
+                                                "attn_factor",   "extrapolation_factor",  "mrope_interleaved"};
 
 void check_keys_without_type(const JsonFields& fields) {
   for (const auto& key : fields.keys())
@@ -167,6 +168,11 @@ RopeConfig rope_from_json(const JsonFields& fields, const Around& around, std::i
   rope.query_scale_beta = real_in(fields, "llama_4_scaling_beta", {0, 1e6}).value_or(0);
   if (rope.scaling.original_context_length == 0) rope.scaling.original_context_length = around.original_context_length;
   return rope;
+}
+
+std::int64_t extended_by(const RopeScaling& scaling) {
+  const double length = static_cast<double>(scaling.original_context_length) * scaling.factor;
+  return std::min(std::llround(length), static_cast<long long>(kContexts.greatest));
 }
 
 // ---- GGUF ----
@@ -245,13 +251,17 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
                 length.value_or(config.context_length)};
   const bool has_sliding = facts.rotary.has_sliding_positions && config.sliding_window;
   std::optional<RopeConfig> whole, sliding;
+  std::int64_t extended_length = 0;
   for (const auto key : {"rope_parameters", "rope_scaling"}) {
     const auto inner = fields.find_object(key);
     if (!inner) continue;
     const auto read = [&](const JsonFields& object, const Json& json, std::int64_t head_dim) {
       for (auto& unknown : unknown_keys(KeyTable::rope, json, fields.where(), object.name(""), facts.keys))
         config.unknown_keys.push_back(std::move(unknown));
-      return rope_from_json(object, around, config.context_length, head_dim);
+      RopeConfig rope = rope_from_json(object, around, config.context_length, head_dim);
+      if (rope.scaling.type == RopeScalingType::yarn && object.has("original_max_position_embeddings"))
+        extended_length = extended_by(rope.scaling);
+      return rope;
     };
     for (const auto& [name, value] : fields.value(key)->items()) {
       const bool is_kind = name == "full_attention" || name == "sliding_attention";
@@ -272,6 +282,8 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
       whole ? *whole
             : rope_from_json(JsonFields(none, fields.where()), around, config.context_length, full_head_dim(config));
   config.rope.pairing = facts.pairing_in_folders;
+  // Users add the scaling to a config.json whose max_position_embeddings is the trained length (vLLM does the same).
+  config.context_length = std::max(config.context_length, extended_length);
   if (!has_sliding) return;
   if (!sliding) {
     sliding = without_scaling(config.rope, real_in(fields, "rope_local_base_freq", kThetas));

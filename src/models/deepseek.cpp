@@ -136,10 +136,12 @@ MODEL(deepseek) {
     return c.experts && c.experts->scores == ExpertScores::sigmoid ? "deepseek_v3" : "";
   };
   models.add(std::move(second));
-  models.add(deepseek("deepseek_v3",
-                      {.count = "n_routed_experts",
-                       .shared_count = "n_shared_experts",
-                       .scores = ExpertScores::sigmoid,
-                       .normalizes = true},
-                      kDeepSeek3Sample));
+  ModelDefinition third = deepseek("deepseek_v3",
+                                   {.count = "n_routed_experts",
+                                    .shared_count = "n_shared_experts",
+                                    .scores = ExpertScores::sigmoid,
+                                    .normalizes = true},
+                                   kDeepSeek3Sample);
+  third.aliases = {"kimi_k2"};
+  models.add(std::move(third));
 }

@@ -50,7 +50,7 @@ MODEL(hunyuan) {
        .facts = {.switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                               {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
                               {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}},
-                 .keys = {"use_qk_norm"}},
+                 .always = {"use_qk_norm"}},
        .weights = hunyuan_weights(),
        .forward = hunyuan_forward,
        .head = nn::decoder_head,

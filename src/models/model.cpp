@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "io/architecture_name.h"
 #include "io/mxfp4_weight.h"
 #include "io/quantized_weight.h"
 
@@ -150,19 +151,23 @@ void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelCon
 void ModelRegistry::add(ModelDefinition definition) {
   for (const std::string& architecture : definition.architectures)
     CHECK(models_.emplace(architecture, definition).second, "architecture {} is already registered", architecture);
+  for (const std::string& alias : definition.aliases) by_alias_.emplace(alias, definition.architectures[0]);
   by_gguf_.emplace(definition.architecture_in_gguf(), definition.architectures[0]);
 }
 
 const ModelDefinition& ModelRegistry::find(const std::string& architecture, const std::string& where) const {
   if (const auto known = models_.find(architecture); known != models_.end()) return known->second;
-  if (const auto known = by_gguf_.find(architecture); known != by_gguf_.end()) return models_.at(known->second);
+  for (const auto* words : {&by_alias_, &by_gguf_})
+    if (const auto known = words->find(architecture); known != words->end()) return models_.at(known->second);
   check_architecture(architecture, architectures(), where);
   return models_.at(architecture);
 }
 
 const ModelDefinition& ModelRegistry::find(const Checkpoint& checkpoint) const {
   const std::string architecture = checkpoint.architecture();
-  if (checkpoint.is_gguf() && !models_.contains(architecture)) {
+  if (!checkpoint.is_gguf() && !by_alias_.contains(architecture)) {
+    check_architecture(architecture, architectures(), checkpoint.path());
+  } else if (checkpoint.is_gguf() && !models_.contains(architecture)) {
     std::vector<std::string> names;
     for (const auto& [name, own] : by_gguf_) names.push_back(name);
     check_architecture(architecture, names, checkpoint.path() + " general.architecture");

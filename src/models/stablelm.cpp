@@ -77,7 +77,9 @@ MODEL(stablelm) {
                         .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps", .has_bias = true},
                         .switches = {{&ModelConfig::attention_bias, "use_qkv_bias", "", "blk.0.attn_q.bias"},
                                      {&ModelConfig::is_parallel, "use_parallel_residual", "use_parallel_residual"},
-                                     {&ModelConfig::has_head_norms, "qk_layernorm", "", "blk.0.attn_q_norm.weight"}}},
+                                     {&ModelConfig::has_head_norms, "qk_layernorm", "", "blk.0.attn_q_norm.weight"}},
+                        // The name of partial_rotary_factor in an earlier class; transformers passes over it, too.
+                        .keys = {"rope_pct"}},
               .weights = stablelm_weights(),
               .forward = stablelm_forward,
               .head = nn::decoder_head,

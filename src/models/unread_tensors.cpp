@@ -62,6 +62,16 @@ bool is_of_images_or_sound(std::string_view name, const ModelConfig&) {
          is_in("multi_modal_projector.") || is_in("embed_vision.") || is_in("embed_audio.");
 }
 
+// Of compressed-tensors and of the fp8 method, with kv_cache_scheme. The config has a warning that they are not
+// applied.
+bool is_scale_of_kv_cache(const TensorEntry& entry, const ModelConfig& config) {
+  if (!config.quantization || entry.name.find(".self_attn.") == std::string::npos) return false;
+  for (const char* end : {".k_scale", ".v_scale", ".kv_scale", ".q_scale", ".k_proj.output_scale",
+                          ".v_proj.output_scale", ".k_zero_point", ".v_zero_point"})
+    if (entry.name.ends_with(end)) return true;
+  return false;
+}
+
 // Writers of GPTQ add a bias to each layer.
 bool is_bias_of_zeros(const TensorEntry& entry, const ModelConfig& config) {
   const auto& quantization = config.quantization;
@@ -89,6 +99,7 @@ constexpr Harmless kHarmless[] = {
     {has_name<is_of_shared_keys>, "the layer reads keys and values of an earlier layer"},
     {has_name<is_in_joined_latents>, "attn_kv_b has the keys and values of latents, too"},
     {has_name<is_of_images_or_sound>, "text passes through no part for images or sound"},
+    {is_scale_of_kv_cache, "keys and values are stored without scales"},
     {is_bias_of_zeros, "a bias of zeros changes nothing"},
 };
 

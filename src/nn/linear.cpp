@@ -58,8 +58,10 @@ class QuantizedParams {
   }
   Value codes() const { return get("", &QuantizedNames::codes, WeightRole::codes); }
   Value scale(WeightRole role) const { return get(".scale", &QuantizedNames::scale, role); }
-  Value input_scale() const { return get(".input_scale", &QuantizedNames::input_scale, WeightRole::number); }
-  Value global_scale() const { return get(".global_scale", &QuantizedNames::global_scale, WeightRole::reciprocal); }
+  Value input_scale(WeightRole role = WeightRole::number) const {
+    return get(".input_scale", &QuantizedNames::input_scale, role);
+  }
+  Value global_scale(WeightRole role) const { return get(".global_scale", &QuantizedNames::global_scale, role); }
 
  private:
   const WeightOf& weight_;
@@ -172,17 +174,20 @@ Value linear_over_codes(const Value& x, const std::vector<std::string>& keys, co
   const QuantizedParams params(keys, config, weight);
   if (config.scheme == QuantizationScheme::block) {
     constexpr double kLeast = 1e-10;
-    const auto [codes, scale] =
-        per_token_group_quant_fp8(x, {}, config.block_columns, kLeast, false, scales_by_group, scales_by_group);
+    const auto [codes, scale] = per_token_group_quant_fp8(x, {}, config.block_columns, kLeast, config.powers_of_two,
+                                                          scales_by_group, scales_by_group);
     return linear_fp8_block(codes, scale, params.codes(), params.scale(WeightRole::scale), {},
                             {config.block_rows, config.block_columns}, x.dtype());
   }
   if (config.scheme == QuantizationScheme::nvfp4) {
     constexpr bool kSwizzled = false;  // a checkpoint stores scales in plain rows
-    const Value global_scale = params.input_scale();
+    // The op wants what codes of the input are divided by, and what those of the weight are multiplied with.
+    const bool multiplies = config.multiplies_globally;
+    const Value global_scale = params.input_scale(multiplies ? WeightRole::reciprocal : WeightRole::number);
     const auto [codes, scale] = scaled_fp4_quant(x, global_scale, kSwizzled);
     return linear_nvfp4(codes, scale, global_scale, params.codes(), params.scale(WeightRole::codes),
-                        params.global_scale(), {}, kSwizzled, "f32", x.dtype());
+                        params.global_scale(multiplies ? WeightRole::number : WeightRole::reciprocal), {}, kSwizzled,
+                        "f32", x.dtype());
   }
   return scaled_linear(x, params, config);
 }

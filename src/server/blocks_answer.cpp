@@ -41,7 +41,7 @@ AnswerEvents BlocksAnswer::events_of(const std::string& text) {
 void BlocksAnswer::take(const SequenceEvent& taken) {
   if (is_over()) return;
   const RequestEvent& event = taken.event;
-  if (event.finished == FinishReason::failed) return fail(event.error);
+  if (event.finished == FinishReason::failed) return fail(event);
   cached_tokens_ = event.cached_tokens;
   ensure_begun();
   const bool is_first = token_count_++ == 0;

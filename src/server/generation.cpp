@@ -110,7 +110,7 @@ void Generation::take(const SequenceEvent& event) {
   const auto index = static_cast<std::size_t>(event.ticket - first_);
   Choice& choice = choices_[index];
   if (is_over() || choice.is_over) return;
-  if (event.event.finished == FinishReason::failed) return fail(event.event.error);
+  if (event.event.finished == FinishReason::failed) return fail(event.event);
   if (is_stream() && !has_begun_) begin_stream();
   choice.cached_tokens = event.event.cached_tokens;
   append(index, event.event);

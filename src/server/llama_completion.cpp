@@ -49,7 +49,7 @@ std::vector<Ticket> LlamaCompletion::open_tickets() const {
 void LlamaCompletion::take(const SequenceEvent& taken) {
   if (is_over()) return;
   const RequestEvent& event = taken.event;
-  if (event.finished == FinishReason::failed) return fail(event.error);
+  if (event.finished == FinishReason::failed) return fail(event);
   last_ = MonotonicClock::now();
   if (tokens_.empty()) first_ = last_;
   cached_tokens_ = event.cached_tokens;

@@ -44,12 +44,11 @@ void RunningRequest::end_stream() {
   reply_->end();
 }
 
-void RunningRequest::fail(const std::string& error) {
+void RunningRequest::fail(const RequestEvent& event) {
   is_over_ = true;
-  error_ = error;
-  // Other sentences of the engine may have paths of this machine: they are for the log.
-  const bool is_of_numbers = error.starts_with("[logits] ") || error.starts_with("[kv cache] ");
-  const ApiError failure = internal_error(is_of_numbers ? error : "the model failed to compute this answer");
+  error_ = event.error;
+  const bool may_be_told = event.cause == FailureCause::answer;
+  const ApiError failure = internal_error(may_be_told ? error_ : "the model failed to compute this answer");
   if (!has_head_) return reply_->send(failure.response(error_form_));
   send_failure(failure);
   end_stream();

@@ -69,7 +69,7 @@ class RunningRequest {
   // An event of a stream, which may have a name.
   void send_event(const Json& event, std::string_view name = "");
   void end_stream();
-  void fail(const std::string& error);
+  void fail(const RequestEvent& event);
 
  private:
   // Ends a stream that has sent something.

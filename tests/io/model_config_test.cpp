@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "builtin/models.h"
+#include "io/architecture_name.h"
 #include "tests/io/gguf_bytes.h"
 #include "tests/io/tiny_config.h"
 #include "tests/thrown_message.h"

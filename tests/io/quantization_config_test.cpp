@@ -331,6 +331,18 @@ TEST(QuantizationConfig, ReadsTheThreeKindsOfBitsandbytes) {
             (std::vector<std::string>{"a.weight", "a.SCB", "a.weight_format"}));
 }
 
+TEST(QuantizationConfig, SaysThatScalesOfKeysAndValuesAreNotApplied) {
+  json fp8 = written(NumberFormat::fp8), int8 = written(NumberFormat::int8);
+  EXPECT_TRUE(read(int8).warnings.empty()) << "null is no scheme";
+  fp8["kv_cache_scheme"] = "static";
+  int8["kv_cache_scheme"] = {{"num_bits", 8}, {"type", "float"}, {"strategy", "tensor"}, {"dynamic", false}};
+  for (const json& config : {fp8, int8}) {
+    const auto warnings = read(config).warnings;
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_TRUE(warnings[0].starts_with("[config.json] quantization_config.kv_cache_scheme is not applied"));
+  }
+}
+
 TEST(QuantizationConfig, RefusesRotatedAndSparseWeightsAndListsUnknownKeys) {
   json config = written(NumberFormat::int8);
   config["transform_config"] = json::object();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "io/architecture_name.h"
 #include "io/model_config.h"
 #include "tests/io/tiny_config.h"
 

@@ -112,6 +112,23 @@ TEST(UnreadOfGptq, AreNotBiasesOfZeros) {
   EXPECT_TRUE(is_unread(numbers));
 }
 
+TEST(UnreadOfQuantized, AreNotScalesOfKeysAndValues) {
+  const ModelDefinition model = make_model_registry().find("llama", "test");
+  const TemporaryFolder folder;
+  SampleCheckpoint sample(model);
+  const std::string layer = "model.layers.0.self_attn.";
+  sample.add(layer + "k_scale", "x", {1});
+  sample.add(layer + "v_proj.output_scale", "y", {1});
+  const Checkpoint checkpoint = Checkpoint::open(sample.write_folder(folder, "m", DType::f16));
+  ModelConfig config = checkpoint.config(model.facts);
+  EXPECT_EQ(unread_tensors(checkpoint, model, config).names.size(), 2U);
+  config.quantization = QuantizationConfig{};
+  const UnreadTensors unread = unread_tensors(checkpoint, model, config);
+  EXPECT_TRUE(unread.names.empty());
+  ASSERT_EQ(unread.harmless.size(), 1U);
+  EXPECT_NE(unread.harmless[0].find("(2 such in all): keys and values are stored without scales"), std::string::npos);
+}
+
 TEST(CheckUnreadTensors, NamesTheFirstAndTheirNumberOrWarns) {
   const std::vector<std::string> names = {"a", "b", "c", "d", "e"};
   const std::string message = message_of([&] { check_unread_tensors(names, "m.gguf", false); });

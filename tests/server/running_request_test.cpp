@@ -26,7 +26,7 @@ class Request final : public RunningRequest {
 
   std::vector<Sequence> begin(std::uint64_t) override { return {}; }
   void take(const SequenceEvent& event) override {
-    if (event.event.finished == FinishReason::failed) return fail(event.event.error);
+    if (event.event.finished == FinishReason::failed) return fail(event.event);
     send_event(event.event.text);
   }
   std::vector<Ticket> open_tickets() const override { return {}; }
@@ -41,6 +41,13 @@ class Request final : public RunningRequest {
 
 const SequenceEvent kText{.event = {.text = "a"}};
 const SequenceEvent kFailed{.event = {.finished = FinishReason::failed, .error = "/a/path"}};
+
+TEST(RunningRequest, TellsTheClientWhatItsOwnAnswerFailedBy) {
+  const auto reply = std::make_shared<RecordedReply>();
+  Request(reply).take(
+      {.event = {.finished = FinishReason::failed, .error = "[sampling] no token", .cause = FailureCause::answer}});
+  EXPECT_EQ(parse_json(reply->body)["error"]["message"], "[sampling] no token");
+}
 
 TEST(RunningRequest, FailsWithAStatusOrAnEvent) {
   const auto before = std::make_shared<RecordedReply>(), after = std::make_shared<RecordedReply>(),

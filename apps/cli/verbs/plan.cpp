@@ -36,6 +36,8 @@ int plan(const PlanArguments& arguments, VerbCall& call) {
   if (!Checkpoint::has_weights(path)) call.options.load_format = "dummy";
   ModelCompilation model(context, arguments.model.open(call), make_model_registry());
   for (const std::string& note : model.notes()) call.err << "weft: " << note << "\n";
+  const std::string excess = model.describe_excess_of_context();
+  if (!excess.empty()) call.err << "weft: " << excess << "; the plan is for a machine that has it\n";
   if (eager_option(context->options).empty()) model.compile();
   PlanReport report{.version = kVersion,
                     .model = arguments.model.name,

@@ -84,25 +84,6 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
   return facts;
 }
 
-// Checks that the memory holds one sequence as long as the context: its KV pages, and the rotary table, which has a row
-// for each token.
-void check_context_fits(const ModelFacts& facts, const Context& context) {
-  std::int64_t per_token = bytes_of(DType::f32, facts.config.rope.rotary_dim);
-  for (int layer = 0; layer < facts.config.layer_count && facts.config.has_own_kv(layer); ++layer) {
-    const KvLayout layout = facts.kv_of(layer);
-    per_token += bytes_of(layout.dtype, 2 * layout.heads * layout.head_dim);
-  }
-  const bool is_host = context.stream_device == nullptr;
-  const std::int64_t bytes = is_host ? std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)
-                                     : context.stream_device->facts().memory_bytes;
-  USER_CHECK(
-      facts.config.context_length <= bytes / per_token,
-      "[--max-model-len] a sequence of {} tokens needs {} bytes for each of them, but {} has {} bytes of memory; "
-      "it must be at most {} here",
-      facts.config.context_length, per_token, is_host ? "this machine" : device_text(context.device.id), bytes,
-      bytes / per_token);
-}
-
 }  // namespace
 
 ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models)
@@ -111,7 +92,6 @@ ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint 
   phases_.push_back({.facts = make_facts(context_->options, checkpoint_, definition_, context_->device.id.type)});
   context_->first_time_work->set_loading();
   check_checkpoint();
-  check_context_fits(facts(), *context_);
   weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts(), definition_.tensor_names(facts().config));
   max_tokens_ = std::min(context_->options.max_num_batched_tokens, facts().config.context_length);
   trace_phases();
@@ -285,6 +265,25 @@ std::int64_t ModelCompilation::arena_bytes() const {
     bytes += context_->stream_device == nullptr ? sum : most;
   }
   return bytes;
+}
+
+// A sequence needs its KV pages, and the rotary table has a row for each token.
+std::string ModelCompilation::describe_excess_of_context() const {
+  const ModelConfig& config = facts().config;
+  std::int64_t per_token = bytes_of(DType::f32, config.rope.rotary_dim);
+  for (int layer = 0; layer < config.layer_count && config.has_own_kv(layer); ++layer) {
+    const KvLayout layout = facts().kv_of(layer);
+    per_token += bytes_of(layout.dtype, 2 * layout.heads * layout.head_dim);
+  }
+  const bool is_host = context_->stream_device == nullptr;
+  const std::int64_t bytes = is_host ? std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)
+                                     : context_->stream_device->facts().memory_bytes;
+  if (config.context_length <= bytes / per_token) return "";
+  return fmt::format(
+      "[--max-model-len] a sequence of {} tokens needs {} bytes for each of them, but {} has {} bytes of memory; "
+      "it must be at most {} here",
+      config.context_length, per_token, is_host ? "this machine" : device_text(context_->device.id), bytes,
+      bytes / per_token);
 }
 
 const std::vector<CompileRecord>& ModelCompilation::records() {

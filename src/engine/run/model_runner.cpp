@@ -44,6 +44,8 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   const Options& options = context_->options;
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
+  const std::string excess = model_->describe_excess_of_context();
+  USER_CHECK(excess.empty(), "{}", excess);
   notes_ = model_->notes();
   no_logits_ = Tensor::empty(Meta::tensor(facts().dtype, {0, vocabulary_size()}));
   laps.lap("trace");

@@ -1,0 +1,17 @@
+#pragma once
+
+// The floating type of a folder's model.
+
+#include "io/checkpoint.h"
+#include "io/config_fields.h"
+
+namespace weft {
+
+// Sets the type that config.json states, and has_dtype. UserError for one that is no model's.
+void read_dtype(const JsonFields& fields, ModelConfig& config);
+
+// For a config that states none, as those of gpt-oss: the type of the embedding, which is never quantized. Of a folder
+// without weight files it is bf16, with a warning.
+void take_dtype_of_tensors(const Checkpoint& checkpoint, ModelConfig& config);
+
+}  // namespace weft
