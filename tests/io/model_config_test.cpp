@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "builtin/models.h"
-#include "io/architecture_name.h"
 #include "tests/io/gguf_bytes.h"
 #include "tests/io/tiny_config.h"
 #include "tests/thrown_message.h"
@@ -107,6 +106,19 @@ TEST(ModelConfig, ReadsNewerSpellings) {
   ASSERT_TRUE(config.quantization.has_value());
   EXPECT_EQ(config.quantization->method, "fp8");
   EXPECT_EQ(config.pad_token_id, std::nullopt);
+}
+
+TEST(ModelConfig, TakesKeysThatStateWhatIsAlwaysThere) {
+  auto json = tiny_json();
+  json["model_type"] = "qwen3_moe";
+  json["use_qk_norm"] = true;
+  EXPECT_NO_THROW(read(json));
+  json["use_qk_norm"] = false;
+  EXPECT_EQ(message_of([&] { read(json); }),
+            "[config.json] use_qk_norm must be true for this architecture, but is false");
+  json["model_type"] = "llama";
+  json["use_qk_norm"] = true;
+  EXPECT_NE(message_of([&] { read(json); }), "");
 }
 
 // As in transformers: by layer_types, and without it by the family's default.
@@ -369,14 +381,6 @@ TEST(ModelConfig, RefusesGgufKeysThatItKnowsToChangeResults) {
             (std::vector<std::string>{"llama.mine", "tokenizer.ggml.mine"}));
 }
 
-TEST(ModelConfig, NamesAnUnknownArchitectureAndTheKnownOnes) {
-  const std::vector<std::string> known = {"llama", "qwen2"};
-  EXPECT_NO_THROW(check_architecture("qwen2", known, "config.json"));
-  EXPECT_EQ(message_of([&] { check_architecture("mamba", known, "config.json"); }),
-            "[config.json] the architecture must be one of llama, qwen2, but is \"mamba\"");
-}
-
-// Beside the architecture's and the tokenizer's: what describes the file is known, all else is listed.
 TEST(ModelConfig, ListsGgufKeysOfNoKnownPrefix) {
   EXPECT_EQ(read(without("").text("general.author", "me").u32("split.count", 1).u32("adapter.mine", 1)).unknown_keys,
             std::vector<std::string>{"adapter.mine"});

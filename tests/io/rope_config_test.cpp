@@ -60,6 +60,20 @@ TEST(RopeConfig, ReadsEveryRopeScaling) {
     EXPECT_NE(rope_scaling_text(type), "");
 }
 
+// As the README files of Qwen 2.5 and 3 say to extend the context.
+TEST(RopeConfig, YarnExtendsTheContextThatItNames) {
+  const auto context = [](const json& more) {
+    auto config = tiny_json();
+    config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4.0}};
+    config["rope_scaling"].update(more);
+    return read(config).context_length;
+  };
+  EXPECT_EQ(context({{"original_max_position_embeddings", 128}}), 512);
+  EXPECT_EQ(context({{"original_max_position_embeddings", 16}}), 128) << "the config has counted the factor";
+  EXPECT_EQ(context(json::object()), 128);
+  EXPECT_EQ(rope_of({{"type", "mrope"}, {"mrope_section", {2, 3, 3}}}).scaling.type, RopeScalingType::none);
+}
+
 TEST(RopeConfig, RefusesBrokenRopeScalings) {
   EXPECT_EQ(rope_refusal({{"rope_type", "ntk"}, {"factor", 2}}),
             "[config.json] rope_scaling.rope_type must be one of default, linear, dynamic, llama3, yarn, longrope, "

@@ -24,6 +24,21 @@ TEST(TextConfig, HasTheKeysAboutTheWholeCheckpoint) {
   EXPECT_EQ(text_config(alone, "config.json"), alone);
 }
 
+TEST(TextConfig, HasTheDefaultsOfItsClass) {
+  const std::string outer = R"({"model_type": "llava", "vision_config": {}, "text_config": {"model_type": "mistral",
+    "hidden_size": 5120, "head_dim": 128, "num_hidden_layers": 40, "sliding_window": null}})";
+  const ModelConfig config =
+      model_config_from_json(outer, "config.json", make_model_registry().find("mistral", "test").facts);
+  EXPECT_EQ(config.hidden_size, 5120);
+  EXPECT_EQ(config.head_count, 32);
+  EXPECT_EQ(config.kv_head_count, 8);
+  EXPECT_EQ(config.intermediate_size, 14336);
+  EXPECT_EQ(config.context_length, 131072);
+  auto alone = tiny_config::tiny_json();
+  alone.erase("num_attention_heads");
+  EXPECT_THROW(tiny_config::read(alone), UserError);
+}
+
 TEST(TextConfig, KnowsTheNamesInTheWholeCheckpoint) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(names_in_checkpoint("lm_head.weight"), Names{"language_model.lm_head.weight"});

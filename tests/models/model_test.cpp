@@ -44,7 +44,9 @@ class EveryArchitecture : public ::testing::TestWithParam<std::string> {
   }
   bool has_key(const std::string& key) const {
     const std::vector<SwitchKey>& switches = model_.facts.switches;
-    return std::any_of(switches.begin(), switches.end(), [&](const SwitchKey& one) { return one.folder == key; });
+    const std::vector<std::string_view>& always = model_.facts.always;
+    return std::find(always.begin(), always.end(), key) != always.end() ||
+           std::any_of(switches.begin(), switches.end(), [&](const SwitchKey& one) { return one.folder == key; });
   }
   // The first weight whose shape the config changes, and its shapes.
   std::string first_difference(const ModelConfig& a, const ModelConfig& b) const {

@@ -1,0 +1,41 @@
+#include "io/model_dtype.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "builtin/models.h"
+#include "tests/io/tiny_config.h"
+#include "tests/sample_checkpoint.h"
+
+namespace weft::model_dtype_test {
+
+using namespace tiny_config;
+
+TEST(ModelDtype, IsWhatTheConfigStates) {
+  for (const auto& [text, dtype] : {std::pair{"float16", DType::f16}, std::pair{"torch.bfloat16", DType::bf16}}) {
+    auto config = tiny_json();
+    config["torch_dtype"] = text;
+    EXPECT_EQ(read(config).dtype, dtype);
+    EXPECT_TRUE(read(config).has_dtype);
+  }
+  auto config = tiny_json();
+  config["torch_dtype"] = "auto";
+  EXPECT_FALSE(read(config).has_dtype);
+  EXPECT_EQ(refusal("torch_dtype", "float8_e4m3fn"),
+            "[config.json] torch_dtype must be float32, float16 or bfloat16, but is \"float8_e4m3fn\"");
+}
+
+TEST(ModelDtype, IsElseThatOfTheTensors) {
+  const ModelDefinition model = make_model_registry().find("llama", "test");
+  const TemporaryFolder folder;
+  const SampleCheckpoint sample(model, {{"torch_dtype", nullptr}});
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    const std::string path = sample.write_folder(folder, std::string(dtype_text(dtype)), dtype);
+    const ModelConfig config = Checkpoint::open(path).config(model.facts);
+    EXPECT_EQ(config.dtype, dtype);
+    EXPECT_TRUE(config.warnings.empty());
+  }
+}
+
+}  // namespace weft::model_dtype_test
