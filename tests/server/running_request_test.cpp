@@ -9,12 +9,16 @@ namespace weft::running_request_test {
 class RecordedReply final : public HttpReply {
  public:
   void add_field(std::string, std::string) override {}
-  void send(HttpResponse response) override { status = response.status; }
+  void send(HttpResponse response) override {
+    status = response.status;
+    body = std::move(response.body);
+  }
   void send_event(const std::string& event) override { events.push_back(event); }
   void end() override { has_ended = true; }
   void on_gone(std::function<void()>) override {}
 
   int status = 0;
+  std::string body;
   std::vector<std::string> events;
   bool has_ended = false;
 };
