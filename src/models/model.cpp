@@ -165,9 +165,10 @@ const ModelDefinition& ModelRegistry::find(const std::string& architecture, cons
 
 const ModelDefinition& ModelRegistry::find(const Checkpoint& checkpoint) const {
   const std::string architecture = checkpoint.architecture();
-  if (!checkpoint.is_gguf() && !by_alias_.contains(architecture)) {
+  if (by_alias_.contains(architecture)) return find(architecture, checkpoint.path());
+  if (!checkpoint.is_gguf()) {
     check_architecture(architecture, architectures(), checkpoint.path());
-  } else if (checkpoint.is_gguf() && !models_.contains(architecture)) {
+  } else if (!models_.contains(architecture)) {
     std::vector<std::string> names;
     for (const auto& [name, own] : by_gguf_) names.push_back(name);
     check_architecture(architecture, names, checkpoint.path() + " general.architecture");

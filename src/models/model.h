@@ -21,7 +21,7 @@ namespace weft {
 
 struct ModelDefinition {
   std::vector<std::string> architectures;
-  // Further words of config.json for the same layers, as in folders whose parts for images are not read.
+  // Further words of config.json and of GGUF files for the same layers, as where parts for images are not read.
   std::vector<std::string> aliases;
   // The architecture of GGUF files, if it is another word. Several definitions may state the same word, if one of them
   // has it among its architectures: that one reads the files.

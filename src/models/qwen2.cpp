@@ -25,9 +25,10 @@ constexpr const char* kQwen2Sample = R"({
 MODEL(qwen2) {
   using namespace weft;
   models.add({.architectures = {"qwen2"},
-              .aliases = {"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"},
+              .aliases = {"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2vl"},
               .facts = {.defaults = R"({"sliding_window": 4096})",
                         .window = WindowFacts{.first_layer = 28},
+                        .keys = {"rope.dimension_sections"},  // text has the same position in all of them
                         .always = {"attention_bias", "qkv_bias"},
                         .complete = complete_qwen2},
               .weights = nn::decoder_weights(),

@@ -30,11 +30,12 @@ MODEL(qwen3) {
   using namespace weft;
   models.add(
       {.architectures = {"qwen3"},
-       .aliases = {"qwen3_vl", "qwen3_vl_text"},
+       .aliases = {"qwen3_vl", "qwen3_vl_text", "qwen3vl"},
        .facts = {.defaults = R"({"head_dim": 128, "sliding_window": 4096})",
                  .window = WindowFacts{.first_layer = 28},
                  .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                               {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
+                 .keys = {"rope.dimension_sections", "n_deepstack_layers"},  // of images
                  .always = {"use_qk_norm", "qk_norm", "qk_layernorm"}},
        .weights = qwen3_weights(),
        .forward = nn::llama_forward_with_head_norms,

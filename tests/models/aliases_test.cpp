@@ -1,0 +1,56 @@
+// Words of config.json and of GGUF files for a model under another name: the part for text of a model for images.
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "builtin/models.h"
+#include "tests/sample_checkpoint.h"
+#include "tests/thrown_message.h"
+
+namespace weft::aliases_test {
+
+using nlohmann::json;
+
+TEST(Aliases, NameTheSameWeights) {
+  const ModelRegistry models = make_model_registry();
+  const TemporaryFolder folder;
+  for (const std::string& architecture : models.architectures()) {
+    const ModelDefinition& model = models.find(architecture, "test");
+    for (const std::string& alias : model.aliases) {
+      SCOPED_TRACE(alias);
+      EXPECT_EQ(&models.find(alias, "test"), &model);
+      const SampleCheckpoint sample(model, {{"model_type", alias}});
+      const Checkpoint checkpoint = Checkpoint::open(sample.write_folder(folder, alias, DType::bf16));
+      EXPECT_EQ(&models.find(checkpoint), &model);
+      EXPECT_NO_THROW(model.check_weights(checkpoint, checkpoint.config(model.facts)));
+    }
+  }
+}
+
+TEST(Aliases, OfGgufFilesAllowSectionsOfPositions) {
+  const ModelRegistry models = make_model_registry();
+  const TemporaryFolder folder;
+  for (const auto& [alias, own] : {std::pair{"qwen2vl", "qwen2"}, std::pair{"qwen3vl", "qwen3"}}) {
+    ModelDefinition renamed = models.find(own, "test");
+    renamed.gguf_architecture = alias;
+    testing::GgufBytes file = SampleCheckpoint(renamed).gguf(DType::f32);
+    file.i32s(std::string(alias) + ".rope.dimension_sections", {4, 6, 6, 0});
+    const std::string path = folder / (std::string(alias) + ".gguf");
+    std::ofstream(path, std::ios::binary) << file.bytes();
+    const Checkpoint checkpoint = Checkpoint::open(path);
+    const ModelDefinition& model = models.find(checkpoint);
+    EXPECT_EQ(model.architectures[0], own);
+    EXPECT_NO_THROW(model.check_weights(checkpoint, checkpoint.config(model.facts)));
+  }
+}
+
+TEST(Aliases, AFolderHasNoWordOfGgufFiles) {
+  const ModelRegistry models = make_model_registry();
+  const TemporaryFolder folder;
+  const SampleCheckpoint sample(models.find("glm", "test"), {{"model_type", "chatglm"}});
+  const Checkpoint checkpoint = Checkpoint::open(sample.write_folder(folder, "chatglm", DType::bf16));
+  EXPECT_NE(message_of([&] { models.find(checkpoint); }).find("the architecture must be one of"), std::string::npos);
+}
+
+}  // namespace weft::aliases_test
