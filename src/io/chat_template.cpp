@@ -55,11 +55,20 @@ std::string ChatTemplate::render(const nlohmann::ordered_json& variables) const 
 std::string ChatTemplate::render(const nlohmann::ordered_json& variables, const ChatTemplateLimits& limits) const {
   USER_CHECK(variables.is_object(), "[chat template] wanted an object of template variables, but got a JSON {}",
              variables.type_name());
+  if (asks_for_none_ || !has_null_contents(variables)) return render_as_given(variables, limits);
+  try {
+    return render_as_given(without_null_contents(variables), limits);
+  } catch (const UserError&) {
+    // A template may want the key, as one that writes contents other than strings as JSON.
+    return render_as_given(variables, limits);
+  }
+}
+
+std::string ChatTemplate::render_as_given(const Json& variables, const ChatTemplateLimits& limits) const {
   jinja::Runtime runtime(limits);
   jinja::Value converted;
   try {
-    const bool drops = !asks_for_none_ && has_null_contents(variables);
-    converted = jinja::from_json(runtime.budget(), drops ? without_null_contents(variables) : variables);
+    converted = jinja::from_json(runtime.budget(), variables);
   } catch (const jinja::TemplateFailure& failure) {
     fail_user("[chat template] {}", failure.what());
   }

@@ -40,7 +40,8 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  // A message whose content is null has no content for templates that do not ask whether it is none.
+  // A message whose content is null has no content for templates that do not ask whether it is none, unless they fail
+  // without.
   //
   // Renders with an object of template variables: messages, tools, bos_token, add_generation_prompt and so on. Throws
   // UserError with the line at which the template fails, or with the message that the template passes to
@@ -49,6 +50,8 @@ class ChatTemplate {
   std::string render(const nlohmann::ordered_json& variables, const ChatTemplateLimits& limits) const;
 
  private:
+  std::string render_as_given(const nlohmann::ordered_json& variables, const ChatTemplateLimits& limits) const;
+
   std::unique_ptr<const jinja::Program> program_;
   bool asks_for_none_ = false;  // whether the content of a message is none
 };

@@ -31,6 +31,14 @@ constexpr std::pair<std::string_view, std::string_view> kPatterns[] = {
     {"glm", "chatglm-bpe"}, {"glm4", "chatglm-bpe"}, {"gpt_oss", "gpt-4o"},
 };
 
+// Of Kimi K2's tokenization_kimi.py, where && stands for the look-ahead. llama.cpp's pattern for its GGUF files is
+// another: it splits words neither by letter case nor with their marks.
+constexpr std::string_view kKimiPattern =
+    R"(\p{Han}+|[^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])*(?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])+)"
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])+)"
+    R"((?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+    R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 std::string path_in(const VocabularyFolder& folder, std::string_view name) {
   return (std::filesystem::path(folder.path) / name).string();
 }
@@ -62,6 +70,7 @@ void read_encoding(const VocabularyFolder& folder, std::string_view name, Vocabu
       path_in(folder, name), known, quote(folder.architecture));
   const GgufPreTokenizer& pre = find_gguf_pre_tokenizer(found->second);
   vocabulary.steps = pre.steps;
+  if (folder.architecture == "kimi_k2") vocabulary.steps = {PatternSplit{.pattern = std::string(kKimiPattern)}};
   vocabulary.normalizer = pre.normalizer;
 }
 

@@ -185,6 +185,28 @@ TEST(ChatTemplate, HasRoomForALongConversation) {
   EXPECT_GT(render(kSmolLm2, {{"messages", messages}, {"add_generation_prompt", true}}).size(), 2'000'000u);
 }
 
+// As in Jinja. Templates have filters of other programs where text conversations do not go.
+TEST(ChatTemplate, UnknownNamesInBranchesFailWhereTheyAreEvaluated) {
+  for (const char* source :
+       {"{% if false %}{{ 1 | frobnicate }}{% endif %}ok", "{% if true %}ok{% elif 1 is frobnicate %}{% endif %}",
+        "{% if true %}ok{% else %}{% set x = 1 | frobnicate(2) %}{% endif %}", "{{ 1 | frobnicate if false }}ok",
+        "{{ 'ok' if true else [1 is frobnicate] }}", "{{ ('ok' if true else 1 | frobnicate) }}"})
+    EXPECT_EQ(render(source, Json::object()), "ok") << source;
+  EXPECT_EQ(error_of("{% if true %}\n{{ 1 | frobnicate }}{% endif %}"),
+            "[chat template] line 2: unknown filter 'frobnicate'");
+  EXPECT_EQ(error_of("{{ 'a' if 1 is frobnicate }}"), "[chat template] line 1: unknown test 'frobnicate'");
+  for (const char* source :
+       {"{% for x in [] %}{{ x | frobnicate }}{% endfor %}", "{% macro m() %}{{ 1 | frobnicate }}{% endmacro %}",
+        "{% if false %}{% for x in [] %}{{ x is frobnicate }}{% endfor %}{% endif %}",
+        "{% set x | frobnicate %}{% endset %}", "{{ [1 | frobnicate] }}", "{{ 'a' if false }}{{ 1 | frobnicate }}"})
+    EXPECT_NE(error_of(source).find("'frobnicate'"), std::string::npos) << source;
+}
+
+TEST(ChatTemplate, ThoseThatFailWithoutAContentHaveNone) {
+  const Json variables{{"messages", {{{"role", "assistant"}, {"content", nullptr}}}}};
+  EXPECT_EQ(render("{% for m in messages %}{{ m.content | tojson }}{% endfor %}", variables), "null");
+}
+
 TEST(ChatTemplate, OnlyThoseThatAskHaveAContentThatIsNone) {
   const Json variables{{"messages", {{{"role", "assistant"}, {"content", nullptr}}}}};
   const std::string call = "{% for m in messages %}{% if m['content'] is none %}call{% endif %}{% endfor %}";

@@ -35,6 +35,9 @@ constexpr const char* kRanks = "YQ== 0\nYg== 1\nIA== 2\nMQ== 3\n";  // a, b, spa
 TEST(FolderVocabulary, ATiktokenFileTakesItsPatternFromTheModel) {
   EXPECT_EQ(encode({{"tokenizer.model", kRanks}}, "ab 1"), (Ids{0, 1, 2, 3}));
   EXPECT_EQ(encode({{"qwen.tiktoken", kRanks}}, "ab 1", "qwen"), (Ids{0, 1, 2, 3}));
+  const char* words = "YQ== 0\nQg== 1\nYUI= 2\n";  // a, B, aB
+  EXPECT_EQ(encode({{"tiktoken.model", words}}, "aB"), (Ids{2}));
+  EXPECT_EQ(encode({{"tiktoken.model", words}}, "aB", "kimi_k2"), (Ids{0, 1})) << "words are split by letter case";
   const std::string message = error_of({{"tokenizer.model", kRanks}}, "other");
   EXPECT_NE(message.find("wanted an encoding.json"), std::string::npos) << message;
 }

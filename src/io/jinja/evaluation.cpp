@@ -7,6 +7,7 @@
 #include "io/jinja/methods.h"
 #include "io/jinja/renderer.h"
 #include "io/jinja/tests.h"
+#include "io/jinja/text.h"
 
 namespace weft::jinja {
 
@@ -152,6 +153,7 @@ Value Renderer::evaluate_filter(const Expression& expression) {
   const Value input = operand == nullptr ? std::exchange(block_text_, Value()) : evaluate(*operand);
   const Arguments arguments = evaluate_arguments(expression.arguments);
   line_ = expression.line;
+  if (expression.filter == nullptr) throw TemplateFailure(fmt::format("unknown filter {}", quote(expression.name)));
   return expression.filter->apply(runtime_, input, arguments);
 }
 
@@ -159,6 +161,7 @@ bool Renderer::evaluate_test(const Expression& expression) {
   const Value value = evaluate(*expression.operands[0]);
   const Arguments arguments = evaluate_arguments(expression.arguments);
   line_ = expression.line;
+  if (expression.test == nullptr) throw TemplateFailure(fmt::format("unknown test {}", quote(expression.name)));
   return expression.test->holds(runtime_, value, arguments);
 }
 

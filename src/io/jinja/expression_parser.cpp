@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "io/jinja/expression_builder.h"
+#include "io/jinja/text.h"
 
 namespace weft::jinja {
 
@@ -38,6 +39,8 @@ std::optional<Operator> skip_operator(TokenStream& tokens, const SymbolOperator 
 
 ExpressionPtr ExpressionParser::parse(bool with_condition) {
   const TokenStream::Level level(tokens_);
+  const std::optional<Unknown> before = unknown_;
+  ++depth_;
   ExpressionPtr expression = parse_or();
   while (with_condition && tokens_.at_name("if")) {
     const int line = tokens_.line();
@@ -46,8 +49,20 @@ ExpressionPtr ExpressionParser::parse(bool with_condition) {
     ExpressionPtr otherwise = tokens_.skip_name("else") ? parse() : nullptr;
     expression = make_finished(ExpressionKind::conditional, line, std::move(expression), std::move(condition),
                                std::move(otherwise));
+    unknown_ = before;
   }
+  if (--depth_ == 0) require_known();
   return expression;
+}
+
+void ExpressionParser::note_unknown(int line, std::string_view kind, Expression& expression, std::string name) {
+  if (!unknown_) unknown_ = {line, fmt::format("unknown {} {}", kind, quote(name))};
+  expression.name = std::move(name);
+}
+
+void ExpressionParser::require_known() {
+  const std::optional<Unknown> unknown = std::exchange(unknown_, std::nullopt);
+  if (unknown && !in_branch_) TokenStream::fail_at(unknown->line, unknown->text);
 }
 
 ExpressionPtr ExpressionParser::parse_or() {

@@ -2,8 +2,10 @@
 
 // Parses the expressions of a template, with Jinja's precedence.
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "io/jinja/syntax.h"
@@ -36,6 +38,10 @@ class ExpressionParser {
   };
   UsedNames& used() { return used_; }
 
+  // Whether the statements that follow are in a branch. As in Jinja, an unknown filter or test is an error of the
+  // template, but in a branch, or in a conditional expression, one of those who evaluate it. Returns what was set.
+  bool set_in_branch(bool in_branch) { return std::exchange(in_branch_, in_branch); }
+
  private:
   ExpressionPtr parse_or();
   ExpressionPtr parse_and();
@@ -64,9 +70,18 @@ class ExpressionParser {
   std::vector<ArgumentSyntax> parse_arguments();
   Target parse_target_part(bool with_namespace);
   bool at_tuple_end(std::string_view end_name) const;
+  void note_unknown(int line, std::string_view kind, Expression& expression, std::string name);
+  void require_known();
 
   TokenStream& tokens_;
   UsedNames used_;
+  struct Unknown {
+    int line;
+    std::string text;
+  };
+  std::optional<Unknown> unknown_;  // the first unknown filter or test of the expression, outside conditional ones
+  int depth_ = 0;                   // calls of parse() that have not returned
+  bool in_branch_ = false;
 };
 
 }  // namespace weft::jinja

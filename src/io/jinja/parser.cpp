@@ -71,7 +71,9 @@ class StatementParser {
   Block parse_body(std::initializer_list<std::string_view> ends, std::string_view opener) {
     tokens_.skip_symbol(":");
     tokens_.expect(TokenKind::block_end);
+    const bool outer = expressions_.set_in_branch(opener == "if");
     Block body = parse_block(ends, opener);
+    expressions_.set_in_branch(outer);
     if (ends.size() == 1) tokens_.next();
     return body;
   }
@@ -99,7 +101,9 @@ class StatementParser {
     std::string keyword = tokens_.next().text;
     while (keyword != "else" && keyword != "endif") {
       Branch branch;
+      const bool outer = expressions_.set_in_branch(true);
       branch.condition = expressions_.parse_tuple(false);
+      expressions_.set_in_branch(outer);
       branch.body = parse_body({"elif", "else", "endif"}, "if");
       statement->branches.push_back(std::move(branch));
       keyword = tokens_.next().text;

@@ -210,10 +210,9 @@ ExpressionPtr ExpressionParser::parse_call(ExpressionPtr callee) {
 // The current token is the name of the filter.
 ExpressionPtr ExpressionParser::parse_filter(ExpressionPtr input) {
   auto expression = make_expression(ExpressionKind::filter, tokens_.line(), std::move(input));
-  const std::string name = tokens_.expect_any_name();
+  std::string name = tokens_.expect_any_name();
   expression->filter = find_filter(name);
-  if (expression->filter == nullptr)
-    TokenStream::fail_at(expression->line, fmt::format("unknown filter {}", quote(name)));
+  if (expression->filter == nullptr) note_unknown(expression->line, "filter", *expression, std::move(name));
   if (tokens_.at_symbol("(")) expression->arguments = parse_arguments();
   return finish(std::move(expression));
 }
@@ -222,6 +221,7 @@ ExpressionPtr ExpressionParser::parse_filters_of_block(bool optional) {
   ExpressionPtr filters;
   if (!optional) filters = parse_filter(nullptr);
   while (tokens_.skip_symbol("|")) filters = parse_filter(std::move(filters));
+  require_known();
   return filters;
 }
 
@@ -229,9 +229,9 @@ ExpressionPtr ExpressionParser::parse_test(ExpressionPtr subject) {
   const int line = tokens_.next().line;
   const bool negated = tokens_.skip_name("not");
   auto expression = make_expression(ExpressionKind::test, line, std::move(subject));
-  const std::string name = tokens_.expect_any_name();
+  std::string name = tokens_.expect_any_name();
   expression->test = find_test(name);
-  if (expression->test == nullptr) TokenStream::fail_at(line, fmt::format("unknown test {}", quote(name)));
+  if (expression->test == nullptr) note_unknown(line, "test", *expression, std::move(name));
   const Token& token = tokens_.current();
   const bool begins_argument = token.kind == TokenKind::name
                                    ? token.text != "else" && token.text != "or" && token.text != "and"
