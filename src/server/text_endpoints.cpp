@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "engine/conversation.h"
 #include "server/api_error.h"
 #include "server/prepared_request.h"
 
