@@ -4,6 +4,7 @@
 // is predicted from all of them; after it, each is corrected by what the layer made of the first one. The coefficients
 // depend on the token. config.stream_count is the number of streams.
 
+#include "nn/builder.h"
 #include "nn/decoder_weights.h"
 
 namespace weft::nn {
