@@ -31,8 +31,8 @@ enum class FinishReason : std::uint8_t { none, stop, length, failed };
 
 // What the error of a failed request is about.
 enum class FailureCause : std::uint8_t {
-  answer,  // the numbers or masks of this request: names no file, and may be told to whoever asked
-  step,    // an exception, which may name files of this machine
+  answer,  // the numbers or masks of this request; the text names no file, so that the client may read it
+  step,    // an exception, whose text may name files of this machine
   device,
 };
 

@@ -31,12 +31,13 @@ void check_arguments(const JsonFields& fields, const std::string& type, std::int
 
 void read_nvfp4(const JsonFields& weights, const std::optional<JsonFields>& input, QuantizationConfig& config) {
   constexpr std::int64_t kBits = 4;
-  for (const JsonFields* side : {&weights, input ? &*input : nullptr}) {
-    if (side == nullptr) continue;
-    check_arguments(*side, "float", kBits);
-    text_among(*side, "strategy", {"tensor_group"});
-    need_integer(*side, "group_size", kNvfp4Group);
-  }
+  const auto check = [](const JsonFields& side) {
+    check_arguments(side, "float", kBits);
+    text_among(side, "strategy", {"tensor_group"});
+    need_integer(side, "group_size", kNvfp4Group);
+  };
+  check(weights);
+  if (input) check(*input);
   config.scheme = QuantizationScheme::nvfp4;
   config.codes = DType::f4e2m1;
   config.static_input = input.has_value();

@@ -25,19 +25,23 @@ constexpr std::string_view kWordList = "vocab.txt";
 constexpr std::array<std::string_view, 6> kNames = {kTokenizerJson,  "tokenizer.model", "tiktoken.model",
                                                     "qwen.tiktoken", "vocab.tiktoken",  kWordList};
 
-// The pattern of a tiktoken file, which the code of its publisher has: a row of the table of GGUF names.
-constexpr std::pair<std::string_view, std::string_view> kPatterns[] = {
-    {"llama", "llama-bpe"}, {"qwen", "qwen2"},       {"kimi_k2", "kimi-k2"}, {"chatglm", "chatglm-bpe"},
-    {"glm", "chatglm-bpe"}, {"glm4", "chatglm-bpe"}, {"gpt_oss", "gpt-4o"},
-};
-
-// Of Kimi K2's tokenization_kimi.py, where && stands for the look-ahead. llama.cpp's pattern for its GGUF files is
-// another: it splits words neither by letter case nor with their marks.
+// Of Kimi K2's tokenization_kimi.py, which leaves out Han by an intersection of classes (&&). The pattern of llama.cpp
+// for its GGUF files splits words neither by letter case nor at marks.
 constexpr std::string_view kKimiPattern =
     R"(\p{Han}+|[^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])*(?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])+)"
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])+)"
     R"((?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// The pattern of a tiktoken file, which the code of its publisher has: a row of the table of GGUF names, or a text.
+struct PublishedPattern {
+  std::string_view model, row, text;
+};
+constexpr PublishedPattern kPatterns[] = {
+    {"llama", "llama-bpe", ""},     {"qwen", "qwen2", ""},      {"kimi_k2", "", kKimiPattern},
+    {"chatglm", "chatglm-bpe", ""}, {"glm", "chatglm-bpe", ""}, {"glm4", "chatglm-bpe", ""},
+    {"gpt_oss", "gpt-4o", ""},
+};
 
 std::string path_in(const VocabularyFolder& folder, std::string_view name) {
   return (std::filesystem::path(folder.path) / name).string();
@@ -61,16 +65,19 @@ void read_encoding(const VocabularyFolder& folder, std::string_view name, Vocabu
     return;
   }
   const auto found = std::find_if(std::begin(kPatterns), std::end(kPatterns),
-                                  [&](const auto& one) { return one.first == folder.architecture; });
+                                  [&](const PublishedPattern& one) { return one.model == folder.architecture; });
   std::string known;
-  for (const auto& [model, pre] : kPatterns) known += fmt::format("{}{}", known.empty() ? "" : ", ", model);
+  for (const PublishedPattern& one : kPatterns) known += fmt::format("{}{}", known.empty() ? "" : ", ", one.model);
   USER_CHECK(
       found != std::end(kPatterns),
       "[{}] has no pattern; wanted an encoding.json with pat_str next to it, or a model_type of {}, but it is {}",
       path_in(folder, name), known, quote(folder.architecture));
-  const GgufPreTokenizer& pre = find_gguf_pre_tokenizer(found->second);
+  if (!found->text.empty()) {
+    vocabulary.steps = {PatternSplit{.pattern = std::string(found->text)}};
+    return;
+  }
+  const GgufPreTokenizer& pre = find_gguf_pre_tokenizer(found->row);
   vocabulary.steps = pre.steps;
-  if (folder.architecture == "kimi_k2") vocabulary.steps = {PatternSplit{.pattern = std::string(kKimiPattern)}};
   vocabulary.normalizer = pre.normalizer;
 }
 

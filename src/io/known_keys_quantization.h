@@ -23,6 +23,7 @@ inline constexpr KnownKey kQuantizationKeys[] = {
     {"group_size", KeyClass::read},
     {"ignore", KeyClass::read},
     {"ignored_layers", KeyClass::read},
+    {"kv_cache_quant_algo", KeyClass::read},
     {"kv_cache_scheme", KeyClass::read},
     {"llm_int8_skip_modules", KeyClass::read},
     {"lm_head", KeyClass::read},

@@ -1,7 +1,9 @@
 #include "io/model_dtype.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,9 +11,10 @@
 #include "base/text.h"
 
 namespace weft {
-
 namespace {
 
+constexpr std::array kDTypes = {std::pair{"float32", DType::f32}, std::pair{"float16", DType::f16},
+                                std::pair{"bfloat16", DType::bf16}};
 constexpr std::string_view kTorch = "torch.";  // torch.bfloat16 is how Python prints the type
 
 }  // namespace
@@ -19,23 +22,28 @@ constexpr std::string_view kTorch = "torch.";  // torch.bfloat16 is how Python p
 void read_dtype(const JsonFields& fields, ModelConfig& config) {
   config.has_dtype = false;
   for (const auto key : {"dtype", "torch_dtype"}) {
-    auto text = fields.find_text(key);
+    const auto text = fields.find_text(key);
     if (!text || *text == "auto") continue;
-    if (text->starts_with(kTorch)) text->erase(0, kTorch.size());
+    const std::string name = text->starts_with(kTorch) ? text->substr(kTorch.size()) : *text;
+    const auto* const known =
+        std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& one) { return one.first == name; });
+    USER_CHECK(known != kDTypes.end(), "[{}] {} must be float32, float16 or bfloat16, but is {}", fields.where(), key,
+               quote(*text));
+    config.dtype = known->second;
     config.has_dtype = true;
-    config.dtype = *text == "float16" ? DType::f16 : *text == "bfloat16" ? DType::bf16 : DType::f32;
-    USER_CHECK(config.dtype != DType::f32 || *text == "float32",
-               "[{}] {} must be float32, float16 or bfloat16, but is {}", fields.where(), key, quote(*text));
     return;
   }
 }
 
 void take_dtype_of_tensors(const Checkpoint& checkpoint, ModelConfig& config) {
-  const TensorEntry* embedding = checkpoint.find("model.embed_tokens.weight");
-  const DType dtype = embedding == nullptr ? DType::bf16 : embedding->tensor.meta.dtype;
-  if (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16) config.dtype = dtype;
-  if (embedding == nullptr)
+  const TensorEntry* embedding = checkpoint.is_dummy() ? nullptr : checkpoint.find("model.embed_tokens.weight");
+  config.dtype = DType::bf16;
+  if (embedding == nullptr) {
     config.warnings.push_back(fmt::format("[{}] config.json states no dtype: bfloat16 is assumed", checkpoint.path()));
+    return;
+  }
+  const DType stored = embedding->tensor.meta.dtype;
+  if (stored == DType::f32 || stored == DType::f16) config.dtype = stored;
 }
 
 }  // namespace weft

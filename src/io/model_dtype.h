@@ -7,11 +7,12 @@
 
 namespace weft {
 
-// Sets the type that config.json states, and has_dtype. UserError for one that is no model's.
+// Sets the type that config.json states, and has_dtype. UserError for another
+// type than float32, float16 or bfloat16.
 void read_dtype(const JsonFields& fields, ModelConfig& config);
 
-// For a config that states none, as those of gpt-oss: the type of the embedding, which is never quantized. Of a folder
-// without weight files it is bf16, with a warning.
+// For a config that states none, as those of gpt-oss: the type of the embedding, which is never quantized. Where
+// only the config is read it is bf16, with a warning.
 void take_dtype_of_tensors(const Checkpoint& checkpoint, ModelConfig& config);
 
 }  // namespace weft

@@ -2,7 +2,6 @@
 // "quantization" (vLLM: model_executor/layers/quantization/modelopt.py). Its tensors are those of the method fp8, or
 // those of NVFP4 under other names.
 
-#include "base/error.h"
 #include "io/quantization_fields.h"
 #include "tensor/quant_key.h"
 
@@ -21,6 +20,8 @@ QuantizationConfig read_modelopt(const JsonFields& fields) {
   }
   for (const auto key : {"ignore", "exclude_modules"})
     for (const std::string& name : texts_of(own, key)) config.ignored.push_back(module_glob(name));
+  warn_of_kv_scales(own, "kv_cache_quant_algo", config);
+  add_unknown_keys(KeyTable::quantization, fields, "quantization", config);
   return config;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/error.h"
@@ -198,12 +197,7 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
       std::find_if(std::begin(kMethods), std::end(kMethods), [&](const Method& one) { return one.name == name; });
   QuantizationConfig result = method->read(*fields);
   add_unknown_keys(KeyTable::quantization, config, key, result);
-  const auto inner = fields->find_object("quantization");
-  const bool has_scales = fields->has("kv_cache_scheme") || (inner && inner->has("kv_cache_quant_algo"));
-  if (has_scales)
-    result.warnings.push_back(fmt::format(
-        "[{}] {} is not applied: keys and values are stored without scales, in the type of --kv-cache-dtype",
-        fields->where(), inner ? inner->name("kv_cache_quant_algo") : fields->name("kv_cache_scheme")));
+  warn_of_kv_scales(*fields, "kv_cache_scheme", result);
   result.method = name;
   return result;
 }

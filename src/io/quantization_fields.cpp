@@ -101,6 +101,13 @@ void add_ignored(const std::vector<std::string>& modules, QuantizationConfig& co
   for (const std::string& name : modules) config.ignored.push_back(module_pattern(name));
 }
 
+void warn_of_kv_scales(const JsonFields& fields, std::string_view key, QuantizationConfig& config) {
+  if (!fields.has(key)) return;
+  config.warnings.push_back(
+      fmt::format("[{}] {} is not applied: keys and values are stored without scales, in the type of --kv-cache-dtype",
+                  fields.where(), fields.name(key)));
+}
+
 void add_unknown_keys(KeyTable table, const JsonFields& fields, std::string_view object, QuantizationConfig& config) {
   const auto own = fields.find_object(object);
   if (!own) return;

@@ -29,12 +29,15 @@ void read_block(const JsonFields& fields, std::string_view key, QuantizationConf
 
 // A module's name, or a pattern after "re:".
 ModulePattern module_pattern(const std::string& text);
-// A pattern in which each * stands for any characters, or a module's name without one.
+// A pattern in which each * matches any characters. A text without * is a module's name.
 ModulePattern module_glob(const std::string& text);
 void add_ignored(const std::vector<std::string>& modules, QuantizationConfig& config);
 
 // Adds the keys of this object that the table lacks to the config's unknown_keys.
 void add_unknown_keys(KeyTable table, const JsonFields& fields, std::string_view object, QuantizationConfig& config);
+
+// Adds a warning if the key, which asks for scales of keys and values, is set.
+void warn_of_kv_scales(const JsonFields& fields, std::string_view key, QuantizationConfig& config);
 
 // The methods of compressed_tensors_config.cpp, modelopt_config.cpp and grouped_config.cpp.
 QuantizationConfig read_compressed_tensors(const JsonFields& fields);

@@ -133,8 +133,10 @@ class ScaledCodes {
     const QuantizedNames names = quantized_names(config, weight);
     scales_ = checkpoint.tensor(names.scale);
     has_one_scale_ = element_count(scales_.meta.shape) == Dim(1);
-    if (!names.global_scale.empty()) global_ = number_in(checkpoint, names.global_scale);
-    if (!names.global_scale.empty() && !config.multiplies_globally) global_ = 1.0F / global_;
+    if (!names.global_scale.empty()) {
+      const float number = number_in(checkpoint, names.global_scale);
+      global_ = config.multiplies_globally ? number : 1.0F / number;
+    }
     columns_ = codes_.meta.shape[1].number();
     block_rows_ = config.scheme == QuantizationScheme::block ? config.block_rows : 1;
     block_columns_ = columns_of_scale(config, columns_);

@@ -170,6 +170,7 @@ RopeConfig rope_from_json(const JsonFields& fields, const Around& around, std::i
   return rope;
 }
 
+// The length of the context that the scaling makes of the trained one.
 std::int64_t extended_by(const RopeScaling& scaling) {
   const double length = static_cast<double>(scaling.original_context_length) * scaling.factor;
   return std::min(std::llround(length), static_cast<long long>(kContexts.greatest));
@@ -260,7 +261,7 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
         config.unknown_keys.push_back(std::move(unknown));
       RopeConfig rope = rope_from_json(object, around, config.context_length, head_dim);
       if (rope.scaling.type == RopeScalingType::yarn && object.has("original_max_position_embeddings"))
-        extended_length = extended_by(rope.scaling);
+        extended_length = std::max(extended_length, extended_by(rope.scaling));
       return rope;
     };
     for (const auto& [name, value] : fields.value(key)->items()) {

@@ -62,8 +62,7 @@ bool is_of_images_or_sound(std::string_view name, const ModelConfig&) {
          is_in("multi_modal_projector.") || is_in("embed_vision.") || is_in("embed_audio.");
 }
 
-// Of compressed-tensors and of the fp8 method, with kv_cache_scheme. The config has a warning that they are not
-// applied.
+// Of compressed-tensors, fp8 and ModelOpt. The config has a warning that they are not applied.
 bool is_scale_of_kv_cache(const TensorEntry& entry, const ModelConfig& config) {
   if (!config.quantization || entry.name.find(".self_attn.") == std::string::npos) return false;
   for (const char* end : {".k_scale", ".v_scale", ".kv_scale", ".q_scale", ".k_proj.output_scale",

@@ -3,6 +3,7 @@
 // attention_<quantizing op>: quantizes the result of attention, one row for each token. The result of attention is
 // first rounded to the dtype of query.
 
+#include "base/error.h"
 #include "ir/shape_rules.h"
 #include "ops/attention.h"
 #include "ops/quant_epilogue.h"

@@ -13,5 +13,4 @@ TEST(ArchitectureName, NamesAnUnknownOneAndTheKnownOnes) {
             "[config.json] the architecture must be one of llama, qwen2, but is \"mamba\"");
 }
 
-// Beside the architecture's and the tokenizer's: what describes the file is known, all else is listed.
 }  // namespace weft::architecture_name_test

@@ -108,19 +108,6 @@ TEST(ModelConfig, ReadsNewerSpellings) {
   EXPECT_EQ(config.pad_token_id, std::nullopt);
 }
 
-TEST(ModelConfig, TakesKeysThatStateWhatIsAlwaysThere) {
-  auto json = tiny_json();
-  json["model_type"] = "qwen3_moe";
-  json["use_qk_norm"] = true;
-  EXPECT_NO_THROW(read(json));
-  json["use_qk_norm"] = false;
-  EXPECT_EQ(message_of([&] { read(json); }),
-            "[config.json] use_qk_norm must be true for this architecture, but is false");
-  json["model_type"] = "llama";
-  json["use_qk_norm"] = true;
-  EXPECT_NE(message_of([&] { read(json); }), "");
-}
-
 // As in transformers: by layer_types, and without it by the family's default.
 TEST(ModelConfig, ReadsWhichLayersHaveAWindow) {
   const auto windows = [](const nlohmann::json& changes) {
@@ -381,6 +368,7 @@ TEST(ModelConfig, RefusesGgufKeysThatItKnowsToChangeResults) {
             (std::vector<std::string>{"llama.mine", "tokenizer.ggml.mine"}));
 }
 
+// Beside the architecture's and the tokenizer's: what describes the file is known, all else is listed.
 TEST(ModelConfig, ListsGgufKeysOfNoKnownPrefix) {
   EXPECT_EQ(read(without("").text("general.author", "me").u32("split.count", 1).u32("adapter.mine", 1)).unknown_keys,
             std::vector<std::string>{"adapter.mine"});

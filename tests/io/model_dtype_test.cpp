@@ -36,6 +36,12 @@ TEST(ModelDtype, IsElseThatOfTheTensors) {
     EXPECT_EQ(config.dtype, dtype);
     EXPECT_TRUE(config.warnings.empty());
   }
+  const std::string path = folder / "bf16";
+  const auto weights = [&](const Checkpoint& checkpoint) { return model.tensors(checkpoint.config(model.facts)); };
+  const ModelConfig assumed = Checkpoint::open_dummy(path, weights).config(model.facts);
+  EXPECT_EQ(assumed.dtype, DType::bf16);
+  ASSERT_EQ(assumed.warnings.size(), 1U);
+  EXPECT_NE(assumed.warnings[0].find("states no dtype: bfloat16 is assumed"), std::string::npos);
 }
 
 }  // namespace weft::model_dtype_test

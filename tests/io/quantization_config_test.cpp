@@ -329,6 +329,10 @@ TEST(QuantizationConfig, ReadsTheThreeKindsOfBitsandbytes) {
             (std::vector<std::string>{"a.weight", "a.SCB", "a.weight_format"}));
 }
 
+TEST(QuantizationConfig, KnowsBitsandbytesWithoutAName) {
+  EXPECT_EQ(read({{"load_in_4bit", true}, {"bnb_4bit_quant_type", "nf4"}}).method, "bitsandbytes");
+}
+
 TEST(QuantizationConfig, ReadsWeightsAlone) {
   for (const NumberFormat format : {NumberFormat::int8, NumberFormat::fp8_per_token, NumberFormat::nvfp4}) {
     json config = written(format);
@@ -337,37 +341,6 @@ TEST(QuantizationConfig, ReadsWeightsAlone) {
     EXPECT_TRUE(read(config).of("a.weight")->weights_only);
     EXPECT_EQ(quantized_names(read(config), "a.weight").input_scale, "");
   }
-}
-
-TEST(QuantizationConfig, ReadsModelOpt) {
-  const json fp8{{"quant_method", "modelopt"}, {"quant_algo", "FP8"}, {"ignore", {"lm_head", "model.layers.0.*attn*"}}};
-  const auto scaled = read(fp8);
-  EXPECT_EQ(scaled.scheme, QuantizationScheme::scaled);
-  EXPECT_TRUE(scaled.static_input);
-  EXPECT_FALSE(scaled.quantizes("model.layers.0.self_attn.q_proj.weight"));
-  EXPECT_TRUE(scaled.quantizes("model.layers.10.self_attn.q_proj.weight"));
-  EXPECT_TRUE(scaled.quantizes("model.layers.0.mlp.up_proj.weight"));
-  const json nvfp4{{"producer", {{"name", "modelopt"}}}, {"quantization", {{"quant_algo", "NVFP4"}}}};
-  const auto names = quantized_names(read(nvfp4), "a.weight");
-  EXPECT_EQ(names.all(), (std::vector<std::string>{"a.weight", "a.weight_scale", "a.weight_scale_2", "a.input_scale"}));
-  EXPECT_EQ(refusal({{"quant_method", "modelopt"}, {"quant_algo", "W4A8_AWQ"}}),
-            "[config.json] quantization_config.quant_algo must be FP8 or NVFP4, but is \"W4A8_AWQ\"");
-  EXPECT_TRUE(read({{"load_in_4bit", true}, {"bnb_4bit_quant_type", "nf4"}}).method == "bitsandbytes");
-}
-
-TEST(QuantizationConfig, AddsTheFileOfModelOpt) {
-  std::string config = R"({"model_type": "llama", "quantization_config": {"quant_method": "fp8"}})";
-  const std::string own = R"({"quantization": {"quant_algo": "FP8"}})", before = config;
-  EXPECT_FALSE(add_modelopt_config(own, "hf_quant_config.json", "config.json", config));
-  EXPECT_EQ(config, before);
-  config = R"({"model_type": "llama", "quantization_config": null})";
-  EXPECT_TRUE(add_modelopt_config(own, "hf_quant_config.json", "config.json", config));
-  EXPECT_EQ(json::parse(config)["quantization_config"]["quant_method"], "modelopt");
-  EXPECT_NE(message_of([&] {
-              config = "{}";
-              add_modelopt_config("[", "hf_quant_config.json", "config.json", config);
-            }).find("[hf_quant_config.json]"),
-            std::string::npos);
 }
 
 TEST(QuantizationConfig, SaysThatScalesOfKeysAndValuesAreNotApplied) {

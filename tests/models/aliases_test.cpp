@@ -10,8 +10,6 @@
 
 namespace weft::aliases_test {
 
-using nlohmann::json;
-
 TEST(Aliases, NameTheSameWeights) {
   const ModelRegistry models = make_model_registry();
   const TemporaryFolder folder;

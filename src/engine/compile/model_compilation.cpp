@@ -270,11 +270,7 @@ std::int64_t ModelCompilation::arena_bytes() const {
 // A sequence needs its KV pages, and the rotary table has a row for each token.
 std::string ModelCompilation::describe_excess_of_context() const {
   const ModelConfig& config = facts().config;
-  std::int64_t per_token = bytes_of(DType::f32, config.rope.rotary_dim);
-  for (int layer = 0; layer < config.layer_count && config.has_own_kv(layer); ++layer) {
-    const KvLayout layout = facts().kv_of(layer);
-    per_token += bytes_of(layout.dtype, 2 * layout.heads * layout.head_dim);
-  }
+  const std::int64_t per_token = kv_bytes_per_page() / facts().kv.block + bytes_of(DType::f32, config.rope.rotary_dim);
   const bool is_host = context_->stream_device == nullptr;
   const std::int64_t bytes = is_host ? std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)
                                      : context_->stream_device->facts().memory_bytes;

@@ -66,8 +66,7 @@ class ModelCompilation {
   // The KV pages of all layers, in bytes: one page of each; those of one sequence as long as the context.
   std::int64_t kv_bytes_per_page() const;
   std::int64_t kv_bytes_of_longest_sequence() const;
-  // Where the memory of the device, or of this machine, does not hold such a sequence: a sentence that says so; else
-  // "".
+  // A sentence if the memory of the device, or of this machine, does not hold such a sequence; else "".
   std::string describe_excess_of_context() const;
   // The arenas of the Plans in bytes: on the host each Plan has its own, on a device the Plans of a graph share one.
   std::int64_t arena_bytes() const;

@@ -86,9 +86,11 @@ bool Weights::is_mxfp4(const std::string& key) const {
 
 const QuantizationConfig* Weights::quantization(const std::vector<std::string>& keys) const {
   if (is_name_of_experts(keys[0]) || is_mxfp4(keys[0]) || is_grouped(keys[0])) return nullptr;
+  if (facts_.is_exact() || !is_quantized(keys[0])) return nullptr;
+  const QuantizationConfig* config = config_of(keys[0]);
   const bool computes_over_codes =
-      !facts_.is_exact() && is_quantized(keys[0]) && has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
-  return computes_over_codes && !config_of(keys[0])->weights_only ? config_of(keys[0]) : nullptr;
+      !config->weights_only && has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
+  return computes_over_codes ? config : nullptr;
 }
 
 bool Weights::is_on_gpu() const { return context_.device.id.type != DeviceType::cpu; }

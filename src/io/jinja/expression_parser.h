@@ -38,8 +38,9 @@ class ExpressionParser {
   };
   UsedNames& used() { return used_; }
 
-  // Whether the statements that follow are in a branch. As in Jinja, an unknown filter or test is an error of the
-  // template, but in a branch, or in a conditional expression, one of those who evaluate it. Returns what was set.
+  // Sets whether the expressions that follow are in a branch, and returns what was set. As in Jinja, an unknown filter
+  // or test is an error when the template is parsed. In a branch, or in a conditional expression, it is one when it is
+  // evaluated.
   bool set_in_branch(bool in_branch) { return std::exchange(in_branch_, in_branch); }
 
  private:

@@ -1,4 +1,5 @@
-// Folders of ModelOpt: their logits are those of folders that store the same numbers in another way.
+// Folders whose quantization_config is none that `weft quantize` writes: ModelOpt's, weights alone, scales of inputs
+// that are powers of two. Their logits are compared with those of folders that it writes.
 
 #include <filesystem>
 #include <fstream>
@@ -13,7 +14,7 @@
 #include "tests/engine/tiny_model.h"
 #include "tests/sample_checkpoint.h"
 
-namespace weft::modelopt_test {
+namespace weft::quantization_schemes_test {
 
 using nlohmann::json;
 
@@ -21,7 +22,7 @@ std::string with_end(const std::string& name, std::string_view end, std::string_
   return name.substr(0, name.size() - end.size()) + std::string(other);
 }
 
-class ModelOpt : public ::testing::Test {
+class QuantizationSchemes : public ::testing::Test {
  protected:
   std::string quantized(NumberFormat format) {
     std::vector<LinearInput> inputs;
@@ -86,7 +87,7 @@ class ModelOpt : public ::testing::Test {
   int count_ = 0;
 };
 
-TEST_F(ModelOpt, ReadsNvfp4WithScalesThatMultiply) {
+TEST_F(QuantizationSchemes, Nvfp4OfModelOptHasScalesThatMultiply) {
   const std::string other = quantized(NumberFormat::nvfp4), own = renamed(other, name_of_modelopt);
   json config = config_of(other);
   config["quantization_config"] = {{"quant_method", "modelopt"}, {"quant_algo", "NVFP4"}, {"ignore", {"lm_head*"}}};
@@ -95,7 +96,7 @@ TEST_F(ModelOpt, ReadsNvfp4WithScalesThatMultiply) {
   EXPECT_LT(logit_difference(logits(other, "fast"), logits(own, "fast")), 0.02);
 }
 
-TEST_F(ModelOpt, ReadsFp8AndTheFileOfItsOwn) {
+TEST_F(QuantizationSchemes, Fp8OfModelOptIsReadFromItsOwnFile) {
   const std::string other = quantized(NumberFormat::fp8), own = renamed(other, name_of_modelopt);
   json config = config_of(other);
   config["quantization_config"] = nullptr;
@@ -113,7 +114,7 @@ TEST_F(ModelOpt, ReadsFp8AndTheFileOfItsOwn) {
 }
 
 // As in vLLM's schemes of weights alone. Fast mode gives inputs the codes that it gives to those of GGUF files.
-TEST_F(ModelOpt, WeightsAloneNeedNoScalesOfInputs) {
+TEST_F(QuantizationSchemes, WeightsAloneNeedNoScalesOfInputs) {
   for (const NumberFormat format : {NumberFormat::int8, NumberFormat::nvfp4}) {
     const std::string path = quantized(format);
     const std::string alone = renamed(
@@ -127,7 +128,7 @@ TEST_F(ModelOpt, WeightsAloneNeedNoScalesOfInputs) {
   }
 }
 
-TEST_F(ModelOpt, RoundsScalesOfInputsToPowersOfTwoWhereTheConfigSaysSo) {
+TEST_F(QuantizationSchemes, ScalesOfInputsArePowersOfTwoWhereTheConfigSaysSo) {
   const std::string path = quantized(NumberFormat::fp8_block);
   const auto exact = logits(path, "exact"), plain = logits(path, "fast");
   json config = config_of(path);
@@ -139,4 +140,4 @@ TEST_F(ModelOpt, RoundsScalesOfInputsToPowersOfTwoWhereTheConfigSaysSo) {
   EXPECT_LT(logit_difference(exact, rounded), 3 * logit_difference(exact, plain)) << "codes have a bit less";
 }
 
-}  // namespace weft::modelopt_test
+}  // namespace weft::quantization_schemes_test
