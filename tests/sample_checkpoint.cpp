@@ -86,6 +86,14 @@ void SampleCheckpoint::add(const std::string& name, const std::string& gguf_name
   gguf_names_[name] = gguf_name;
 }
 
+void SampleCheckpoint::add_copy(const std::string& name, const std::string& gguf_name, const std::string& of) {
+  const auto from = std::find_if(weights_.begin(), weights_.end(), [&](const auto& one) { return one.first == of; });
+  CHECK(from != weights_.end(), "{} is not there", of);
+  const Tensor values = from->second;
+  weights_.emplace_back(name, values);
+  gguf_names_[name] = gguf_name;
+}
+
 void SampleCheckpoint::take_weights(const Checkpoint& checkpoint) {
   for (auto& [name, tensor] : weights_) {
     const Tensor& stored = checkpoint.tensor(name);
@@ -177,10 +185,12 @@ std::string SampleCheckpoint::write_folder(const TemporaryFolder& folder, const 
   return path;
 }
 
-std::string SampleCheckpoint::write_stacked_folder(const TemporaryFolder& folder, const std::string& name,
-                                                   DType dtype) const {
+std::string SampleCheckpoint::write_stacked_folder(const TemporaryFolder& folder, const std::string& name, DType dtype,
+                                                   bool is_transposed) const {
   SampleCheckpoint stacked = *this;
   stacked.weights_ = weights_in_modules(stacked_weights());
+  for (auto& [key, weight] : stacked.weights_)
+    if (is_transposed && weight.meta.rank() == 3) weight = transposed(weight);
   return stacked.write_folder(folder, name, dtype);
 }
 
@@ -324,10 +334,31 @@ void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::str
   add_tensor(file, replaced(whole_name, "attn_kv_b", "attn_v_b"), parts.values, dtype);
 }
 
+namespace {
+
+bool is_query_key_or_value(const std::string& name) {
+  return name.find(".q_proj.") != std::string::npos || name.find(".k_proj.") != std::string::npos ||
+         name.find(".v_proj.") != std::string::npos;
+}
+
+// The rows of one and then of the other; or elements.
+Tensor joined(const Tensor& first, const Tensor& second) {
+  Meta meta = first.meta;
+  meta.shape[0] = meta.shape[0] + second.meta.shape[0];
+  Tensor result = Tensor::empty(meta);
+  const auto bytes = static_cast<std::size_t>(first.meta.bytes().number());
+  std::memcpy(result.data(), first.data(), bytes);
+  std::memcpy(result.data() + bytes, second.data(), static_cast<std::size_t>(second.meta.bytes().number()));
+  return result;
+}
+
+}  // namespace
+
 testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
   testing::GgufBytes file;
   add_metadata(file, age);
-  std::map<std::string, int> experts;  // written so far, by the name of the stack
+  std::map<std::string, int> experts;    // written so far, by the name of the stack
+  std::map<std::string, Tensor> merged;  // rows of queries and keys of a layer so far: weight and bias
   for (const auto& [name, weight] : age == GgufAge::early ? weights_ : stacked_weights()) {
     const auto heads = heads_.find(name);
     const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();
@@ -345,7 +376,15 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
       add_latent_parts(file, gguf_names_.at(name), tensor, dtype);
       continue;
     }
-    add_tensor(file, gguf_names_.at(name), tensor, is_vector(name, weight) ? DType::f32 : stored_dtype(tensor, dtype));
+    const DType stored = is_vector(name, weight) ? DType::f32 : stored_dtype(tensor, dtype);
+    if (age == GgufAge::merged && name.find(".self_attn.") != std::string::npos && is_query_key_or_value(name)) {
+      Tensor& rows = merged[name.substr(name.rfind('.'))];
+      rows = rows.defined() ? joined(rows, tensor) : tensor;
+      if (name.find(".v_proj.") == std::string::npos) continue;
+      add_tensor(file, replaced(gguf_names_.at(name), "attn_v", "attn_qkv"), std::exchange(rows, Tensor()), stored);
+      continue;
+    }
+    add_tensor(file, gguf_names_.at(name), tensor, stored);
   }
   const RopeScaling& scaling = config_.rope.scaling;
   if (scaling.type == RopeScalingType::proportional) {

@@ -17,8 +17,9 @@
 
 namespace weft {
 
-// Early converters wrote a tensor for each expert, and one for keys and values of latents.
-enum class GgufAge : std::uint8_t { current, early };
+// Early converters wrote a tensor for each expert, and one for keys and values of latents. Others merge queries, keys
+// and values.
+enum class GgufAge : std::uint8_t { current, early, merged };
 
 class SampleCheckpoint {
  public:
@@ -37,6 +38,8 @@ class SampleCheckpoint {
   void reshape(const std::string& name, const std::vector<std::int64_t>& shape);
   // A weight that the architecture does not have, with random values, by its names in a folder and in a GGUF file.
   void add(const std::string& name, const std::string& gguf_name, const std::vector<std::int64_t>& shape);
+  // The same with the values of another weight.
+  void add_copy(const std::string& name, const std::string& gguf_name, const std::string& of);
   // Gives each weight the values of the tensor with its name.
   void take_weights(const Checkpoint& checkpoint);
   // The weight times a factor, which may be NaN.
@@ -51,7 +54,8 @@ class SampleCheckpoint {
   // A folder with config.json, tokenizer.json and the weights in `files` files (an index from two on). Gives its path.
   std::string write_folder(const TemporaryFolder& folder, const std::string& name, DType dtype, int files = 1) const;
   // The same with the stacks of experts that transformers' modules have.
-  std::string write_stacked_folder(const TemporaryFolder& folder, const std::string& name, DType dtype) const;
+  std::string write_stacked_folder(const TemporaryFolder& folder, const std::string& name, DType dtype,
+                                   bool is_transposed = false) const;
 
   // The content of its GGUF file: matrices in the dtype (f32, f16, bf16 or a block type), vectors in f32. Of block
   // types that are only read, the matrices are random blocks.

@@ -35,7 +35,7 @@ extern "C" {
 
 /* This version increases whenever the layout or meaning of anything in this file changes. A program loads only plugins
  * of its own version. */
-#define WEFT_PLUGIN_ABI_VERSION 1u
+#define WEFT_PLUGIN_ABI_VERSION 2u
 
 #if defined(_WIN32)
 #define WEFT_PLUGIN_EXPORT __declspec(dllexport)
@@ -131,9 +131,11 @@ enum {
 #define WEFT_MAX_RANK 8
 #define WEFT_UNKNOWN (-1) /* a size that is known at run time only, such as the number of rows */
 
-/* KV pages: a page holds `block` tokens. For each head it has K as [head_dim][block], then V as [block][head_dim]. */
+/* KV pages: a page holds `block` tokens. For each head it has K as [head_dim][block], then V as [block][head_dim]. If
+ * the keys are the values, there is no V. */
 typedef struct weft_kv_layout {
   int32_t dtype;
+  int32_t keys_are_values; /* 1: they are */
   int64_t block;
   int64_t heads;
   int64_t head_dim;

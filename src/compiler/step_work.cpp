@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kAttention = "attention";
 constexpr std::int64_t kElements = 64;  // whole blocks of every dtype
 
-std::int64_t bytes_of_token(const KvLayout& kv) { return bytes_of(kv.dtype, 2 * kv.heads * kv.head_dim); }
+std::int64_t bytes_of_token(const KvLayout& kv) { return bytes_of(kv.dtype, kv_token_elements(kv)); }
 
 std::int64_t bytes_of_elements(const Meta& meta, const Bindings& symbols) {
   return bytes_of(meta.dtype, element_count(meta.shape).evaluate(symbols));

@@ -19,6 +19,7 @@ namespace {
 struct FormatRow {
   std::string_view name;
   const char* pattern;
+  std::optional<int> longest = {};
 };
 
 constexpr FormatRow kFormats[] = {
@@ -26,7 +27,7 @@ constexpr FormatRow kFormats[] = {
     {"time", WEFT_TIME},
     {"date-time", WEFT_DATE "T" WEFT_TIME},
     {"email", "[a-zA-Z0-9_+-]+(\\.[a-zA-Z0-9_+-]+)*@" WEFT_LABEL "(\\." WEFT_LABEL ")+"},
-    {"hostname", WEFT_LABEL "(\\." WEFT_LABEL "){0,3}"},
+    {"hostname", WEFT_LABEL "(\\." WEFT_LABEL "){0,3}", 253},  // RFC 1123
     {"ipv4", WEFT_IPV4},
     // RFC 4291: eight groups, or fewer with one "::" in place of the others.
     {"ipv6",
@@ -47,6 +48,12 @@ constexpr FormatRow kFormats[] = {
 std::optional<std::string> format_pattern(std::string_view name) {
   for (const FormatRow& row : kFormats)
     if (row.name == name) return row.pattern;
+  return std::nullopt;
+}
+
+std::optional<int> longest_of_format(std::string_view name) {
+  for (const FormatRow& row : kFormats)
+    if (row.name == name) return row.longest;
   return std::nullopt;
 }
 

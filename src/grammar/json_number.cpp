@@ -213,6 +213,7 @@ std::strong_ordering operator<=>(const Decimal& a, const Decimal& b) {
 
 Expression integers_within(const NumberBounds& bounds, Grammar& grammar) {
   Signed numbers = bounded(bounds, false);
+  numbers.negative = both_of(numbers.negative, read_regex("[1-9][0-9]*"));  // many readers take -0 for a real number
   const int negative_digits = most_whole_digits(bounds, true), positive_digits = most_whole_digits(bounds, false);
   numbers.negative = both_of(numbers.negative, any_digits(1, negative_digits));
   numbers.positive = both_of(numbers.positive, any_digits(1, positive_digits));

@@ -177,8 +177,9 @@ Expression JsonParts::bounded_string(Expression string, int least, int most) {
                     most == kUnbounded ? kUnbounded : most + 1);
 }
 
+// Without -0, which many readers take for a real number.
 Expression JsonParts::integer() {
-  return rule(integer_, "integer", [] { return read_regex("-?(0|[1-9][0-9]{0,17})"); });
+  return rule(integer_, "integer", [] { return read_regex("0|-?[1-9][0-9]{0,17}"); });
 }
 
 // What a double holds: an exponent of three digits from 300 on could be more.

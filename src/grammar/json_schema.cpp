@@ -215,8 +215,12 @@ Expression SchemaReader::number_of(const Json& schema, bool is_integer, const st
 }
 
 Expression SchemaReader::string_of(const Json& schema, const std::string& path) {
-  const int least = count_of(schema, "minLength", 0), most = count_of(schema, "maxLength", kUnbounded);
-  if (most != kUnbounded && most < least) fail_schema(path, "maxLength must be at least minLength");
+  const int least = count_of(schema, "minLength", 0);
+  int most = count_of(schema, "maxLength", kUnbounded);
+  if (const auto longest = longest_of_format(schema.value("format", std::string())))
+    most = most == kUnbounded ? *longest : std::min(most, *longest);
+  if (most != kUnbounded && most < least)
+    fail_schema(path, "no string is as long as minLength, maxLength and format ask for");
   const bool has_length = least > 0 || most != kUnbounded;
   if (!has_length && !schema.contains("pattern") && !schema.contains("format")) return parts_.string();
   std::string key;

@@ -125,7 +125,7 @@ unsigned type_named(const Json& name, const std::string& path) {
   };
   for (const auto& [known, type] : kNames)
     if (name == known) return type;
-  fail_schema(path, fmt::format("the type {} is not one of JSON", quote(json_text(name))));
+  fail_schema(path, fmt::format("the type {} is not one of JSON", json_text(name)));
 }
 
 unsigned type_of_value(const Json& value) {
@@ -206,7 +206,6 @@ Json joined(const std::string& name, const Json& a, const Json& b, const std::st
     return names;
   }
   if (name == "properties" || name == "$defs" || name == "definitions") return joined_members(a, b);
-  if (name == "items" && is_schema(a) && is_schema(b)) return Json{{"allOf", Json::array({a, b})}};
   if (name == "enum") {
     if (a.size() * b.size() > kMostComparedValues) fail_schema(path, "allOf has two lists of enum that are too long");
     Json values = Json::array();
@@ -221,6 +220,34 @@ Json joined(const std::string& name, const Json& a, const Json& b, const std::st
   if (keyword != nullptr && keyword->types == 0) return a;
   fail_schema(path, fmt::format("allOf has two values of {} that cannot be joined", name));
 }
+
+// What follows both schemas. `false` is kept apart, as it says where a list ends.
+Json both_schemas(const Json& a, const Json& b) {
+  if (a == true || a == b) return b;
+  if (b == true) return a;
+  if (a == false || b == false) return false;
+  return {{"allOf", Json::array({a, b})}};
+}
+
+// "items" of one schema is also about the positions that only "prefixItems" of the other one names.
+void join_items(const Json& a, const Json& b, Json& all) {
+  const Json first_of_a = a.value("prefixItems", Json::array()), first_of_b = b.value("prefixItems", Json::array());
+  const Json others_of_a = a.value("items", Json(true)), others_of_b = b.value("items", Json(true));
+  Json first = Json::array(), others = both_schemas(others_of_a, others_of_b);
+  for (std::size_t i = 0; i < std::max(first_of_a.size(), first_of_b.size()); ++i) {
+    Json item = both_schemas(i < first_of_a.size() ? first_of_a[i] : others_of_a,
+                             i < first_of_b.size() ? first_of_b[i] : others_of_b);
+    if (item == false) {  // a list ends before this position
+      others = false;
+      break;
+    }
+    first.push_back(std::move(item));
+  }
+  if (!first.empty() || all.contains("prefixItems")) all["prefixItems"] = std::move(first);
+  if (others != true || all.contains("items")) all["items"] = std::move(others);
+}
+
+bool has_item_list(const Json& schema) { return schema.contains("items") && schema["items"].is_array(); }  // draft 7
 
 bool has_all_properties(const Json& schema, const Json& other) {
   if (other.contains("patternProperties") && schema.value("patternProperties", Json()) != other["patternProperties"])
@@ -257,6 +284,8 @@ void check_keywords(const Json& schema, const std::string& path) {
     if (const auto wanted = mistake(keyword->wants, value))
       fail_schema(path, fmt::format("{} must be {}", name, *wanted));
   }
+  if (has_item_list(schema) && schema.contains("prefixItems"))
+    fail_schema(path, "items must be a schema beside prefixItems, but is a list");
 }
 
 std::string keywords_about(const Json& schema, unsigned types) {
@@ -323,9 +352,13 @@ Json merged(const Json& a, const Json& b, const std::string& path) {
   check_keywords(a, path);
   check_keywords(b, path);
   check_additional(a, b, path);
+  const bool joins_items = !has_item_list(a) && !has_item_list(b);
   Json all = a;
-  for (const auto& [name, value] : b.items())
-    all[name] = a.contains(name) && a[name] != value ? joined(name, a[name], value, path) : value;
+  for (const auto& [name, value] : b.items()) {
+    const bool is_later = joins_items && (name == "items" || name == "prefixItems");
+    all[name] = !is_later && a.contains(name) && a[name] != value ? joined(name, a[name], value, path) : value;
+  }
+  if (joins_items) join_items(a, b, all);
   return all;
 }
 

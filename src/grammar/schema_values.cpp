@@ -108,7 +108,10 @@ bool SchemaReader::follows_type(const Json& value, const Json& schema, const std
     const auto count = static_cast<std::size_t>(characters_in(text));
     if (!is_count_within(schema, "minLength", "maxLength", count)) return false;
     if (schema.contains("pattern") && !matches_pattern(text, schema["pattern"], false, path)) return false;
-    return !schema.contains("format") || matches_pattern(text, schema["format"], true, path);
+    if (!schema.contains("format")) return true;
+    const auto longest = longest_of_format(schema["format"].get<std::string>());
+    return (!longest || count <= static_cast<std::size_t>(*longest)) &&
+           matches_pattern(text, schema["format"], true, path);
   }
   if (value.is_number()) return is_number_within(value, schema);
   if (value.is_array()) return follows_items(value, schema, path);

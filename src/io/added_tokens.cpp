@@ -10,13 +10,23 @@
 namespace weft {
 namespace {
 
+std::vector<bool> tokens_in_model(const Vocabulary& vocabulary) {
+  std::vector<bool> in_model;
+  for (const TokenKind kind : vocabulary.kinds)
+    in_model.push_back(kind == TokenKind::normal || kind == TokenKind::user_defined);
+  return in_model;
+}
+
 void add_token(AddedToken token, std::int64_t id, const std::string& text, bool is_special, const std::string& where,
                Vocabulary& vocabulary) {
   const auto count = static_cast<std::int64_t>(vocabulary.tokens.size());
   USER_CHECK(id >= 0 && id <= count + kMaxIdGap, "[{}] the id of {} must be 0 to {}, but is {}", where, quote(text),
              count + kMaxIdGap, id);
   const auto index = static_cast<size_t>(id);
+  // The model has what its own file has, whatever becomes of the kinds.
+  if (vocabulary.in_model.empty()) vocabulary.in_model = tokens_in_model(vocabulary);
   if (id >= count) {
+    vocabulary.in_model.resize(index + 1);
     vocabulary.tokens.resize(index + 1);
     vocabulary.kinds.resize(index + 1, TokenKind::unused);
     if (!vocabulary.scores.empty()) vocabulary.scores.resize(index + 1);

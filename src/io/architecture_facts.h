@@ -35,6 +35,8 @@ struct WindowFacts {
   // Set for architectures that enable the window by use_sliding_window. It is the first layer that has the window if
   // both layer_types and max_window_layers are absent.
   std::optional<std::int64_t> first_layer = std::nullopt;
+  // Of these, those whose layers with a window are others: all layers, or every second one before that layer.
+  enum class Rule : std::uint8_t { from_first, all, every_second } rule = Rule::from_first;
   // Each layer whose number, counted from one, is a multiple of the period has no window, if the files do not state it.
   std::optional<std::int64_t> period = std::nullopt;
 };
@@ -98,6 +100,8 @@ struct SwitchKey {
 struct ArchitectureFacts {
   // JSON text of an object: the values of keys that config.json omits. GGUF files, too, leave `hidden_act` to it.
   std::string_view defaults = "{}";
+  // The same where the defaults of a model_type are others: the type and the JSON text.
+  std::vector<std::pair<std::string_view, std::string_view>> defaults_of_types;
   // The same for a config.json with images or sound, whose text_config states what differs from transformers' defaults.
   std::string_view text_config_defaults = "{}";
   NormFacts norm;

@@ -25,22 +25,26 @@ const float* values_of_codes(CodeValues values) {
 
 BlockState read_block_state(const Checkpoint& checkpoint, const QuantizationConfig& config,
                             const QuantizedNames& names) {
-  const std::string where = fmt::format("{}: {}", checkpoint.path(), names.shape);
-  const Tensor& tensor = checkpoint.tensor(names.shape);
+  const bool is_other = checkpoint.find(names.shape) == nullptr && checkpoint.find(names.other_shape) != nullptr;
+  const std::string& name = is_other ? names.other_shape : names.shape;
+  const bool is_nf4 = (config.groups.values == CodeValues::nf4) != is_other;
+  const CodeValues values = is_nf4 ? CodeValues::nf4 : CodeValues::fp4;
+  const std::string where = fmt::format("{}: {}", checkpoint.path(), name);
+  const Tensor& tensor = checkpoint.tensor(name);
   USER_CHECK(tensor.meta.dtype == DType::u8 && tensor.meta.rank() == 1, "[{}] must be u8 of one dim, but is {}", where,
              tensor.meta.text());
   const std::string_view text(reinterpret_cast<const char*>(tensor.data()),
                               static_cast<std::size_t>(tensor.meta.shape[0].number()));
   const Json json = parse_config_json(text, where);
   const JsonFields fields(json, where);
-  const std::string type = fields.find_text("quant_type").value_or(""), wanted = name_of(config.groups.values);
+  const std::string type = fields.find_text("quant_type").value_or(""), wanted = name_of(values);
   USER_CHECK(type == wanted, "[{}] quant_type must be {}, but is {}", where, wanted, quote(type));
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   const std::vector<std::int64_t> shape = fields.find_integers("shape");
   USER_CHECK(shape.size() == 2, "[{}] shape must have two dims, but is [{}]", where, fmt::join(shape, ", "));
   const std::int64_t block = needed_integer_in(fields, "blocksize", {kLeastBlock, kMost});
   USER_CHECK(block % kLeastBlock == 0, "[{}] blocksize must be a multiple of {}, but is {}", where, kLeastBlock, block);
-  BlockState state{shape[0], shape[1], block, 0};
+  BlockState state{values, shape[0], shape[1], block, 0};
   if (!config.groups.has_quantized_scales) return state;
   const std::int64_t nested = needed_integer_in(fields, "nested_blocksize", {1, kMost});
   USER_CHECK(nested == kBlocksOfScales, "[{}] nested_blocksize must be {}, but is {}", where, kBlocksOfScales, nested);

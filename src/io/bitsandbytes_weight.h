@@ -22,7 +22,9 @@ inline constexpr float kFp4Values[16] = {0.0f,  1.0f / 192,  2.0f / 3,  1.0f,  1
 // The numbers of the 16 codes of nf4 or fp4.
 const float* values_of_codes(CodeValues values);
 
+// What the JSON tensor states. bitsandbytes reads the type of the codes from it alone, so configs may lack the type.
 struct BlockState {
+  CodeValues values;
   std::int64_t rows, columns;
   std::int64_t block;  // consecutive elements, of all rows, with one scale
   double offset;       // of scales that have codes

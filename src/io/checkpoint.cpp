@@ -18,6 +18,7 @@
 #include "io/model_dtype.h"
 #include "io/safetensors.h"
 #include "io/text_config.h"
+#include "io/tied_head.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -61,20 +62,11 @@ Tensor tensor_in(const File& file, DType dtype, const std::vector<std::int64_t>&
   return tensor;
 }
 
-// Returns an addition to the error message about a folder without usable weights: a clause that names another file in
-// the folder, or "".
-std::string folder_hint(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    names.push_back(at->path().filename().string());
-  std::sort(names.begin(), names.end());
-  for (const auto& name : names)
-    if (name.ends_with(".gguf")) return "; name the file " + name + " itself to use it";
-  for (const auto& name : names)
-    if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth"))
-      return "; " + name + " is in a format that is not read";
-  return "";
+// Older converters wrote this matrix of one row as a vector.
+std::vector<std::int64_t> matrix_shape(const GgufTensor& tensor) {
+  std::vector<std::int64_t> shape = tensor.shape;
+  if (shape.size() == 1 && tensor.name.ends_with(".ffn_gate_inp_shexp.weight")) shape.insert(shape.begin(), 1);
+  return shape;
 }
 
 }  // namespace
@@ -117,7 +109,8 @@ void Checkpoint::Contents::open_gguf(const std::string& name) {
     if (names.size() > 1) check_gguf_part(part, i, names.size());
     for (const auto& tensor : part.tensors())
       tensors.push_back({std::string(tensor.name),
-                         tensor_in(files[i], tensor.dtype, tensor.shape, tensor.offset, tensor.bytes), part_path});
+                         tensor_in(files[i], tensor.dtype, matrix_shape(tensor), tensor.offset, tensor.bytes),
+                         part_path});
     if (i == 0) gguf = std::move(part);
   }
   if (names.size() > 1) check_gguf_part_tensors(*gguf, tensors.size());
@@ -146,7 +139,7 @@ void Checkpoint::Contents::check_index(const std::map<std::string, std::string>&
 void Checkpoint::Contents::read_config(const std::string& name) {
   config_path = source.path_of(name);
   auto text = source.text(name);
-  USER_CHECK(text, "[{}] wanted a folder with {}, but it has none{}", path, name, folder_hint(path));
+  USER_CHECK(text, "[{}] wanted a folder with {}, but it has none{}", path, name, hint_of_folder(path));
   config_text = std::move(*text);
   architecture = architecture_from_json(config_text, config_path);
   if (const auto quantization = source.text(kModelOptConfig))
@@ -166,7 +159,7 @@ void Checkpoint::Contents::open_folder() {
   }
   const auto index_text = source.text(kIndex);
   USER_CHECK(index_text, "[{}] wanted a folder with {} or {}, but it has neither{}", path, kWeights, kIndex,
-             folder_hint(path));
+             hint_of_folder(path));
   const auto index = parse_safetensors_index(*index_text, source.path_of(kIndex));
   std::vector<std::string> names;
   for (const auto& [tensor, file] : index) names.push_back(file);
@@ -180,11 +173,13 @@ void Checkpoint::Contents::open_folder() {
   name_as_language_model();
 }
 
-// The rest of the program knows the names of folders that have the language model alone.
+// The rest of the program knows the names of folders that have the language model alone, with its head.
 void Checkpoint::Contents::name_as_language_model() {
   bool has_changed = false;
+  const bool is_without_head = by_name.contains("embed_tokens.weight");
   for (auto& entry : tensors) {
     std::string name = name_in_language_model(entry.name);
+    if (is_without_head && !name.starts_with("model.") && !name.starts_with("lm_head.")) name = "model." + name;
     if (name == entry.name) continue;  // by_name has views of it
     entry.name = std::move(name);
     has_changed = true;
@@ -340,9 +335,14 @@ std::vector<std::string> Checkpoint::text_names() const {
 ModelConfig Checkpoint::config(const ArchitectureFacts& facts) const {
   if (is_gguf()) return model_config_from_gguf(*contents_->gguf, facts);
   ModelConfig config = model_config_from_json(contents_->config_text, contents_->config_path, facts);
+  const auto find_tensor = [&](const std::string& name) {
+    const TensorEntry* entry = find(name);
+    return entry == nullptr ? nullptr : &entry->tensor.meta;
+  };
   const auto has_tensor = [&](const std::string& name) { return find(name) != nullptr; };
-  read_expert_layout(has_tensor, config);
+  read_expert_layout(find_tensor, config);
   if (!config.has_dtype) take_dtype_of_tensors(*this, config);
+  untie_if_differs(*this, config);
   if (config.quantization) find_quantized_head(has_tensor, *config.quantization);
   return config;
 }

@@ -100,25 +100,22 @@ class Folder {
   const Checkpoint& checkpoint_;
 };
 
-std::vector<int> token_ids(const Json& json, const std::string& where, const char* key, const Vocabulary& vocabulary) {
+// The ids that are tokens. Any other id begins or ends nothing and adds a warning.
+std::vector<int> token_ids(const Json& json, const std::string& where, const char* key, Vocabulary& vocabulary) {
   std::vector<int> result;
   for (const auto id : JsonFields(json, where).find_integers(key)) {
-    USER_CHECK(id >= 0 && id < static_cast<std::int64_t>(vocabulary.tokens.size()),
-               "[{}] {} must be the id of one of the {} tokens, but is {}", where, key, vocabulary.tokens.size(), id);
-    result.push_back(static_cast<int>(id));
+    if (id >= 0 && id < static_cast<std::int64_t>(vocabulary.tokens.size())) {
+      result.push_back(static_cast<int>(id));
+    } else {
+      vocabulary.warnings.push_back(no_such_token(where, key, id));
+    }
   }
   return result;
 }
 
-// Adds the ids of eos_token_id that are tokens. Any other id ends nothing and adds a warning.
 void add_ends(const Json& json, const std::string& where, Vocabulary& vocabulary) {
-  for (const auto id : JsonFields(json, where).find_integers("eos_token_id")) {
-    if (id >= 0 && id < static_cast<std::int64_t>(vocabulary.tokens.size())) {
-      vocabulary.end_of_generation.push_back(static_cast<int>(id));
-    } else {
-      vocabulary.warnings.push_back(no_such_token(where, "eos_token_id", id));
-    }
-  }
+  const std::vector<int> ends = token_ids(json, where, "eos_token_id", vocabulary);
+  vocabulary.end_of_generation.insert(vocabulary.end_of_generation.end(), ends.begin(), ends.end());
 }
 
 VocabularyFolder vocabulary_folder(const Checkpoint& checkpoint) {

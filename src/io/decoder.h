@@ -26,7 +26,7 @@ struct Decoder {
   Form form = Form::bytes;
   ByteRun byte_run = ByteRun::keeps_valid_parts;
   std::vector<Replacement> replacements{};  // in the text of each token, in this order
-  // This text is removed from the begin of the whole text, up to `strip_count` times.
+  // This text is removed from the begin of the whole text, up to `strip_count` times. It stays after an unknown_text.
   std::string strip = " ";
   size_t strip_count = 0;
   bool clean_up = false;       // Form::word_piece: no space before punctuation and English contractions

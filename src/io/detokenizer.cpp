@@ -46,6 +46,8 @@ std::string StreamingDetokenizer::push(int id) {
     return is_complete ? stripped(take_bytes()) : std::string();
   }
   std::string text = take_bytes();
+  // The space in front of SentencePiece's text for the unknown token is not one of the text.
+  if (id == vocabulary.unknown && !vocabulary.decoder.unknown_text.empty()) strips_left_ = 0;
   if (is_first || joins) {
     append_token_text(vocabulary, id, true, text);
   } else {

@@ -31,6 +31,9 @@ ExpertKeyNames names_in_folder(const ExpertFacts& facts) {
           "norm_topk_prob", "first_k_dense_replace"};
 }
 
+// In configs of newer versions of transformers, in place of the number of dense layers.
+constexpr std::string_view kKindsOfLayers = "mlp_layer_types";
+
 constexpr ExpertKeyNames kGgufNames = {"expert_count",        "expert_used_count",        "expert_feed_forward_length",
                                        "expert_group_count",  "expert_group_used_count",  "expert_weights_scale",
                                        "expert_weights_norm", "leading_dense_block_count"};
@@ -100,9 +103,10 @@ void check_choice(const JsonFields& fields, ExpertScores scores) {
 std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& facts) {
   if (!facts || facts->count.empty()) return {};
   const ExpertKeyNames names = names_in_folder(*facts);
-  return {names.count,       names.used,       names.width,        names.groups,        names.used_groups,
-          names.scale,       names.normalizes, names.first_routed, facts->shared_width, facts->shared_count,
-          facts->enabled_by, "topk_method",    "scoring_func",     "mlp_only_layers",   "decoder_sparse_step"};
+  return {names.count,         names.used,          names.width,           names.groups,
+          names.used_groups,   names.scale,         names.normalizes,      names.first_routed,
+          facts->shared_width, facts->shared_count, facts->enabled_by,     "topk_method",
+          "scoring_func",      "mlp_only_layers",   "decoder_sparse_step", kKindsOfLayers};
 }
 
 std::vector<std::string_view> gguf_expert_keys() {
@@ -132,6 +136,11 @@ void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& fa
     experts->shared_width = integer_in(fields, facts->shared_width, {0, kExpertWidths.greatest}).value_or(0);
   if (const auto shared = integer_in(fields, facts->shared_count, kExperts); shared && !facts->shared_count.empty())
     experts->shared_width = experts->width * *shared;
+  if (std::vector<bool> routed = layers_of_word(fields, kKindsOfLayers, "sparse", "dense", config.layer_count);
+      !routed.empty()) {
+    config.has_experts = std::move(routed);
+    return;
+  }
   const std::int64_t step = integer_in(fields, "decoder_sparse_step", {1, kLayers.greatest}).value_or(1);
   const std::vector<std::int64_t> dense = fields.find_integers("mlp_only_layers");
   if (step == 1 && dense.empty()) return;
@@ -161,12 +170,15 @@ Json expert_json(const ModelConfig& config, const ExpertFacts& facts) {
   return json;
 }
 
-void read_expert_layout(const std::function<bool(const std::string&)>& has_tensor, ModelConfig& config) {
+void read_expert_layout(const std::function<const Meta*(const std::string&)>& find_tensor, ModelConfig& config) {
   if (!config.experts || config.experts->is_merged) return;
   int first = 0;
   while (first < config.layer_count && !config.routes(first)) ++first;
-  if (!has_tensor(fmt::format(fmt::runtime(kModulesGateUp), first))) return;
-  config.experts->layout = ExpertLayout::modules;
+  const Meta* stack = find_tensor(fmt::format(fmt::runtime(kModulesGateUp), first));
+  if (stack == nullptr) return;
+  const Shape transposed{config.experts->count, config.hidden_size, 2 * config.experts->width};
+  const bool is_transposed = stack->shape == transposed && transposed[1] != transposed[2];
+  config.experts->layout = is_transposed ? ExpertLayout::transposed_modules : ExpertLayout::modules;
   config.experts->is_merged = true;
 }
 

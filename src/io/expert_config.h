@@ -10,6 +10,7 @@
 
 #include "io/config_fields.h"
 #include "io/model_config.h"
+#include "tensor/meta.h"
 
 namespace weft {
 
@@ -22,7 +23,7 @@ std::vector<std::string_view> gguf_expert_keys();
 Json expert_json(const ModelConfig& config, const ExpertFacts& facts);
 
 // The layout of experts in a folder follows from its tensors; before this call it is the usual one.
-void read_expert_layout(const std::function<bool(const std::string&)>& has_tensor, ModelConfig& config);
+void read_expert_layout(const std::function<const Meta*(const std::string&)>& find_tensor, ModelConfig& config);
 
 // Sets experts, has_experts and expert_count. UserError for numbers that contradict each other.
 void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& facts, ModelConfig& config);

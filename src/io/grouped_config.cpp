@@ -1,5 +1,7 @@
 // quantization_config of gptq, awq and bitsandbytes.
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "io/quantization_fields.h"
@@ -56,10 +58,37 @@ void read_rules(const JsonFields& fields, bool desc_act, QuantizationConfig& con
   }
 }
 
+// GPTQModel writes both keys and reads `format`. Other writers have one of them, or none.
+bool stores_zeros_less_one(const JsonFields& fields) {
+  std::string first_key, first = "gptq";
+  for (const char* key : {"checkpoint_format", "format"}) {
+    if (!fields.has(key)) continue;
+    const std::string format = text_among(fields, key, {"gptq", "gptq_v2"});
+    USER_CHECK(first_key.empty() || format == first, "[{}] {} and {} must agree, but are {} and {}", fields.where(),
+               first_key, fields.name(key), first, format);
+    first_key = fields.name(key);
+    first = format;
+  }
+  return first == "gptq";
+}
+
+// Whether meta.quantizer, "NAME:VERSION" or a list of these, names the program.
+bool is_quantized_by(const JsonFields& fields, std::string_view program) {
+  const auto meta = fields.find_object("meta");
+  const auto* value = meta ? meta->value("quantizer") : nullptr;
+  if (value == nullptr) return false;
+  const auto is_named = [&](const Json& one) {
+    if (!one.is_string()) return false;
+    const std::string text = one.get<std::string>();
+    return std::string_view(text).substr(0, text.find(':')) == program;
+  };
+  return value->is_array() ? std::any_of(value->begin(), value->end(), is_named) : is_named(*value);
+}
+
 }  // namespace
 
 QuantizationConfig read_gptq(const JsonFields& fields) {
-  constexpr std::string_view kFormat = "checkpoint_format", kModules = "modules_in_block_to_quantize";
+  constexpr std::string_view kModules = "modules_in_block_to_quantize";
   QuantizationConfig config;
   config.scheme = QuantizationScheme::grouped;
   GroupedCodes& groups = config.groups;
@@ -68,7 +97,8 @@ QuantizationConfig read_gptq(const JsonFields& fields) {
   groups.group_size = read_group_size(fields, "group_size");
   groups.has_zero_points = true;  // stored even if they are all alike
   groups.is_symmetric = fields.find_boolean("sym").value_or(true);
-  groups.zeros_less_one = !fields.has(kFormat) || text_among(fields, kFormat, {"gptq", "gptq_v2"}) == "gptq";
+  groups.zeros_less_one = stores_zeros_less_one(fields);
+  groups.zeros_borrow = groups.zeros_less_one && is_quantized_by(fields, "gptqmodel");
   const bool desc_act = needed_boolean(fields, "desc_act");
   groups.is_reordered = desc_act && groups.group_size > 0;
   config.has_quantized_head = fields.find_boolean("lm_head").value_or(false);
@@ -88,7 +118,7 @@ QuantizationConfig read_awq(const JsonFields& fields) {
   if (fields.has("version")) text_among(fields, "version", {"gemm", "GEMM"});
   config.groups.has_zero_points = true;
   add_ignored(texts_of(fields, "modules_to_not_convert"), config);
-  config.ignores_by_part = true;
+  config.ignores_by_text = true;
   return config;
 }
 
@@ -105,9 +135,11 @@ QuantizationConfig read_bitsandbytes(const JsonFields& fields) {
     groups.bits = 8;
     groups.is_symmetric = true;
   } else {
-    groups.values =
-        text_among(fields, "bnb_4bit_quant_type", {"nf4", "fp4"}) == "nf4" ? CodeValues::nf4 : CodeValues::fp4;
-    if (fields.has("bnb_4bit_quant_storage")) text_among(fields, "bnb_4bit_quant_storage", {"uint8"});
+    constexpr std::string_view kType = "bnb_4bit_quant_type", kStorage = "bnb_4bit_quant_storage";
+    const bool is_nf4 = fields.has(kType) && text_among(fields, kType, {"nf4", "fp4"}) == "nf4";
+    groups.values = is_nf4 ? CodeValues::nf4 : CodeValues::fp4;
+    // Codes are read by their bytes, so the tensors that have the bytes may be of any of these types.
+    if (fields.has(kStorage)) text_among(fields, kStorage, {"uint8", "int8", "float16", "bfloat16", "float32"});
     groups.has_quantized_scales = fields.find_boolean("bnb_4bit_use_double_quant").value_or(false);
   }
   add_ignored(texts_of(fields, "llm_int8_skip_modules"), config);

@@ -14,6 +14,7 @@
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
 #include "tensor/float16.h"
+#include "tensor/float_bits.h"
 #include "tensor/group_blocks.h"
 
 namespace weft {
@@ -44,6 +45,16 @@ int code_in(const std::uint32_t* words, std::int64_t index, int bits) {
   std::uint64_t both = words[word];
   if (shift + bits > kWordBits) both |= static_cast<std::uint64_t>(words[word + 1]) << kWordBits;
   return static_cast<int>(both >> shift & ((1u << bits) - 1));
+}
+
+// A scale of f32 is rounded to the bits of mantissa that a header has, as many as f16. vLLM rounds such scales to the
+// model's dtype. Scales of f16 and bf16 are unchanged.
+float rounded_to_header(float scale) {
+  constexpr int kDropped = 13;
+  constexpr std::uint32_t kHalf = 1u << (kDropped - 1), kGreatest = 0x7f7fe000, kSign = 0x80000000;
+  const std::uint32_t bits = bits_of_float(scale), magnitude = bits & ~kSign;
+  const std::uint32_t rounded = (magnitude + kHalf - 1 + (magnitude >> kDropped & 1)) >> kDropped << kDropped;
+  return float_of_bits((bits & kSign) | std::min(rounded, kGreatest));
 }
 
 int code_in_row(const std::uint8_t* codes, std::int64_t index, int bits) {
@@ -77,7 +88,8 @@ Meta grouped_meta(const Checkpoint& checkpoint, const QuantizationConfig& config
   CHECK(codes.rank() == 2, "{} is no matrix of codes", names.codes);
   const int bits = config.groups.bits;
   std::int64_t rows = codes.shape[0].number(), columns = codes.shape[1].number();
-  switch (config.groups.layout) {
+  GroupedCodes groups = config.groups;
+  switch (groups.layout) {
     case GroupLayout::compressed_tensors:
       columns = columns * kWordBits / bits;
       break;
@@ -96,10 +108,11 @@ Meta grouped_meta(const Checkpoint& checkpoint, const QuantizationConfig& config
       const BlockState state = read_block_state(checkpoint, config, names);
       rows = state.rows;
       columns = state.columns;
+      groups.values = state.values;
       break;
   }
   const DType scales = checkpoint.tensor(names.scale).meta.dtype;
-  return Meta::tensor(type_of_rows(config.groups, columns, scales), {rows, columns});
+  return Meta::tensor(type_of_rows(groups, columns, scales), {rows, columns});
 }
 
 GroupedWeight::GroupedWeight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight)
@@ -119,6 +132,7 @@ GroupedWeight::GroupedWeight(const Checkpoint& checkpoint, const QuantizationCon
   if (is_bitsandbytes(groups_)) {
     const BlockState state = read_block_state(checkpoint, config, names_);
     group_ = state.block;
+    groups_.values = state.values;
     own_scales_ = scales_of_blocks(checkpoint, names_, state);
     return;
   }
@@ -147,7 +161,22 @@ int GroupedWeight::zero_point(std::int64_t row, std::int64_t column) const {
   const std::int64_t first_word = group * words_of(rows_, bits);
   if (groups_.layout == GroupLayout::awq)
     return bits_at(zero_points_, first_word + row / of_word, kAwqNibble[row % kNibbles], bits);
-  return code_in(zero_points_.as<const std::uint32_t>() + first_word, row, bits) + (groups_.zeros_less_one ? 1 : 0);
+  return zero_point_of_gptq(zero_points_.as<const std::uint32_t>() + first_word, row);
+}
+
+// A zero point of 0 less one is stored as ones alone. AutoGPTQ adds one to each code and masks the sum. GPTQModel
+// subtracted one from the codes of a word at once, so the next code has lent it one, and only the sum of the whole word
+// is what the weight was quantized with. Codes of 3 bits cross the borders of words, and GPTQModel masks each of them.
+int GroupedWeight::zero_point_of_gptq(const std::uint32_t* words, std::int64_t row) const {
+  const int bits = groups_.bits;
+  const std::uint32_t mask = (1u << bits) - 1;
+  if (!groups_.zeros_less_one) return code_in(words, row, bits);
+  if (groups_.zeros_borrow && kWordBits % bits == 0) {
+    const std::int64_t of_word = kWordBits / bits;
+    const std::uint32_t ones = ~0u / mask, word = words[row / of_word] + ones;  // 0x11111111 of codes of 4 bits
+    return static_cast<int>(word >> row % of_word * bits & mask);
+  }
+  return static_cast<int>((static_cast<std::uint32_t>(code_in(words, row, bits)) + 1) & mask);
 }
 
 void GroupedWeight::read_words(std::int64_t first, std::int64_t count, std::uint8_t* codes, std::int64_t stride) const {
@@ -242,9 +271,7 @@ void GroupedWeight::write_block(std::int64_t row, std::int64_t column, const std
   }
   const int zero_point = this->zero_point(row, column);
   if (bits_in_blocks(groups_) == 4) {
-    USER_CHECK(fits_group_header(scale), "[{}] tensor {} must have scales that are f16 or bf16, but has {}", where_,
-               names_.scale, scale);
-    store_group_header(group_header(scale, zero_point), block);
+    store_group_header(group_header(rounded_to_header(scale), zero_point), block);
     std::memcpy(block + kGroupHeaderBytes, codes, bytes);
     return;
   }

@@ -30,6 +30,10 @@ namespace weft {
 std::vector<NamedMeta> grouped_tensors(const QuantizationConfig& config, const std::string& weight, std::int64_t rows,
                                        std::int64_t columns);
 
+// UserError unless the checkpoint lacks this tensor, or all zero points in it are those of symmetric codes of `bits`
+// bits. Some writers store these, too.
+void check_symmetric(const Checkpoint& checkpoint, const std::string& zero_points, int bits);
+
 // UserError that names the first tensor that is missing or differs from the config and [rows, columns], or the group
 // that does not divide the columns.
 void check_grouped_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
@@ -52,8 +56,8 @@ class GroupedWeight {
   // column_order(), empty where it is that of the columns: column order()[k] of the weight is element k of each row.
   const std::vector<std::int32_t>& order() const { return order_; }
   // Writes rows [first, first + count) as blocks or numbers. Layouts that store n along a word are read fastest in
-  // steps of 32 rows. UserError that names the tensor for a scale that is not finite, or has more bits than f16 or
-  // bf16.
+  // steps of 32 rows. Scales of f32 beside codes of 4 bits have the mantissa of f16. UserError that names the tensor
+  // for a scale that is not finite.
   void read_rows(std::int64_t first, std::int64_t count, std::byte* rows) const;
 
  private:
@@ -64,6 +68,7 @@ class GroupedWeight {
   void reorder(std::uint8_t* codes) const;
   float scale(std::int64_t row, std::int64_t column) const;
   int zero_point(std::int64_t row, std::int64_t column) const;
+  int zero_point_of_gptq(const std::uint32_t* words, std::int64_t row) const;
   void write_numbers(std::int64_t row, const std::uint8_t* codes, float* numbers) const;
   void write_block(std::int64_t row, std::int64_t column, const std::uint8_t* codes, std::byte* block) const;
 

@@ -23,8 +23,7 @@ std::vector<GroupedPart> block_parts(const QuantizationConfig& config, const Qua
                                      std::int64_t columns, std::int64_t block) {
   const std::int64_t blocks = rounded_up(rows * columns, block);
   const bool has_codes = config.groups.has_quantized_scales;
-  std::vector<GroupedPart> parts{{names.codes, {DType::u8}, {rows * columns / 2, 1}},
-                                 {names.scale, {has_codes ? DType::u8 : DType::f32}, {blocks}},
+  std::vector<GroupedPart> parts{{names.scale, {has_codes ? DType::u8 : DType::f32}, {blocks}},
                                  {names.values, {DType::f32}, {16}}};
   if (has_codes) {
     parts.push_back({names.scales_of_scales, {DType::f32}, {rounded_up(blocks, kBlocksOfScales)}});
@@ -43,7 +42,7 @@ std::vector<GroupedPart> grouped_parts(const QuantizationConfig& config, const Q
   switch (groups.layout) {
     case GroupLayout::compressed_tensors:
       parts = {{names.codes, packed, {rows, words_of(columns, bits)}},
-               {names.scale, {DType::bf16, DType::f16}, {rows, count}},
+               {names.scale, {DType::bf16, DType::f16, DType::f32}, {rows, count}},
                {names.shape, {DType::i64}, {2}}};
       if (groups.has_zero_points)
         parts.push_back({names.zero_points, packed, {rounded_up(rows, codes_of_words(bits)), count}});
@@ -62,7 +61,7 @@ std::vector<GroupedPart> grouped_parts(const QuantizationConfig& config, const Q
       if (bits == 8) return {{names.codes, {DType::i8}, {rows, columns}}, {names.scale, {DType::f32}, {rows}}};
       return block_parts(config, names, rows, columns, kLeastBlock);
   }
-  if (!names.groups.empty()) parts.push_back({names.groups, {DType::i32}, {columns}});
+  if (groups.is_reordered) parts.push_back({names.groups, {DType::i32}, {columns}});
   return parts;
 }
 
@@ -75,6 +74,18 @@ void check_part(const Checkpoint& checkpoint, const GroupedPart& part) {
              checkpoint.path(), part.name, fmt::join(dtypes, " or "), shape_text(part.shape), meta.text());
 }
 
+// The bytes with the codes of 4 bits. bitsandbytes may store them as tensors of another type, and then as fewer
+// elements (bnb_4bit_quant_storage).
+void check_bytes(const Checkpoint& checkpoint, const std::string& name, std::int64_t bytes) {
+  const Meta& meta = checkpoint.tensor(name).meta;
+  using enum DType;
+  const bool is_storage =
+      meta.dtype == u8 || meta.dtype == i8 || meta.dtype == f16 || meta.dtype == bf16 || meta.dtype == f32;
+  USER_CHECK(is_storage && meta.rank() == 2 && meta.shape[1] == Dim(1) && meta.bytes() == Dim(bytes),
+             "[{}] tensor {} must be u8[{}, 1], or the same bytes as a column of i8, f16, bf16 or f32, but is {}",
+             checkpoint.path(), name, bytes, meta.text());
+}
+
 void check_bitsandbytes(const Checkpoint& checkpoint, const QuantizationConfig& config, const QuantizedNames& names,
                         std::int64_t rows, std::int64_t columns) {
   if (config.groups.bits == 8) {
@@ -84,8 +95,9 @@ void check_bitsandbytes(const Checkpoint& checkpoint, const QuantizationConfig& 
   const BlockState state = read_block_state(checkpoint, config, names);
   USER_CHECK(state.rows == rows && state.columns == columns, "[{}] {} must have the shape [{}, {}], but it is [{}, {}]",
              checkpoint.path(), names.shape, rows, columns, state.rows, state.columns);
+  check_bytes(checkpoint, names.codes, rows * columns / 2);
   for (const GroupedPart& part : block_parts(config, names, rows, columns, state.block)) check_part(checkpoint, part);
-  check_values(checkpoint, names.values, config.groups.values);
+  check_values(checkpoint, names.values, state.values);
 }
 
 void check_shape_tensor(const Checkpoint& checkpoint, const std::string& name, std::int64_t rows,
@@ -95,17 +107,35 @@ void check_shape_tensor(const Checkpoint& checkpoint, const std::string& name, s
              checkpoint.path(), name, rows, columns, shape[0], shape[1]);
 }
 
-// Without desc_act, the file's own order has to be that of the columns.
-void check_in_order(const Checkpoint& checkpoint, const std::string& name, std::int64_t group) {
-  const Tensor& tensor = checkpoint.tensor(name);
-  for (std::int64_t k = 0; k < tensor.meta.shape[0].number(); ++k) {
-    const std::int32_t came = tensor.as<const std::int32_t>()[k];
-    USER_CHECK(came == k / group, "[{}] tensor {} must be {} at {} where desc_act is false, but is {}",
-               checkpoint.path(), name, k / group, k, came);
+// Without act-order, the file's own order has to be that of the columns. compressed-tensors has -1 where it set none.
+void check_in_order(const Checkpoint& checkpoint, const std::string& name, std::int64_t columns,
+                    const GroupedCodes& groups) {
+  const TensorEntry* entry = checkpoint.find(name);
+  if (entry == nullptr) return;
+  check_part(checkpoint, {name, {DType::i32}, {columns}});
+  const bool is_gptq = groups.layout == GroupLayout::gptq;
+  for (std::int64_t k = 0; k < columns; ++k) {
+    const std::int32_t came = entry->tensor.as<const std::int32_t>()[k];
+    const std::int64_t wanted = k / group_of(groups, columns);
+    USER_CHECK(came == wanted || (came == -1 && !is_gptq), "[{}] tensor {} must be {} at {} where {}, but is {}",
+               checkpoint.path(), name, wanted, k, is_gptq ? "desc_act is false" : "actorder is not group", came);
   }
 }
 
 }  // namespace
+
+// Zero points are stored as numbers around 0, or in words of codes around the middle.
+void check_symmetric(const Checkpoint& checkpoint, const std::string& zero_points, int bits) {
+  const TensorEntry* entry = checkpoint.find(zero_points);
+  if (entry == nullptr) return;
+  const Tensor& tensor = entry->tensor;
+  const int middle = bits == 8 ? 0x80 : 0x88;
+  const auto wanted = static_cast<std::byte>(tensor.meta.dtype == DType::i32 ? middle : 0);
+  const std::byte *begin = tensor.data(), *end = begin + tensor.meta.bytes().number();
+  USER_CHECK(std::all_of(begin, end, [&](std::byte one) { return one == wanted; }),
+             "[{}] tensor {} must have only zero points of 0 where symmetric is true, but has others",
+             checkpoint.path(), zero_points);
+}
 
 std::vector<NamedMeta> grouped_tensors(const QuantizationConfig& config, const std::string& weight, std::int64_t rows,
                                        std::int64_t columns) {
@@ -115,7 +145,7 @@ std::vector<NamedMeta> grouped_tensors(const QuantizationConfig& config, const s
     tensors.push_back({part.name, Meta::tensor(part.dtypes[0], part.shape)});
   // No JSON has the shape of weights that are not there, so it is the shape of their codes.
   if (is_bitsandbytes(config.groups) && config.groups.bits == 4)
-    tensors[0].meta = Meta::tensor(DType::u8, {rows, columns / 2});
+    tensors.push_back({names.codes, Meta::tensor(DType::u8, {rows, columns / 2})});
   return tensors;
 }
 
@@ -127,22 +157,20 @@ void check_grouped_weight(const Checkpoint& checkpoint, const QuantizationConfig
     USER_CHECK(columns % 2 == 0, "[{}] {} has rows of {}, which pairs of codes do not divide", checkpoint.path(),
                weight, columns);
   } else {
-    USER_CHECK(columns % kLeastGroup == 0 && columns % group == 0,
-               "[{}] {} has rows of {}, which groups of {} do not divide", checkpoint.path(), weight, columns,
-               columns % group == 0 ? kLeastGroup : group);
+    USER_CHECK(columns % group == 0, "[{}] {} has rows of {}, which groups of {} do not divide", checkpoint.path(),
+               weight, columns, group);
+    USER_CHECK(columns % kLeastGroup == 0, "[{}] {} must have rows of a multiple of {} columns, but they have {}",
+               checkpoint.path(), weight, kLeastGroup, columns);
   }
   USER_CHECK(!has_words_of_rows(groups) || rows % of_words == 0,
              "[{}] {} has {} rows, which words of {} codes do not divide", checkpoint.path(), weight, rows, of_words);
   const QuantizedNames names = quantized_names(config, weight);
   if (checkpoint.is_dummy()) return;
   if (is_bitsandbytes(groups)) return check_bitsandbytes(checkpoint, config, names, rows, columns);
-  const bool may_lack_groups = !groups.is_reordered;
-  for (const GroupedPart& part : grouped_parts(config, names, rows, columns))
-    if (part.name != names.groups || !may_lack_groups || checkpoint.find(part.name) != nullptr)
-      check_part(checkpoint, part);
+  for (const GroupedPart& part : grouped_parts(config, names, rows, columns)) check_part(checkpoint, part);
   if (!names.shape.empty()) check_shape_tensor(checkpoint, names.shape, rows, columns);
-  if (!names.groups.empty() && may_lack_groups && checkpoint.find(names.groups) != nullptr)
-    check_in_order(checkpoint, names.groups, group);
+  if (!groups.has_zero_points) check_symmetric(checkpoint, names.zero_points, groups.bits);
+  if (!groups.is_reordered) check_in_order(checkpoint, names.groups, columns, groups);
 }
 
 }  // namespace weft

@@ -155,6 +155,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"rotary_pct", KeyClass::changes, "1", "rotary positions of a part of each head"},
     {"scale_depth", KeyClass::changes, "1", "scaled residual branches"},
     {"scale_emb", KeyClass::changes, "1", "scaled embeddings"},
+    {"swiglu_alpha", KeyClass::changes, "1.702", "another factor in the experts' gates"},
     {"text_config", KeyClass::changes, "", "a language model among others"},
     {"use_alibi", KeyClass::changes, "false", "positions by linear biases"},
     {"use_bias", KeyClass::changes, "false", "biases of linear layers"},

@@ -26,23 +26,6 @@ std::vector<bool> all_but_every(std::int64_t period, std::int64_t layers) {
   return result;
 }
 
-// Reads from layer_types, for each layer, whether it has a window. Empty if the key is absent.
-std::vector<bool> layers_with_window(const JsonFields& fields, const ModelConfig& config) {
-  std::vector<bool> layers;
-  const Json* types = fields.value("layer_types");
-  if (types == nullptr) return layers;
-  USER_CHECK(types->is_array() && static_cast<std::int64_t>(types->size()) == config.layer_count,
-             "[{}] layer_types must be a list of num_hidden_layers {} words, but is {}", fields.where(),
-             config.layer_count, json_text(*types));
-  for (const Json& type : *types) {
-    USER_CHECK(type == "full_attention" || type == "sliding_attention",
-               "[{}] layer_types must be full_attention or sliding_attention, but has {}", fields.where(),
-               json_text(type));
-    layers.push_back(type == "sliding_attention");
-  }
-  return layers;
-}
-
 // The period of layers without a window: a number, or as in EXAONE's files a word like LLLG (local and global layers).
 std::int64_t window_period(const JsonFields& fields, std::int64_t otherwise) {
   constexpr const char* kPattern = "sliding_window_pattern";
@@ -104,6 +87,22 @@ void set_windows(std::vector<bool> layers, ModelConfig& config) {
 
 }  // namespace
 
+std::vector<bool> layers_of_word(const JsonFields& fields, std::string_view key, std::string_view word,
+                                 std::string_view other, std::int64_t layer_count) {
+  std::vector<bool> layers;
+  const Json* words = fields.value(key);
+  if (words == nullptr) return layers;
+  USER_CHECK(words->is_array() && static_cast<std::int64_t>(words->size()) == layer_count,
+             "[{}] {} must be a list of num_hidden_layers {} words, but is {}", fields.where(), key, layer_count,
+             json_text(*words));
+  for (const Json& one : *words) {
+    USER_CHECK(one == word || one == other, "[{}] {} must be {} or {}, but has {}", fields.where(), key, other, word,
+               json_text(one));
+    layers.push_back(one == word);
+  }
+  return layers;
+}
+
 // The rules are those of transformers.
 void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& window, ModelConfig& config) {
   const bool is_asked_for =
@@ -113,7 +112,10 @@ void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& wi
   } else if (is_asked_for) {
     config.sliding_window = integer_in(fields, "sliding_window", kContexts);
   }
-  std::vector<bool> layers = layers_with_window(fields, config);
+  using Rule = WindowFacts::Rule;
+  std::vector<bool> layers;
+  if (!window || window->rule != Rule::all)
+    layers = layers_of_word(fields, "layer_types", "sliding_attention", "full_attention", config.layer_count);
   if (!config.sliding_window) {
     USER_CHECK(std::count(layers.begin(), layers.end(), true) == 0,
                "[{}] layer_types has sliding_attention, which wants a sliding_window, but {}", fields.where(),
@@ -125,9 +127,12 @@ void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& wi
   if (layers.empty() && window->period) {
     layers = all_but_every(window_period(fields, *window->period), config.layer_count);
   } else if (layers.empty() && window->first_layer) {
-    const auto first = integer_in(fields, "max_window_layers", {0, kLayers.greatest});
+    const auto stated = integer_in(fields, "max_window_layers", {0, kLayers.greatest});
+    const std::int64_t first = stated.value_or(*window->first_layer);
     for (std::int64_t layer = 0; layer < config.layer_count; ++layer)
-      layers.push_back(layer >= first.value_or(*window->first_layer));
+      layers.push_back(window->rule == Rule::all            ? true
+                       : window->rule == Rule::every_second ? layer < first && layer % 2 == 0
+                                                            : layer >= first);
   }
   set_windows(std::move(layers), config);
 }
@@ -260,6 +265,9 @@ void read_rotated_layers(const RotaryFacts& rotary, ModelConfig& config) {
 
 void read_rotated_layers(const JsonFields& fields, const RotaryFacts& rotary, ModelConfig& config) {
   read_rotated_layers(rotary, config);
+  // A window that no layer has.
+  if (rotary.only_rotates_windows && fields.has("sliding_window") && !config.sliding_window)
+    config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
   if (!rotary.unrotated_period) return;
   const auto period = integer_in(fields, "no_rope_layer_interval", {1, kLayers.greatest});
   if (period) config.is_rotated = all_but_every(*period, config.layer_count);

@@ -12,6 +12,10 @@ constexpr Range<std::int64_t> kLayers = {1, 4096};
 constexpr Range<std::int64_t> kHeads = {1, 65536};
 constexpr Range<std::int64_t> kHeadDims = {2, 4096};
 
+// Reads a list with one of two words for each layer: whether it is `word`. Empty if the key is absent.
+std::vector<bool> layers_of_word(const JsonFields& fields, std::string_view key, std::string_view word,
+                                 std::string_view other, std::int64_t layer_count);
+
 // Read config.json and the metadata of a GGUF file. `config` must already have the number of layers and the context
 // length. UserErrors as in model_config.h.
 void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& window, ModelConfig& config);

@@ -37,8 +37,10 @@ constexpr Range<double> kFactors = {-1e6, 1e6};
 // as in transformers.
 Json with_defaults(Json config, std::string_view text) {
   const Json defaults = parse_json(text);
-  for (const auto& [key, value] : defaults.items())
+  for (const auto& [key, value] : defaults.items()) {
+    if (key == "rope_parameters" && config.contains("rope_scaling") && !config["rope_scaling"].is_null()) continue;
     if (!config.contains(key) || (value.is_object() && config[key].is_null())) config[key] = value;
+  }
   return config;
 }
 
@@ -46,7 +48,10 @@ Json with_defaults(Json config, std::string_view text) {
 Json whole_config(std::string_view text, const std::string& where, const ArchitectureFacts& facts) {
   Json config = parse_config_json(text, where);
   const bool is_inner = JsonFields(config, where).has("text_config");
-  Json own = with_defaults(text_config(std::move(config), where), facts.defaults);
+  Json own = text_config(std::move(config), where);
+  for (const auto& [type, defaults] : facts.defaults_of_types)
+    if (own.value("model_type", Json()) == type) own = with_defaults(std::move(own), defaults);
+  own = with_defaults(std::move(own), facts.defaults);
   return is_inner ? with_defaults(std::move(own), facts.text_config_defaults) : own;
 }
 
@@ -129,9 +134,13 @@ void check_kv_heads(const Fields& fields, const ModelConfig& config, std::string
              fields.name(kv_heads), fields.name(heads), config.head_count, config.kv_head_count);
 }
 
+// Some published models name a first token that they do not have.
 template <class Fields>
-std::optional<std::int64_t> token_id(const Fields& fields, std::string_view key, const ModelConfig& config) {
-  return integer_in(fields, key, {0, config.vocab_size - 1});
+std::optional<std::int64_t> first_id(const Fields& fields, std::string_view key, ModelConfig& config) {
+  const auto id = fields.find_integer(key);
+  if (!id || (*id >= 0 && *id < config.vocab_size)) return id;
+  config.warnings.push_back(no_such_token(fields.where(), fields.name(key), *id));
+  return std::nullopt;
 }
 
 // No text has the token that fills batches. Files of the first Llama models use -1 for none.
@@ -172,7 +181,7 @@ std::int64_t feed_forward_width(const JsonFields& fields) {
 }
 
 void read_token_ids(const JsonFields& fields, ModelConfig& config) {
-  config.bos_token_id = token_id(fields, "bos_token_id", config);
+  config.bos_token_id = first_id(fields, "bos_token_id", config);
   config.eos_token_ids = ids_in_vocabulary(fields.find_integers("eos_token_id"), config.vocab_size, fields.where(),
                                            "eos_token_id", config.warnings);
   sort_without_repeats(config.eos_token_ids);
@@ -231,7 +240,7 @@ void read_layer_count(const GgufFields& fields, ModelConfig& config) {
 
 void read_token_ids(const Gguf& gguf, ModelConfig& config) {
   const GgufFields tokenizer(gguf, "tokenizer.ggml.");
-  config.bos_token_id = token_id(tokenizer, "bos_token_id", config);
+  config.bos_token_id = first_id(tokenizer, "bos_token_id", config);
   config.pad_token_id = padding_id(tokenizer, "padding_token_id", config);
   const auto add_end = [&](std::string_view key) {
     const auto id = tokenizer.find_integer(key);
@@ -383,8 +392,11 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
       config.*one.field = value ? *value : defaults.value(one.folder, config.*one.field);
     } else if (!one.gguf_tensor.empty()) {
       config.*one.field = gguf.find_tensor(one.gguf_tensor) != nullptr;
+      if (one.gguf_tensor == "blk.0.attn_q.bias")
+        config.*one.field |= gguf.find_tensor("blk.0.attn_qkv.bias") != nullptr;
     }
   }
+  config.merges_query_key_value = gguf.find_tensor("blk.0.attn_qkv.weight") != nullptr;
   read_experts(fields, gguf, facts.experts, config);
   read_token_ids(gguf, config);
   complete(facts, config);

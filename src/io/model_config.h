@@ -65,12 +65,14 @@ struct RopeConfig {
 };
 
 // How files store the experts of a layer, if their format has more than one way.
-//   usual    as the model's table of weights says: GGUF files have a stack for each weight
-//   modules  folders have the stacks of transformers' own modules, which are the same for all architectures
-//   single   GGUF files of early converters have a tensor for each expert
-enum class ExpertLayout : std::uint8_t { usual, modules, single };
-// In folders, the stack for gate and up of ExpertLayout::modules, with {} for the layer.
+//   usual               as the model's table of weights says: GGUF files have a stack for each weight
+//   modules             folders have the stacks of transformers' own modules, which are the same for all architectures
+//   transposed_modules  the same stacks with each matrix transposed, as published folders of Qwen 3 VL have them
+//   single              GGUF files of early converters have a tensor for each expert
+enum class ExpertLayout : std::uint8_t { usual, modules, transposed_modules, single };
+// In folders, the stacks of the layouts of modules, with {} for the layer: for gate and up, and for down.
 inline constexpr const char* kModulesGateUp = "model.layers.{}.mlp.experts.gate_up_proj";
+inline constexpr const char* kModulesDown = "model.layers.{}.mlp.experts.down_proj";
 
 // A mixture of experts: the feed-forward of the layers that have it.
 struct ExpertConfig {
@@ -89,6 +91,10 @@ struct ExpertConfig {
   std::int64_t groups = 1;
   std::int64_t used_groups = 1;
   static constexpr std::int64_t kBestOfGroup = 2;
+
+  bool has_stacks_of_modules() const {
+    return layout == ExpertLayout::modules || layout == ExpertLayout::transposed_modules;
+  }
 };
 
 // Latent attention: a layer's pages have one key head, of rotary_dim rotated elements and `rank` latents, and
@@ -151,22 +157,23 @@ struct ModelConfig {
   std::int64_t active_stream = 0;
   bool scales_active_stream = false;  // by a vector of the layer, for the layer's own embeddings
 
-  std::string hidden_act = "silu";     // in Hugging Face's spelling; the architecture's default if the file omits it
-  std::string hidden_activation;       // the same from a second key in Gemma's files; "" if absent
-  bool tie_word_embeddings = false;    // the head uses the embedding's weight
-  bool attention_bias = false;         // of queries, keys and values
-  bool attention_output_bias = false;  // of the projection after attention
-  bool mlp_bias = false;               // of the feed-forward
-  bool head_bias = false;              // of the logits
-  bool has_head_norms = true;          // where an architecture may have norms of each head of query and key
-  double gate_limit = 0;               // of gate and up before they are combined; 0 for none
-  bool is_parallel = false;            // attention and feed-forward of a layer read the same input
-  double embedding_scale = 1;          // a factor of the embeddings
-  double residual_scale = 1;           // a factor of what a layer adds to the residual sum
-  double logit_scale = 1;              // a factor of the logits
-  double logit_divisor = 1;            // a divisor of the logits
-  double attention_scale = 0;          // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
-  double query_width = 0;              // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
+  std::string hidden_act = "silu";      // in Hugging Face's spelling; the architecture's default if the file omits it
+  std::string hidden_activation;        // the same from a second key in Gemma's files; "" if absent
+  bool tie_word_embeddings = false;     // the head uses the embedding's weight
+  bool attention_bias = false;          // of queries, keys and values
+  bool attention_output_bias = false;   // of the projection after attention
+  bool mlp_bias = false;                // of the feed-forward
+  bool head_bias = false;               // of the logits
+  bool merges_query_key_value = false;  // the files have one weight for the three
+  bool has_head_norms = true;           // where an architecture may have norms of each head of query and key
+  double gate_limit = 0;                // of gate and up before they are combined; 0 for none
+  bool is_parallel = false;             // attention and feed-forward of a layer read the same input
+  double embedding_scale = 1;           // a factor of the embeddings
+  double residual_scale = 1;            // a factor of what a layer adds to the residual sum
+  double logit_scale = 1;               // a factor of the logits
+  double logit_divisor = 1;             // a divisor of the logits
+  double attention_scale = 0;           // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
+  double query_width = 0;               // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
   // Queries, keys and values are clamped to it and its negative; transformers clamps to 0, too.
   double query_key_value_limit = std::numeric_limits<double>::infinity();
   double attention_softcap = 0;                // scores become cap tanh(score / cap); 0 for none

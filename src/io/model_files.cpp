@@ -1,6 +1,9 @@
 #include "io/model_files.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <system_error>
+#include <vector>
 
 #include "base/error.h"
 
@@ -42,6 +45,20 @@ ModelFile ModelFiles::map(std::string_view name) const {
   USER_CHECK(part != parts_.end(), "[{}] is not there", path_of(name));
   return {
       .name = part->first, .map = whole_, .bytes = whole_->bytes().subspan(part->second.offset, part->second.bytes)};
+}
+
+std::string hint_of_folder(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    names.push_back(at->path().filename().string());
+  std::sort(names.begin(), names.end());
+  for (const auto& name : names)
+    if (name.ends_with(".gguf")) return "; name the file " + name + " itself to use it";
+  for (const auto& name : names)
+    if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth"))
+      return "; " + name + " is in a format that is not read";
+  return "";
 }
 
 }  // namespace weft

@@ -41,4 +41,8 @@ class ModelFiles {
   std::map<std::string, FilePart, std::less<>> parts_;
 };
 
+// An addition to the message about a folder without weights that are read: a clause that names another file in the
+// folder, or "".
+std::string hint_of_folder(const std::string& folder);
+
 }  // namespace weft

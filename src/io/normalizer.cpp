@@ -195,6 +195,12 @@ Normalizer::~Normalizer() = default;
 Normalizer::Normalizer(Normalizer&&) noexcept = default;
 Normalizer& Normalizer::operator=(Normalizer&&) noexcept = default;
 
+bool Normalizer::removes_first(std::string_view text, std::string_view normal) const {
+  if (text.empty()) return false;
+  const size_t first = utf8_step(text, 0).length;
+  return apply(text.substr(0, first)).empty() && apply(text.substr(first)) == normal;
+}
+
 std::string Normalizer::apply(std::string_view text) const {
   std::string result(text);
   for (const Step& step : steps_) result = std::visit([&](const auto& what) { return step(result, what); }, step.what);

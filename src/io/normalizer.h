@@ -64,6 +64,10 @@ class Normalizer {
   // `text` must be valid UTF-8, and so is the result.
   std::string apply(std::string_view text) const;
 
+  // Whether the steps remove the first character of a text, whose normal form is `normal`. A removal that needs more
+  // characters than the first one is not recognized.
+  bool removes_first(std::string_view text, std::string_view normal) const;
+
  private:
   struct Step;
   std::vector<Step> steps_;

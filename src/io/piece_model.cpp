@@ -22,7 +22,15 @@ void check_scores(const Vocabulary& vocabulary) {
 
 }  // namespace
 
+bool is_made_by_model(const Vocabulary& vocabulary, size_t id) {
+  const TokenKind kind = vocabulary.kinds[id];
+  if (kind != TokenKind::normal && kind != TokenKind::user_defined) return false;
+  return vocabulary.in_model.empty() || vocabulary.in_model[id];
+}
+
 std::unique_ptr<const PieceModel> make_piece_model(const Vocabulary& vocabulary, const TokenIndex& index) {
+  CHECK(vocabulary.in_model.empty() || vocabulary.in_model.size() == vocabulary.tokens.size(),
+        "[tokenizer] in_model has {} entries for {} tokens", vocabulary.in_model.size(), vocabulary.tokens.size());
   switch (vocabulary.model) {
     case TokenModel::scores:
       check_scores(vocabulary);

@@ -34,6 +34,10 @@ class PieceModel {
   virtual void append(std::string_view piece, PieceScratch& scratch, std::vector<int>& ids) const = 0;
 };
 
+// Whether a Unigram or WordPiece model makes the token from plain text: it is one of the model, and not a control
+// token.
+bool is_made_by_model(const Vocabulary& vocabulary, size_t id);
+
 // Makes the model of a checked vocabulary. It keeps references to both arguments, but does not need the merges later.
 // UserError for lists that do not fit each other.
 std::unique_ptr<const PieceModel> make_piece_model(const Vocabulary& vocabulary, const TokenIndex& index);

@@ -166,6 +166,13 @@ PreTokenizer::PreTokenizer(const std::vector<PreTokenizerStep>& steps) {
   }
 }
 
+bool PreTokenizer::needs_first_character() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) {
+    const auto* metaspace = std::get_if<Metaspace>(&step.what);
+    return metaspace != nullptr && metaspace->needs_first_character;
+  });
+}
+
 Pieces PreTokenizer::split(std::string text, bool is_first) const {
   CHECK(text.size() <= kMaxBytes, "[pre_tokenizer] text of {} bytes", text.size());
   Pieces pieces;

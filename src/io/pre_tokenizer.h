@@ -44,6 +44,8 @@ struct Metaspace {
   std::string mark = "\u2581";
   Front front = Front::always;
   bool split = true;  // before each mark
+  // Hugging Face's Front::first: no mark if normalization removed the first character of the text.
+  bool needs_first_character = false;
 };
 
 using PreTokenizerStep = std::variant<PatternSplit, DigitSplit, PrefixSpace, Metaspace>;
@@ -77,6 +79,9 @@ class PreTokenizer {
   // `text` must be valid UTF-8 and shorter than 2 GiB; `is_first` says whether it begins the whole text. UserError if a
   // pattern exceeds its limits.
   Pieces split(std::string text, bool is_first = true) const;
+
+  // Whether a step has needs_first_character, so that `is_first` of split() depends on normalization.
+  bool needs_first_character() const;
 
  private:
   struct Step {

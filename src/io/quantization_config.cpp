@@ -51,8 +51,8 @@ QuantizedNames grouped_names(const GroupedCodes& groups, const std::string& modu
       names.codes = module + ".weight_packed";
       names.scale = module + ".weight_scale";
       names.shape = module + ".weight_shape";
-      if (groups.has_zero_points) names.zero_points = module + ".weight_zero_point";
-      if (groups.is_reordered) names.groups = module + ".weight_g_idx";
+      names.zero_points = module + ".weight_zero_point";
+      names.groups = module + ".weight_g_idx";
       break;
     case GroupLayout::gptq:
       names.groups = module + ".g_idx";
@@ -62,7 +62,7 @@ QuantizedNames grouped_names(const GroupedCodes& groups, const std::string& modu
       names.scale = module + ".scales";
       names.zero_points = module + ".qzeros";
       break;
-    case GroupLayout::bitsandbytes:
+    case GroupLayout::bitsandbytes: {
       names.codes = module + ".weight";
       if (groups.bits == 8) {
         names.scale = module + ".SCB";
@@ -71,11 +71,15 @@ QuantizedNames grouped_names(const GroupedCodes& groups, const std::string& modu
       }
       names.scale = module + ".weight.absmax";
       names.values = module + ".weight.quant_map";
-      names.shape = module + ".weight.quant_state.bitsandbytes__" + (groups.values == CodeValues::nf4 ? "nf4" : "fp4");
+      const std::string state = module + ".weight.quant_state.bitsandbytes__";
+      const bool is_nf4 = groups.values == CodeValues::nf4;
+      names.shape = state + (is_nf4 ? "nf4" : "fp4");
+      names.other_shape = state + (is_nf4 ? "fp4" : "nf4");
       if (!groups.has_quantized_scales) break;
       names.scales_of_scales = module + ".weight.nested_absmax";
       names.values_of_scales = module + ".weight.nested_quant_map";
       break;
+    }
   }
   return names;
 }
@@ -95,7 +99,10 @@ bool is_matched(std::string_view module, const Regex& pattern) {
 }
 
 bool is_matched(std::string_view module, const ModulePattern& modules) {
-  if (!modules.names_language_model) return is_matched(module, *modules.pattern);
+  using enum ModulePattern::Names;
+  const bool is_own = modules.names == own || (modules.names == outer_or_head && module == kHead);
+  if (is_own && is_matched(module, *modules.pattern)) return true;
+  if (modules.names == own) return false;
   std::vector<std::string> names = names_in_checkpoint(std::string(module) + ".");
   return std::any_of(names.begin(), names.end(), [&](std::string& name) {
     name.pop_back();
@@ -103,8 +110,17 @@ bool is_matched(std::string_view module, const ModulePattern& modules) {
   });
 }
 
-bool is_ignored(std::string_view module, const ModulePattern& ignored, bool by_part) {
-  if (by_part && has_parts(module, ignored.name)) return true;
+// Whether the text is in the name and ends with a part of it. AutoAWQ and vLLM compare texts. The end counts, because
+// published lists have mlp.gate next to a quantized mlp.gate_proj, and transformers tells these apart, too.
+bool has_text(std::string_view module, std::string_view text) {
+  for (std::size_t at = module.find(text); at != std::string_view::npos; at = module.find(text, at + 1))
+    if (text.ends_with('.') || ends_part(module, at + text.size())) return true;
+  return false;
+}
+
+bool is_ignored(std::string_view module, const ModulePattern& ignored, const QuantizationConfig& config) {
+  if (config.ignores_by_part && has_parts(module, ignored.name)) return true;
+  if (config.ignores_by_text && has_text(module, ignored.name)) return true;
   if (ignored.pattern == nullptr) return module.starts_with(ignored.name) && ends_part(module, ignored.name.size());
   return is_matched(module, ignored);
 }
@@ -143,14 +159,16 @@ bool may_be_quantized(std::string_view module) {
 }  // namespace
 
 const QuantizationConfig* QuantizationConfig::of(std::string_view weight) const {
-  if (scheme == QuantizationScheme::mxfp4)
-    return weight.find(".experts.") != std::string_view::npos && !weight.ends_with("_bias") ? this : nullptr;
+  if (scheme == QuantizationScheme::mxfp4) {
+    const bool is_of_experts = weight.find(".experts.") != std::string_view::npos && !weight.ends_with("_bias");
+    return is_of_experts && covers_rest ? this : nullptr;
+  }
   if (!weight.ends_with(kWeight)) return nullptr;
   const std::string_view module = weight.substr(0, weight.size() - kWeight.size());
   const bool is_head = module == kHead;
   if (is_head ? !has_quantized_head : !may_be_quantized(module)) return nullptr;
   if (std::any_of(ignored.begin(), ignored.end(),
-                  [&](const ModulePattern& one) { return is_ignored(module, one, ignores_by_part); }))
+                  [&](const ModulePattern& one) { return is_ignored(module, one, *this); }))
     return nullptr;
   if (!is_head && !only.empty() &&
       std::none_of(only.begin(), only.end(), [&](const ModulePattern& one) { return has_parts(module, one.name); }))
@@ -168,6 +186,27 @@ std::string method_without_name(const JsonFields& fields, const std::vector<std:
   const auto producer = fields.find_object("producer");
   if (producer && producer->find_text("name") == "modelopt") return "modelopt";
   return text_among(fields, "quant_method", names);
+}
+
+// Whether the names in the checkpoint have a module around the language model, as those of models that take images or
+// sound. Early models of Qwen have such inputs, too, but no such module.
+bool has_outer_module(const JsonFields& config) {
+  const auto* classes = config.value("architectures");
+  if (classes == nullptr || !classes->is_array()) return false;
+  return std::any_of(classes->begin(), classes->end(), [](const auto& one) {
+    const std::string name = one.is_string() ? one.template get<std::string>() : "";
+    return name.ends_with("ForConditionalGeneration") && !name.starts_with("Qwen2");
+  });
+}
+
+// Writers matched their patterns with the names of the whole model.
+void match_outer_names(QuantizationConfig& config) {
+  using enum ModulePattern::Names;
+  const auto change = [](ModulePattern& modules) {
+    if (modules.pattern != nullptr && modules.names == own) modules.names = outer_or_head;
+  };
+  for (ModulePattern& modules : config.ignored) change(modules);
+  for (QuantizationRule& rule : config.rules) change(rule.modules);
 }
 
 }  // namespace
@@ -196,6 +235,7 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
   const auto* const method =
       std::find_if(std::begin(kMethods), std::end(kMethods), [&](const Method& one) { return one.name == name; });
   QuantizationConfig result = method->read(*fields);
+  if (has_outer_module(config)) match_outer_names(result);
   add_unknown_keys(KeyTable::quantization, config, key, result);
   warn_of_kv_scales(*fields, "kv_cache_scheme", result);
   result.method = name;
@@ -204,16 +244,21 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
 
 void find_quantized_head(const std::function<bool(const std::string& name)>& has_tensor, QuantizationConfig& config) {
   if (config.has_quantized_head) return;
+  if (config.scheme == QuantizationScheme::mxfp4) {
+    // A program that dequantized the experts and saved them may leave the quantization_config in the folder.
+    config.covers_rest = !has_tensor("model.layers.0.mlp.experts.gate_up_proj");
+    return;
+  }
   const std::string weight = std::string(kHead) + std::string(kWeight);
   config.has_quantized_head = true;
-  const QuantizationConfig* head = config.scheme == QuantizationScheme::mxfp4 ? nullptr : config.of(weight);
+  const QuantizationConfig* head = config.of(weight);
   config.has_quantized_head = head != nullptr && has_tensor(quantized_names(*head, weight).scale);
 }
 
 std::vector<std::string> QuantizedNames::all() const {
   std::vector<std::string> names;
-  for (const std::string& name : {codes, scale, global_scale, input_scale, zero_points, groups, shape, values,
-                                  scales_of_scales, values_of_scales})
+  for (const std::string& name : {codes, scale, global_scale, input_scale, zero_points, groups, shape, other_shape,
+                                  values, scales_of_scales, values_of_scales})
     if (!name.empty()) names.push_back(name);
   return names;
 }
@@ -238,6 +283,9 @@ QuantizedNames quantized_names(const QuantizationConfig& config, std::string_vie
   names.codes = module + ".weight";
   names.scale = module + (is_inverse ? ".weight_scale_inv" : ".weight_scale");
   if (config.static_input) names.input_scale = module + ".input_scale";
+  // Only compressed-tensors has rules, whose configs have no name of a method.
+  const bool may_have_zero_points = config.method.empty() || config.method == "compressed-tensors";
+  if (may_have_zero_points) names.zero_points = module + ".weight_zero_point";
   return names;
 }
 

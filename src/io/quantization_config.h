@@ -44,17 +44,20 @@ struct GroupedCodes {
   bool has_zero_points = false;  // in the file
   bool is_symmetric = false;     // all zero points are the middle of the codes
   bool zeros_less_one = false;   // zero points are stored less one
+  bool zeros_borrow = false;     // the one was subtracted from whole words, across the borders of zero points
   // Groups are columns of equal importance, wherever they are in the row: a tensor has the group of each column.
   bool is_reordered = false;
   bool has_quantized_scales = false;  // bitsandbytes: the scales have codes and scales themselves
 };
 
-// Modules of this name, or those whose name a pattern matches from its begin on ("re:" in the file). Names are those of
+// Modules of this name, or those whose name a pattern matches from its begin on ("re:" in the file). A name is that in
 // the language model alone (io/text_config.h).
 struct ModulePattern {
   std::string name;
   std::shared_ptr<const Regex> pattern = nullptr;  // null for a name
-  bool names_language_model = false;               // the pattern is for names in the whole checkpoint
+  // What the pattern is for: names in the language model, or names in the whole checkpoint, in which the head may be
+  // outside the language model.
+  enum class Names : std::uint8_t { own, outer, outer_or_head } names = Names::own;
 };
 
 struct QuantizationConfig;
@@ -82,6 +85,7 @@ struct QuantizationConfig {
   // Modules that are not quantized, with what is in them.
   std::vector<ModulePattern> ignored;
   bool ignores_by_part = false;     // a name may be any parts of a module's: mlp.gate
+  bool ignores_by_text = false;     // a name may also begin within a part, or end with a dot: layers.0.
   std::vector<ModulePattern> only;  // if any: no other modules are quantized. Names are parts of the modules'
   // Of several rules for a module the first decides, or they must agree.
   std::vector<QuantizationRule> rules;
@@ -105,7 +109,8 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
 bool add_modelopt_config(std::string_view text, const std::string& where, const std::string& config_where,
                          std::string& config_text);
 
-// Sets has_quantized_head if the config reaches the head and the checkpoint has its scales.
+// Sets has_quantized_head if the config reaches the head and the checkpoint has its scales. Leaves experts out of a
+// config of mxfp4 if the checkpoint has their plain weights.
 void find_quantized_head(const std::function<bool(const std::string& name)>& has_tensor, QuantizationConfig& config);
 
 // The names of the tensors in the checkpoint that make up the quantized weight with this name ("X.weight").
@@ -114,15 +119,17 @@ struct QuantizedNames {
   std::string scale;         // X.weight_scale_inv, X.weight_scale, X.scales
   std::string global_scale;  // X.weight_global_scale; only nvfp4, else ""
   std::string input_scale;   // X.input_scale, X.input_global_scale; "" if input scales are computed at run time
-  // Only grouped, else "".
+  // Only grouped, else "", but compressed-tensors may have zero points next to scaled codes, too. They are 0 where
+  // codes are symmetric, and groups are in plain order where columns are not reordered.
   std::string zero_points;       // X.weight_zero_point, X.qzeros
   std::string groups;            // the group of each column: X.weight_g_idx, X.g_idx
   std::string shape;             // X.weight_shape; bitsandbytes: JSON with the shape and more, of 8 bits a number
+  std::string other_shape;       // bitsandbytes: the name of that JSON where codes have the other type, nf4 or fp4
   std::string values;            // bitsandbytes: the numbers that codes are indices of
   std::string scales_of_scales;  // bitsandbytes, has_quantized_scales
   std::string values_of_scales;  // the same
 
-  // The names that are not "".
+  // The names that are not "". The checkpoint may lack some of them.
   std::vector<std::string> all() const;
 };
 QuantizedNames quantized_names(const QuantizationConfig& config, std::string_view weight);

@@ -77,7 +77,7 @@ ModulePattern module_pattern(const std::string& text) {
   constexpr std::string_view kRegex = "re:";
   if (text.starts_with(kRegex))
     return {text, std::make_shared<const Regex>(Regex::compile(std::string_view(text).substr(kRegex.size()))),
-            text.find("language_model") != std::string::npos};
+            text.find("language_model") != std::string::npos ? ModulePattern::Names::outer : ModulePattern::Names::own};
   std::string name = name_in_language_model(text + ".");
   name.pop_back();
   return {std::move(name)};

@@ -109,6 +109,8 @@ void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConf
   check_scale(checkpoint, config, names, rows, columns);
   for (const std::string& name : {names.global_scale, names.input_scale})
     if (!name.empty()) check_number(checkpoint, name);
+  constexpr int kBits = 8;
+  check_symmetric(checkpoint, names.zero_points, kBits);
 }
 
 Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {

@@ -4,10 +4,12 @@
 #include <cctype>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "io/character_set.h"
 
 namespace weft {
 namespace {
@@ -55,92 +57,195 @@ class Translator {
     offset_ += length;
   }
 
-  // Works inside and outside a character class, because every replacement is itself a valid class item.
+  // An escape outside a character class.
   void translate_escape() {
+    CharacterSet set;
+    if (read_set(set)) {
+      result_ += set.text();
+      return;
+    }
+    switch (letter()) {
+      case 'b':
+        return replace(2, word_boundary());
+      case 'B':
+        return replace(2, no_word_boundary());
+      case 'A':
+      case 'z':
+      case 'Z':
+        return copy(2);
+      default:
+        result_ += read_character();
+    }
+  }
+
+  // The byte after the backslash.
+  char letter() const {
     if (offset_ + 1 >= pattern_.size()) refuse("\\ at the end");
-    const char letter = pattern_[offset_ + 1];
-    if (!std::isalnum(static_cast<unsigned char>(letter))) return copy(2);
-    switch (letter) {
+    return pattern_[offset_ + 1];
+  }
+
+  // Reads an escape that stands for a set of characters. False and no change for any other escape.
+  bool read_set(CharacterSet& set) {
+    switch (letter()) {
       case 's':
-        return replace(2, "\\p{White_Space}");
+        set.add_property("White_Space", false);
+        break;
       case 'S':
-        return replace(2, "\\P{White_Space}");
-      case 'v':
-        return replace(2, "\\x{0b}");
+        set.add_property("White_Space", true);
+        break;
       case 'd':
       case 'D':
+        set.add_property("Nd", letter() == 'D');
+        break;
+      case 'w':
+      case 'W':
+        set.add_words(letter() == 'W', in_class_);
+        break;
+      case 'p':
+      case 'P':
+        read_property(set);
+        return true;
+      default:
+        return false;
+    }
+    offset_ += 2;
+    return true;
+  }
+
+  // Reads an escape that stands for one character. Its translation is valid inside and outside a character class.
+  std::string read_character() {
+    const char name = letter();
+    if (!std::isalnum(static_cast<unsigned char>(name))) return take(2);
+    switch (name) {
+      case 'v':
+        offset_ += 2;
+        return "\\x{0b}";
+      case 'b':
+        if (!in_class_) break;
+        offset_ += 2;
+        return "\\x{08}";
       case 'n':
       case 'r':
       case 't':
       case 'f':
       case 'a':
-        return copy(2);
-      case 'p':
-      case 'P':
-        return translate_property();
+        return take(2);
       case 'x':
-        return translate_hexadecimal();
+        return read_hexadecimal();
       case 'u':
-        return translate_code_unit();
-      case 'A':
-      case 'z':
-      case 'Z':
-        if (in_class_) break;
-        return copy(2);
+        return read_digits(4);
       default:
         break;
     }
     refuse(pattern_.substr(offset_, 2));
   }
 
+  std::string take(size_t length) {
+    const std::string_view text = pattern_.substr(offset_, length);
+    offset_ += length;
+    return std::string(text);
+  }
+
   // Accepts \p{Name} and \p{^Name}. Only PCRE2 has the one-letter form \pL, so it is an error.
-  void translate_property() {
+  void read_property(CharacterSet& set) {
     const size_t close = pattern_.find('}', offset_);
     if (offset_ + 2 >= pattern_.size() || pattern_[offset_ + 2] != '{' || close == std::string_view::npos) {
       refuse(pattern_.substr(offset_, 3));
     }
-    copy(close + 1 - offset_);
+    std::string_view name = pattern_.substr(offset_ + 3, close - offset_ - 3);
+    bool is_negated = letter() == 'P';
+    if (name.starts_with('^')) {
+      is_negated = !is_negated;
+      name.remove_prefix(1);
+    }
+    set.add_property(name, is_negated);
+    offset_ = close + 1;
   }
 
   // \xHH or \x{H...}.
-  void translate_hexadecimal() {
+  std::string read_hexadecimal() {
     if (offset_ + 2 < pattern_.size() && pattern_[offset_ + 2] == '{') {
       const size_t close = pattern_.find('}', offset_);
       if (close == std::string_view::npos) refuse(pattern_.substr(offset_, 3));
-      return copy(close + 1 - offset_);
+      return take(close + 1 - offset_);
     }
-    copy_digits(2);
+    return read_digits(2);
   }
 
-  // \uHHHH.
-  void translate_code_unit() { copy_digits(4); }
-
-  void copy_digits(size_t count) {
-    const std::string_view digits = pattern_.substr(offset_ + 2, count);
+  // \xHH or \uHHHH.
+  std::string read_digits(size_t count) {
+    const std::string digits(pattern_.substr(offset_ + 2, count));
     bool all_digits = digits.size() == count;
     for (const char digit : digits) all_digits = all_digits && std::isxdigit(static_cast<unsigned char>(digit));
     if (!all_digits) refuse(pattern_.substr(offset_, 2 + count));
-    replace(2 + count, "\\x{" + std::string(digits) + "}");
+    offset_ += 2 + count;
+    return "\\x{" + digits + "}";
   }
 
+  // What the current item of a class follows. It decides whether a hyphen makes a range.
+  enum class After { begin, character, hyphen, range, set };
+
+  // A nested class is a union with the outer one, so its items become items of the outer one.
   void translate_class() {
     in_class_ = true;
-    copy(next_is("[^") ? 2 : 1);
-    if (next_is("]")) copy(1);
-    while (offset_ < pattern_.size() && pattern_[offset_] != ']') {
-      if (pattern_[offset_] == '\\') {
-        translate_escape();
-      } else if (pattern_[offset_] == '[') {
-        refuse(next_is("[:") ? "[: in a character class" : "[ in a character class");
+    const bool is_negated = next_is("[^");
+    offset_ += is_negated ? 2 : 1;
+    CharacterSet set;
+    After after = After::begin;
+    if (next_is("]")) add_character(take(1), set, after);
+    for (size_t depth = 1; depth > 0;) {
+      if (offset_ >= pattern_.size()) refuse("[ without ]");
+      const char c = pattern_[offset_];
+      if (c == ']') {
+        --depth;
+        ++offset_;
+        after = After::begin;
+      } else if (c == '[') {
+        begin_nested_class(after);
+        ++depth;
       } else if (next_is("&&")) {
         refuse("&& in a character class");
+      } else if (c == '-') {
+        read_hyphen(set, after);
+      } else if (c != '\\') {
+        add_character(take(utf8_step(pattern_, offset_).length), set, after);
+      } else if (!read_set(set)) {
+        add_character(read_character(), set, after);
       } else {
-        copy(1);
+        if (after == After::hyphen) refuse("a range to a set in a character class");
+        after = After::set;
       }
     }
-    if (offset_ >= pattern_.size()) refuse("[ without ]");
-    copy(1);
+    result_ += set.text(is_negated);
     in_class_ = false;
+  }
+
+  void begin_nested_class(After& after) {
+    for (const std::string_view begin : {"[:", "[^", "[]"})
+      if (next_is(begin)) refuse(std::string(begin) + " in a character class");
+    if (after == After::hyphen) refuse("-[ in a character class");
+    after = After::begin;
+    ++offset_;
+  }
+
+  static void add_character(const std::string& text, CharacterSet& set, After& after) {
+    // These have other meanings at the begin of a class of PCRE2: "[.a.]" is a collating element there.
+    const bool is_escaped = text.size() == 1 && std::string_view("^].:=").find(text) != std::string_view::npos;
+    set.add_text(is_escaped ? "\\" + text : text);
+    after = after == After::hyphen ? After::range : After::character;
+  }
+
+  // A hyphen makes a range only after a character that is in no range.
+  void read_hyphen(CharacterSet& set, After& after) {
+    ++offset_;
+    const bool is_last = next_is("]");
+    if (after == After::set && !is_last) refuse("- after a set in a character class");
+    if (after == After::character && !is_last) {
+      set.add_text("-");
+      after = After::hyphen;
+    } else {
+      add_character("\\-", set, after);
+    }
   }
 
   void translate_group() {

@@ -64,6 +64,7 @@ double longrope_magnitude(double factor, std::int64_t original_context_length) {
 struct Around {
   std::optional<double> theta, partial;
   std::int64_t original_context_length = 0;
+  bool states_original = false;  // that length; else it is the context's
 };
 
 void read_yarn(const JsonFields& fields, RopeScaling& scaling) {
@@ -75,7 +76,6 @@ void read_yarn(const JsonFields& fields, RopeScaling& scaling) {
 }
 
 void read_llama3(const JsonFields& fields, RopeScaling& scaling) {
-  needed_integer_in(fields, "original_max_position_embeddings", kContexts);
   scaling.low_freq_factor = needed_real_in(fields, "low_freq_factor", kPositive);
   scaling.high_freq_factor = needed_real_in(fields, "high_freq_factor", kPositive);
   USER_CHECK(scaling.high_freq_factor > scaling.low_freq_factor, "[{}] {} must be above {} {}, but is {}",
@@ -99,7 +99,8 @@ std::vector<double> frequency_factors(const JsonFields& fields, const char* key)
 void read_longrope(const JsonFields& fields, std::int64_t context_length, RopeScaling& scaling) {
   scaling.short_factors = frequency_factors(fields, "short_factor");
   scaling.long_factors = frequency_factors(fields, "long_factor");
-  scaling.factor = static_cast<double>(context_length) / static_cast<double>(scaling.original_context_length);
+  const auto original = static_cast<double>(scaling.original_context_length);
+  scaling.factor = real_in(fields, "factor", kFactors).value_or(static_cast<double>(context_length) / original);
   if (!scaling.attention_factor)
     scaling.attention_factor = longrope_magnitude(scaling.factor, scaling.original_context_length);
 }
@@ -125,16 +126,20 @@ RopeScaling scaling_from_json(const JsonFields& fields, const Around& around, st
       has_type = true;
     }
   if (!has_type) check_keys_without_type(fields);
+  const auto original = integer_in(fields, "original_max_position_embeddings", kContexts);
   scaling.original_context_length =
-      integer_in(fields, "original_max_position_embeddings", kContexts).value_or(around.original_context_length);
+      around.states_original ? around.original_context_length : original.value_or(around.original_context_length);
   using enum RopeScalingType;
   if (scaling.type == none) return scaling;
   scaling.attention_factor = real_in(fields, "attention_factor", kPositive);
   if (scaling.type == dynamic) scaling.alpha = real_in(fields, "alpha", kPositive);
   if (scaling.type == proportional) {
     scaling.rotated_part = real_in(fields, "partial_rotary_factor", {0, 1}).value_or(1);
+    scaling.factor = real_in(fields, "factor", kFactors).value_or(1);
   } else if (scaling.type == longrope) {
     read_longrope(fields, context_length, scaling);
+  } else if (scaling.type == yarn && !fields.has("factor")) {
+    scaling.factor = static_cast<double>(context_length) / static_cast<double>(scaling.original_context_length);
   } else if (!scaling.alpha) {
     scaling.factor = needed_real_in(fields, "factor", kFactors);
   }
@@ -249,13 +254,17 @@ RopeConfig without_scaling(RopeConfig rope, std::optional<double> theta) {
 void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config) {
   const auto length = integer_in(fields, "original_max_position_embeddings", kContexts);
   Around around{real_in(fields, "rope_theta", kThetas), real_in(fields, "partial_rotary_factor", {0, 1}),
-                length.value_or(config.context_length)};
+                length.value_or(config.context_length), length.has_value()};
   const bool has_sliding = facts.rotary.has_sliding_positions && config.sliding_window;
   std::optional<RopeConfig> whole, sliding;
   std::int64_t extended_length = 0;
-  for (const auto key : {"rope_parameters", "rope_scaling"}) {
+  // The older key counts where a file has both.
+  for (const auto key : {"rope_scaling", "rope_parameters"}) {
     const auto inner = fields.find_object(key);
-    if (!inner) continue;
+    if (!inner || fields.value(key)->empty()) continue;
+    if (std::string_view(key) == "rope_scaling" && fields.has("rope_parameters"))
+      config.warnings.push_back(fmt::format("[{}] {} is not read, because there is {}, too", fields.where(),
+                                            fields.name("rope_parameters"), fields.name(key)));
     const auto read = [&](const JsonFields& object, const Json& json, std::int64_t head_dim) {
       for (auto& unknown : unknown_keys(KeyTable::rope, json, fields.where(), object.name(""), facts.keys))
         config.unknown_keys.push_back(std::move(unknown));

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -214,7 +215,10 @@ Vocabulary read_sentencepiece_model(std::string_view bytes, const std::string& w
   model.tables.is_unigram = model.type == 1;
   model.tables.front = !model.adds_prefix ? Front::none : is_legacy ? Front::every_stretch : Front::first_stretch;
   model.tables.unknown = id_of(model.unknown, "unk_id");
+  const bool removes_spaces = model.tables.remove_extra_spaces;
   Vocabulary vocabulary = vocabulary_from_sentencepiece(std::move(model.tables));
+  // Decoding then removes all spaces at the begin, even where encoding adds none.
+  if (removes_spaces) vocabulary.decoder.strip_count = std::numeric_limits<size_t>::max();
   vocabulary.bos = id_of(model.bos, "bos_id");
   vocabulary.eos = id_of(model.eos, "eos_id");
   vocabulary.padding = id_of(model.padding, "pad_id");

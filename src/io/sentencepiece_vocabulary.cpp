@@ -10,12 +10,14 @@ Vocabulary vocabulary_from_sentencepiece(SentencePieceTables tables) {
   vocabulary.model = tables.is_unigram ? TokenModel::unigram : TokenModel::scores;
   vocabulary.byte_alphabet = false;
   vocabulary.tokens = std::move(tables.tokens);
-  vocabulary.scores = std::move(tables.scores);
+  vocabulary.scores.assign(tables.scores.begin(), tables.scores.end());
   vocabulary.kinds = std::move(tables.kinds);
   vocabulary.unknown = tables.unknown;
   vocabulary.fuse_unknown = true;
   for (size_t id = 0; id < vocabulary.kinds.size(); ++id) {
     const TokenKind kind = vocabulary.kinds[id];
+    // Scores are logarithms of probabilities, so this one wins over others.
+    if (kind == TokenKind::user_defined) vocabulary.scores[id] = 0;
     if ((is_special_kind(kind) || kind == TokenKind::user_defined) && !vocabulary.tokens[id].empty())
       vocabulary.added_tokens.push_back({.id = static_cast<int>(id)});
   }

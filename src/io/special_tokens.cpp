@@ -90,7 +90,8 @@ std::vector<SpecialTokenFinder::Stretch> SpecialTokenFinder::split(std::string_v
     if (entry->is_special && !parse_special) continue;
     if (entry->token.single_word && !stands_alone(text, begin, end)) continue;
     if (entry->token.strip_left) begin = strip_left(text, begin, done);
-    if (entry->token.strip_right) offset = end = strip_right(text, end);
+    // The search goes on after the token's own text: Hugging Face also finds tokens in white space that one strips.
+    if (entry->token.strip_right) end = strip_right(text, end);
     if (done < begin) stretches.push_back({-1, done, begin});
     stretches.push_back({entry->token.id, begin, end});
     done = end;

@@ -28,7 +28,8 @@ class SpecialTokenFinder {
   // Whether there are no tokens to find.
   bool empty() const { return entries_.empty(); }
 
-  // Returns non-empty stretches that cover the text, except for white space that a token strips. Without
+  // Returns non-empty stretches that cover the text. That of a token has the white space that it strips, in which the
+  // next token may begin; text after that one is plain text even if the earlier one stripped it. Without
   // `parse_special`, the text of a control token stays plain text, and no other token is matched inside it (Hugging
   // Face's encode_special_tokens).
   std::vector<Stretch> split(std::string_view text, bool parse_special) const;

@@ -28,6 +28,10 @@ Json text_config(Json config, const std::string& where) {
   Json inner = *fields.value("text_config");
   for (const char* key : kShared)
     if (!text.has(key) && fields.has(key)) inner[key] = config[key];
+  // The whole model's key counts, but Qwen's models had the key inside at first.
+  constexpr const char* kTied = "tie_word_embeddings";
+  const bool is_qwen = fields.find_text("model_type").value_or("").starts_with("qwen");
+  if (fields.has(kTied) && !(is_qwen && text.find_boolean(kTied).value_or(false))) inner[kTied] = config[kTied];
   if (fields.has("architectures")) inner["architectures"] = config["architectures"];  // of the whole checkpoint
   if (!text.has("model_type") && fields.has("model_type")) inner["model_type"] = config["model_type"];
   return inner;

@@ -77,15 +77,18 @@ std::vector<int> Tokenizer::encode(std::string_view text, EncodeOptions options)
       ids.push_back(outer.id);
       continue;
     }
-    const std::string normal = normalizer_.apply(text.substr(outer.begin, outer.end - outer.begin));
+    const std::string_view original = text.substr(outer.begin, outer.end - outer.begin);
+    const std::string normal = normalizer_.apply(original);
     // Normalization can triple a text's length.
     USER_CHECK(normal.size() <= kMaxTextBytes, "[tokenizer] a normalized text may have at most {} bytes, but has {}",
                kMaxTextBytes, normal.size());
+    const bool begins_text =
+        outer.begin == 0 && !(pre_tokenizer_.needs_first_character() && normalizer_.removes_first(original, normal));
     for (const SpecialTokenFinder::Stretch& inner : normalized_finder_.split(normal, options.parse_special)) {
       if (inner.id >= 0) {
         ids.push_back(inner.id);
       } else {
-        const bool is_first = outer.begin == 0 && inner.begin == 0;
+        const bool is_first = begins_text && inner.begin == 0;
         append_plain(normal.substr(inner.begin, inner.end - inner.begin), is_first, scratch, ids);
       }
     }

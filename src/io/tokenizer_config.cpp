@@ -1,6 +1,7 @@
 #include "io/tokenizer_config.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -73,14 +74,14 @@ std::vector<int> added_tokens(const JsonFields& fields, const char* flag, const 
   return id ? std::vector<int>{*id} : std::vector<int>();
 }
 
-// The tokenizers of transformers put the space where their config says so, whatever tokenizer.json says.
+// The tokenizers of transformers put the space where their config says so, if ByteLevel is the whole pre-tokenizer. One
+// inside a sequence keeps what tokenizer.json says.
 void set_prefix_space(bool is_added, Vocabulary& vocabulary) {
   auto& steps = vocabulary.steps;
   std::erase_if(steps, [](const auto& step) { return std::holds_alternative<PrefixSpace>(step); });
   if (!is_added) return;
-  // Before the pattern that belongs to the byte alphabet, if there is one.
-  const bool ends_in_pattern = !steps.empty() && std::holds_alternative<PatternSplit>(steps.back());
-  steps.insert(ends_in_pattern ? std::prev(steps.end()) : steps.end(), PrefixSpace{});
+  steps.emplace_back(PrefixSpace{});
+  std::rotate(steps.begin(), std::prev(steps.end()), steps.end());
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ void apply_tokenizer_config(const Json& json, const std::string& where, const st
   vocabulary.unknown_keys = unknown_keys(KeyTable::tokenizer_config, json, where);
   read_named_texts(fields, vocabulary);
   const auto prefix_space = fields.find_boolean("add_prefix_space");
-  if (prefix_space && vocabulary.byte_alphabet) set_prefix_space(*prefix_space, vocabulary);
+  if (prefix_space && vocabulary.byte_level_alone) set_prefix_space(*prefix_space, vocabulary);
   if (const auto id = named_token(fields, "bos_token", vocabulary)) vocabulary.bos = id;
   vocabulary.eos = named_token(fields, "eos_token", vocabulary);
   vocabulary.padding = named_token(fields, "pad_token", vocabulary);

@@ -16,7 +16,7 @@ namespace {
 struct Piece {
   std::string_view text;
   int id = 0;
-  float score = 0;
+  double score = 0;
 };
 
 void place_token(int id, std::string_view text, TokenKind kind, const std::string& path, Vocabulary& vocabulary) {
@@ -53,10 +53,10 @@ std::vector<Piece> pieces_with_scores(const Member& vocab) {
     std::string_view text;
     double score = 0;
     const bool fits = entry.get(pair) == simdjson::SUCCESS && pair.size() == 2 && !pair.at(0).get(text) &&
-                      !pair.at(1).get(score) && std::isfinite(static_cast<float>(score));
+                      !pair.at(1).get(score) && std::isfinite(score);
     USER_CHECK(fits, "[tokenizer.json] model.vocab[{}] must be a text and a score, but is {}", pieces.size(),
                shown(entry));
-    pieces.push_back({text, static_cast<int>(pieces.size()), static_cast<float>(score)});
+    pieces.push_back({text, static_cast<int>(pieces.size()), score});
   }
   return pieces;
 }
@@ -77,9 +77,11 @@ void read_tokens(const Member& root, const Member& vocab, Vocabulary& vocabulary
 
   vocabulary.tokens.resize(token_count);
   vocabulary.kinds.assign(token_count, TokenKind::unused);
-  if (has_scores) vocabulary.scores.assign(token_count, 0.0F);
+  if (has_scores) vocabulary.scores.assign(token_count, 0.0);
+  vocabulary.in_model.assign(token_count, false);
   for (const Piece& piece : pieces) {
     place_token(piece.id, piece.text, TokenKind::normal, vocab.path, vocabulary);
+    vocabulary.in_model[static_cast<size_t>(piece.id)] = true;
     if (has_scores) vocabulary.scores[static_cast<size_t>(piece.id)] = piece.score;
   }
   for (const Member& token : added) {
@@ -145,6 +147,7 @@ void read_merges(const Member& model, Vocabulary& vocabulary) {
 
 void read_unigram(const Member& model, Vocabulary& vocabulary) {
   vocabulary.fuse_unknown = true;
+  vocabulary.sums_in_double = true;
   const Member unknown = member(model, "unk_id");
   if (unknown.present) {
     vocabulary.unknown = id_of(unknown);

@@ -56,12 +56,13 @@ Metaspace read_metaspace(const Member& part) {
   USER_CHECK(!step.mark.empty(), "[tokenizer.json] {}.replacement must be a character, but is empty", part.path);
   step.front = read_front(part);
   step.split = bool_of(member(part, "split"), true);
+  step.needs_first_character = step.front == Metaspace::Front::first;
   return step;
 }
 
 // The pre-tokenizer "Whitespace" keeps runs of word characters, and runs of other characters that are not white space.
-constexpr std::string_view kWords =
-    R"([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}]+|[^\s\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}]+)";
+// It is written for Rust's engine, whose \w also has the two joiners. A class has the \w without signs of Latin-1.
+constexpr std::string_view kWords = R"([\w\x{200C}\x{200D}]+|[^\s\w\x{200C}\x{200D}]+)";
 
 // Appends the steps of one pre-tokenizer other than ByteLevel.
 void read_splitter(const Member& part, std::vector<PreTokenizerStep>& steps) {
@@ -195,6 +196,8 @@ void read_pre_tokenizer(const Member& root, Vocabulary& vocabulary) {
     in_byte_alphabet = true;
   }
   vocabulary.byte_alphabet = in_byte_alphabet;
+  vocabulary.byte_level_alone =
+      in_byte_alphabet && text_of(member(member(root, "pre_tokenizer"), "type")) == "ByteLevel";
 }
 
 void read_decoder(const Member& root, Vocabulary& vocabulary) {

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Numbers in the opposite order of the scores, and equal for equal scores. Scores are finite.
+// Numbers in the opposite order of the scores, and equal for equal scores. Scores are finite, and floats in their
+// files.
 uint32_t rank_of(float score) {
   const auto bits = std::bit_cast<uint32_t>(score == 0.0F ? 0.0F : score);
   const bool is_negative = (bits >> 31) != 0;
@@ -22,7 +23,8 @@ ScoreMerger::ScoreMerger(const Vocabulary& vocabulary, const TokenIndex& index)
     : vocabulary_(vocabulary), index_(index), fallback_(vocabulary, index), cuts_(vocabulary) {
   ranks_.reserve(vocabulary.tokens.size());
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
-    ranks_.push_back(vocabulary.kinds[id] == TokenKind::normal ? rank_of(vocabulary.scores[id]) : PairJoin::kNone);
+    ranks_.push_back(vocabulary.kinds[id] == TokenKind::normal ? rank_of(static_cast<float>(vocabulary.scores[id]))
+                                                               : PairJoin::kNone);
 }
 
 int32_t ScoreMerger::token_of(std::string_view text) const {

@@ -17,10 +17,14 @@ class UnigramModel final : public PieceModel {
   // Keeps references to its arguments. UserError if there is no normal token.
   UnigramModel(const Vocabulary& vocabulary, const TokenIndex& index);
 
-  // Viterbi's algorithm. Of equal sums, the one with the longest last token is chosen.
+  // Viterbi's algorithm. Of equal sums, the one with the longest last token is chosen. Sums are rounded to float
+  // unless Vocabulary::sums_in_double is set, because then the same sums are equal as in SentencePiece 0.2.3.
   void append(std::string_view piece, PieceScratch& scratch, std::vector<int>& ids) const override;
 
  private:
+  template <class Sum>
+  void find_paths(std::string_view piece, std::vector<PieceScratch::Path>& paths) const;
+
   const Vocabulary& vocabulary_;
   FallbackTokens fallback_;
   PieceTrie trie_;

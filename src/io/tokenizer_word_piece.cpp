@@ -12,7 +12,7 @@ std::vector<PieceTrie::Entry> word_entries(const Vocabulary& vocabulary, bool co
   std::vector<PieceTrie::Entry> entries;
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     std::string_view text = vocabulary.tokens[id];
-    if (vocabulary.kinds[id] != TokenKind::normal) continue;
+    if (!is_made_by_model(vocabulary, id)) continue;
     if (continuations) {
       if (!text.starts_with(vocabulary.continuation)) continue;
       text.remove_prefix(vocabulary.continuation.size());

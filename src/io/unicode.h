@@ -11,7 +11,7 @@ namespace weft {
 bool is_white_space(char32_t c);
 // Category N.
 bool is_numeric(char32_t c);
-// \w of UTS 18, annex C, but with letter-like numbers and marks instead of the property Alphabetic.
+// \w of UTS 18, annex C, which is the \w of Rust.
 bool is_word_character(char32_t c);
 // Mn, and in the second case also Mc and Me.
 bool is_nonspacing_mark(char32_t c);

@@ -62,14 +62,22 @@ struct Vocabulary {
   // Normal tokens are written in the byte-level alphabet ("Ġthe"), and all bytes have a token. Otherwise they are
   // written as text ("▁the"), and characters without a token become tokens of kind byte ("<0xE2>"), if there are any.
   bool byte_alphabet = true;
+  // The pre-tokenizer ByteLevel is in no sequence. Only then does tokenizer_config.json set its add_prefix_space.
+  bool byte_level_alone = false;
 
   // Indexed by id. Texts are distinct, except that an id without a token is "" and unused.
   std::vector<std::string> tokens;
   bool may_repeat = false;       // several tokens may have the same text; then it becomes the last of them
   std::vector<TokenKind> kinds;  // one for each token
   std::vector<Merge> merges;     // TokenModel::merges: in rank order
-  std::vector<float> scores;     // TokenModel::scores and unigram: one for each token
+  std::vector<double> scores;    // TokenModel::scores and unigram: one for each token
   std::vector<AddedToken> added_tokens;
+  // TokenModel::unigram and word_piece: whether the model has the token, which an added token may lack; one for each
+  // token. Empty: the model has those of the kinds normal and user_defined.
+  std::vector<bool> in_model;
+  // TokenModel::unigram: sums of scores are those of tokenizer.json, in double. Otherwise they are SentencePiece's, in
+  // float.
+  bool sums_in_double = false;
 
   std::vector<NormalizerStep> normalizer;
   std::vector<PreTokenizerStep> steps;

@@ -19,6 +19,7 @@ Values cohere2_forward(Builder& b) {
 }
 
 constexpr const char* kCohere2Defaults = R"({
+  "max_position_embeddings": 8192,
   "tie_word_embeddings": true, "head_dim": 128, "layer_norm_eps": 1e-5, "logit_scale": 0.0625, "sliding_window": 4096
 })";
 

@@ -1,5 +1,6 @@
-// DeepSeek V2, V2-Lite, V3 and R1: latent attention, dense first layers, and a mixture of experts with shared ones. V3
-// chooses experts by sigmoid scores with a bias, from the best groups. GGUF files of both have one architecture.
+// DeepSeek V2, V2-Lite, V3 and R1, and others with V3's layers, such as Kimi K2 and GLM-4.7-Flash: latent attention,
+// dense first layers, and a mixture of experts with shared ones. V3 chooses experts by sigmoid scores with a bias, from
+// the best groups. GGUF files of both have one architecture.
 
 #include <cmath>
 
@@ -88,6 +89,25 @@ nn::WeightTable deepseek_weights() {
   return weights;
 }
 
+constexpr const char* kDeepSeek2Defaults = R"({
+  "rms_norm_eps": 1e-6, "max_position_embeddings": 2048, "q_lora_rank": 1536, "kv_lora_rank": 512,
+  "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "n_routed_experts": 64, "n_shared_experts": 2,
+  "moe_intermediate_size": 1407, "topk_method": "greedy"
+})";
+
+constexpr const char* kDeepSeek3Defaults = R"({
+  "rms_norm_eps": 1e-6, "max_position_embeddings": 4096, "q_lora_rank": 1536, "kv_lora_rank": 512,
+  "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "n_routed_experts": 256, "n_shared_experts": 1,
+  "num_experts_per_tok": 8, "moe_intermediate_size": 2048, "first_k_dense_replace": 3, "n_group": 8, "topk_group": 4,
+  "routed_scaling_factor": 2.5
+})";
+
+constexpr const char* kGlm4MoeLiteDefaults = R"({
+  "rms_norm_eps": 1e-5, "max_position_embeddings": 202752, "q_lora_rank": 768, "qk_nope_head_dim": 192,
+  "v_head_dim": 256, "n_routed_experts": 64, "num_experts_per_tok": 4, "moe_intermediate_size": 1536,
+  "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.8
+})";
+
 constexpr const char* kDeepSeek2Sample = R"({
   "architectures": ["DeepseekV2ForCausalLM"], "model_type": "deepseek_v2", "hidden_act": "silu", "hidden_size": 64,
   "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
@@ -108,10 +128,12 @@ constexpr const char* kDeepSeek3Sample = R"({
   "topk_method": "noaux_tc", "scoring_func": "sigmoid", "vocab_size": 257, "eos_token_id": 256
 })";
 
-ModelDefinition deepseek(const char* architecture, const ExpertFacts& experts, const char* sample_config) {
+ModelDefinition deepseek(const char* architecture, const char* defaults, const ExpertFacts& experts,
+                         const char* sample_config) {
   return {.architectures = {architecture},
           .gguf_architecture = "deepseek2",
-          .facts = {.pairing_in_folders = RotaryPairing::neighbours,
+          .facts = {.defaults = defaults,
+                    .pairing_in_folders = RotaryPairing::neighbours,
                     .pairing_in_gguf = RotaryPairing::neighbours,
                     .has_latents = true,
                     .experts = experts,
@@ -131,17 +153,19 @@ ModelDefinition deepseek(const char* architecture, const ExpertFacts& experts, c
 MODEL(deepseek) {
   using namespace weft;
   ModelDefinition second =
-      deepseek("deepseek_v2", {.count = "n_routed_experts", .shared_count = "n_shared_experts"}, kDeepSeek2Sample);
+      deepseek("deepseek_v2", kDeepSeek2Defaults, {.count = "n_routed_experts", .shared_count = "n_shared_experts"},
+               kDeepSeek2Sample);
   second.architecture_of_folder = [](const ModelConfig& c) {
     return c.experts && c.experts->scores == ExpertScores::sigmoid ? "deepseek_v3" : "";
   };
   models.add(std::move(second));
-  ModelDefinition third = deepseek("deepseek_v3",
+  ModelDefinition third = deepseek("deepseek_v3", kDeepSeek3Defaults,
                                    {.count = "n_routed_experts",
                                     .shared_count = "n_shared_experts",
                                     .scores = ExpertScores::sigmoid,
                                     .normalizes = true},
                                    kDeepSeek3Sample);
-  third.aliases = {"kimi_k2"};
+  third.facts.defaults_of_types = {{"glm4_moe_lite", kGlm4MoeLiteDefaults}};
+  third.aliases = {"kimi_k2", "glm4_moe_lite"};
   models.add(std::move(third));
 }

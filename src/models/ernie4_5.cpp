@@ -20,17 +20,20 @@ constexpr const char* kErnieSample = R"({
 
 MODEL(ernie4_5) {
   using namespace weft;
-  models.add({.architectures = {"ernie4_5"},
-              .facts = {.defaults = R"({"head_dim": 128, "tie_word_embeddings": true, "rope_theta": 500000.0})",
-                        .pairing_in_folders = RotaryPairing::neighbours,
-                        .pairing_in_gguf = RotaryPairing::neighbours,
-                        .switches = {{&ModelConfig::attention_bias, "use_bias", "", "blk.0.attn_q.bias"},
-                                     {&ModelConfig::attention_output_bias, "use_bias", "", "blk.0.attn_output.bias"},
-                                     {&ModelConfig::mlp_bias, "use_bias", "", "blk.0.ffn_up.bias"}}},
-              .weights = nn::decoder_weights(),
-              .forward = nn::llama_forward,
-              .head = nn::decoder_head,
-              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = nn::check_gated_decoder,
-              .sample_config = kErnieSample});
+  models.add(
+      {.architectures = {"ernie4_5"},
+       .facts =
+           {.defaults =
+                R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 131072, "head_dim": 128, "tie_word_embeddings": true, "rope_theta": 500000.0})",
+            .pairing_in_folders = RotaryPairing::neighbours,
+            .pairing_in_gguf = RotaryPairing::neighbours,
+            .switches = {{&ModelConfig::attention_bias, "use_bias", "", "blk.0.attn_q.bias"},
+                         {&ModelConfig::attention_output_bias, "use_bias", "", "blk.0.attn_output.bias"},
+                         {&ModelConfig::mlp_bias, "use_bias", "", "blk.0.ffn_up.bias"}}},
+       .weights = nn::decoder_weights(),
+       .forward = nn::llama_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+       .check = nn::check_gated_decoder,
+       .sample_config = kErnieSample});
 }

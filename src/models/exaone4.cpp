@@ -40,14 +40,15 @@ constexpr const char* kExaone4Sample = R"({
 
 MODEL(exaone4) {
   using namespace weft;
-  models.add({.architectures = {"exaone4"},
-              .facts = {.defaults = R"({"sliding_window": 4096})",
-                        .window = WindowFacts{.period = 4},
-                        .rotary = {.only_rotates_windows = true}},
-              .weights = exaone4_weights(),
-              .forward = exaone4_forward,
-              .head = nn::decoder_head,
-              .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
-              .check = nn::check_gated_decoder,
-              .sample_config = kExaone4Sample});
+  models.add(
+      {.architectures = {"exaone4"},
+       .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048, "sliding_window": 4096})",
+                 .window = WindowFacts{.period = 4},
+                 .rotary = {.only_rotates_windows = true}},
+       .weights = exaone4_weights(),
+       .forward = exaone4_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
+       .check = nn::check_gated_decoder,
+       .sample_config = kExaone4Sample});
 }

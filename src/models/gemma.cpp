@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kTanh = "gelu_pytorch_tanh";
 constexpr const char* kExact = "gelu";
 constexpr const char* kGemmaDefaults =
-    R"({"hidden_act": "gelu_pytorch_tanh", "tie_word_embeddings": true, "head_dim": 256})";
+    R"({"hidden_act": "gelu_pytorch_tanh", "tie_word_embeddings": true, "head_dim": 256, "rms_norm_eps": 1e-6,
+         "max_position_embeddings": 8192})";
 
 Values gemma_forward(Builder& b) {
   nn::DecoderStep step = nn::decoder_step(b);

@@ -20,6 +20,7 @@ Values gemma2_forward(Builder& b) {
 }
 
 constexpr const char* kGemma2Defaults = R"({
+  "rms_norm_eps": 1e-6, "max_position_embeddings": 8192,
   "hidden_act": "gelu_pytorch_tanh", "tie_word_embeddings": true, "head_dim": 256, "sliding_window": 4096,
   "query_pre_attn_scalar": 256, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0
 })";

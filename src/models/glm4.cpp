@@ -19,6 +19,7 @@ Values glm4_forward(Builder& b) {
 }
 
 constexpr const char* kGlmDefaults = R"({
+  "max_position_embeddings": 131072,
   "head_dim": 128, "attention_bias": true, "partial_rotary_factor": 0.5, "rms_norm_eps": 1.5625e-07
 })";
 

@@ -35,23 +35,26 @@ constexpr const char* kGlm4MoeSample = R"({
 
 MODEL(glm4_moe) {
   using namespace weft;
-  models.add({.architectures = {"glm4_moe"},
-              .gguf_architecture = "glm4moe",
-              .facts = {.defaults = R"({"partial_rotary_factor": 0.5, "n_routed_experts": 128, "num_experts_per_tok": 8,
+  models.add(
+      {.architectures = {"glm4_moe"},
+       .gguf_architecture = "glm4moe",
+       .facts =
+           {.defaults =
+                R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 131072, "use_qk_norm": false, "partial_rotary_factor": 0.5, "n_routed_experts": 128, "num_experts_per_tok": 8,
                                         "moe_intermediate_size": 1408, "n_shared_experts": 1,
                                         "first_k_dense_replace": 1})",
-                        .experts = ExpertFacts{.count = "n_routed_experts",
-                                               .shared_count = "n_shared_experts",
-                                               .scores = ExpertScores::sigmoid,
-                                               .normalizes = true},
-                        .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                                     {&ModelConfig::has_head_norms, "use_qk_norm", "", "blk.0.attn_q_norm.weight"}}},
-              .weights = glm4_moe_weights(),
-              .forward = nn::llama_forward_with_head_norms,
-              .head = nn::decoder_head,
-              .fusions_per_layer = {{"attn_quant", 1}},
-              .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}},
-              .fusions_of_experts = {{"act_quant", 1}},
-              .check = nn::check_gated_decoder,
-              .sample_config = kGlm4MoeSample});
+            .experts = ExpertFacts{.count = "n_routed_experts",
+                                   .shared_count = "n_shared_experts",
+                                   .scores = ExpertScores::sigmoid,
+                                   .normalizes = true},
+            .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                         {&ModelConfig::has_head_norms, "use_qk_norm", "", "blk.0.attn_q_norm.weight"}}},
+       .weights = glm4_moe_weights(),
+       .forward = nn::llama_forward_with_head_norms,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"attn_quant", 1}},
+       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}},
+       .fusions_of_experts = {{"act_quant", 1}},
+       .check = nn::check_gated_decoder,
+       .sample_config = kGlm4MoeSample});
 }

@@ -82,7 +82,8 @@ nn::WeightTable gpt_oss_weights() {
 constexpr const char* kGptOssSample = R"({
   "architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "hidden_act": "silu", "hidden_size": 64,
   "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-  "head_dim": 32, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 150000.0,
+  "head_dim": 32, "max_position_embeddings": 128, "rms_norm_eps": 1e-5,
+  "rope_parameters": {"rope_type": "default", "rope_theta": 150000.0},
   "tie_word_embeddings": false, "attention_bias": true, "sliding_window": 9, "num_local_experts": 4,
   "num_experts_per_tok": 2, "swiglu_limit": 7.0, "vocab_size": 257, "eos_token_id": 256
 })";
@@ -97,7 +98,9 @@ MODEL(gpt_oss) {
        .gguf_architecture = "gpt-oss",
        .facts = {.defaults = R"({"head_dim": 64, "attention_bias": true, "sliding_window": 128,
                                  "num_local_experts": 128, "num_experts_per_tok": 4, "swiglu_limit": 7.0,
-                                 "rope_theta": 150000.0})",
+                                 "rope_theta": 150000.0, "rms_norm_eps": 1e-5, "max_position_embeddings": 131072,
+  "rope_parameters": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
+  "truncate": false, "original_max_position_embeddings": 4096}})",
                  .window = WindowFacts{.period = 2},
                  .experts = ExpertFacts{.count = "num_local_experts",
                                         .width = "intermediate_size",

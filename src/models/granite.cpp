@@ -51,7 +51,7 @@ MODEL(granite) {
   using namespace weft;
   models.add(
       {.architectures = {"granite"},
-       .facts = {.defaults = R"({"attention_multiplier": 1.0})",
+       .facts = {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 2048, "attention_multiplier": 1.0})",
                  .pairing_in_gguf = RotaryPairing::neighbours,
                  .numbers = granite_numbers(),
                  .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
@@ -65,15 +65,17 @@ MODEL(granite) {
        .sample_config = kGraniteSample});
   models.add(
       {.architectures = {"granitemoe"},
-       .facts = {.defaults = R"({"attention_multiplier": 1.0, "num_local_experts": 8, "num_experts_per_tok": 2})",
-                 .pairing_in_gguf = RotaryPairing::neighbours,
-                 .experts = ExpertFacts{.count = "num_local_experts",
-                                        .width = "intermediate_size",
-                                        .scores = ExpertScores::softmax_of_chosen,
-                                        .is_merged_in_folders = true},
-                 .numbers = granite_numbers(),
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}}},
+       .facts =
+           {.defaults =
+                R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 2048, "attention_multiplier": 1.0, "num_local_experts": 8, "num_experts_per_tok": 2})",
+            .pairing_in_gguf = RotaryPairing::neighbours,
+            .experts = ExpertFacts{.count = "num_local_experts",
+                                   .width = "intermediate_size",
+                                   .scores = ExpertScores::softmax_of_chosen,
+                                   .is_merged_in_folders = true},
+            .numbers = granite_numbers(),
+            .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                         {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}}},
        .weights = granitemoe_weights(),
        .forward = nn::llama_forward,
        .head = nn::decoder_head,

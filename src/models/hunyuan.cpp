@@ -47,7 +47,8 @@ MODEL(hunyuan) {
   models.add(
       {.architectures = {"hunyuan_v1_dense"},
        .gguf_architecture = "hunyuan-dense",
-       .facts = {.switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+       .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048})",
+                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                               {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
                               {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}},
                  .always = {"use_qk_norm"}},

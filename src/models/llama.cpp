@@ -68,9 +68,9 @@ MODEL(llama) {
   using namespace weft;
   ModelDefinition llama =
       llama_layers("llama",
-                   {.text_config_defaults = R"({"vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008,
-                                                "num_hidden_layers": 32, "num_attention_heads": 32,
-                                                "max_position_embeddings": 2048, "rms_norm_eps": 1e-6})",
+                   {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 2048})",
+                    .text_config_defaults = R"({"vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008,
+                                                "num_hidden_layers": 32, "num_attention_heads": 32})",
                     .pairing_in_gguf = RotaryPairing::neighbours,
                     .experts = ExpertFacts{.count = "", .normalizes = true},
                     .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
@@ -80,16 +80,17 @@ MODEL(llama) {
   llama.architecture_of_folder = [](const ModelConfig& c) { return c.experts ? "mixtral" : ""; };
   models.add(std::move(llama));
   models.add(llama_layers("mistral",
-                          {.defaults = R"({"sliding_window": 4096})",
+                          {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 131072,
+                                           "sliding_window": 4096})",
                            .text_config_defaults = R"({"vocab_size": 32000, "hidden_size": 4096,
                                     "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
-                                    "num_key_value_heads": 8, "max_position_embeddings": 131072,
-                                    "rms_norm_eps": 1e-6})",
+                                    "num_key_value_heads": 8})",
                            .window = WindowFacts{}},
                           kMistralSample));
   ModelDefinition mixtral = llama_layers(
       "mixtral",
-      {.defaults = R"({"num_local_experts": 8, "num_experts_per_tok": 2, "rope_theta": 1000000.0})",
+      {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 131072, "num_local_experts": 8,
+                       "num_experts_per_tok": 2, "rope_theta": 1000000.0})",
        .window = WindowFacts{},
        .pairing_in_gguf = RotaryPairing::neighbours,
        .experts = ExpertFacts{.count = "num_local_experts", .width = "intermediate_size", .normalizes = true},

@@ -51,16 +51,7 @@ MODEL(olmo2) {
   using namespace weft;
   const RotaryFacts rotary{.has_sliding_positions = true};
   models.add({.architectures = {"olmo2"},
-              .facts = {.window = WindowFacts{.period = 4}, .rotary = rotary, .keys = {"rope.freq_base_swa"}},
-              .weights = olmo2_weights(),
-              .forward = olmo2_forward,
-              .head = nn::decoder_head,
-              .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = nn::check_gated_decoder,
-              .sample_config = kOlmo2Sample});
-  models.add({.architectures = {"olmo3"},
-              .gguf_architecture = "olmo2",
-              .facts = {.defaults = R"({"sliding_window": 4096, "rope_theta": 500000.0})",
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048})",
                         .window = WindowFacts{.period = 4},
                         .rotary = rotary,
                         .keys = {"rope.freq_base_swa"}},
@@ -69,5 +60,20 @@ MODEL(olmo2) {
               .head = nn::decoder_head,
               .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
               .check = nn::check_gated_decoder,
-              .sample_config = kOlmo3Sample});
+              .sample_config = kOlmo2Sample});
+  models.add(
+      {.architectures = {"olmo3"},
+       .gguf_architecture = "olmo2",
+       .facts =
+           {.defaults =
+                R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048, "sliding_window": 4096, "rope_theta": 500000.0})",
+            .window = WindowFacts{.period = 4},
+            .rotary = rotary,
+            .keys = {"rope.freq_base_swa"}},
+       .weights = olmo2_weights(),
+       .forward = olmo2_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+       .check = nn::check_gated_decoder,
+       .sample_config = kOlmo3Sample});
 }

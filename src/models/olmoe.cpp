@@ -52,7 +52,8 @@ constexpr const char* kOlmoeSample = R"({
 MODEL(olmoe) {
   using namespace weft;
   models.add({.architectures = {"olmoe"},
-              .facts = {.defaults = R"({"rms_norm_eps": 1e-05, "num_experts": 64, "num_experts_per_tok": 8})",
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-05, "max_position_embeddings": 4096, "num_experts": 64,
+                                        "num_experts_per_tok": 8})",
                         .experts = ExpertFacts{.width = "intermediate_size"},
                         .numbers = {{&ModelConfig::query_key_value_limit, kLimit, kLimitInGguf}},
                         .complete = complete_olmoe},

@@ -19,6 +19,7 @@ Values phi_forward(Builder& b) {
 }
 
 constexpr const char* kPhiDefaults = R"({
+  "max_position_embeddings": 2048,
   "hidden_act": "gelu_new", "partial_rotary_factor": 0.5, "layer_norm_eps": 1e-5
 })";
 

@@ -11,10 +11,11 @@ namespace {
 
 nn::WeightTable phi3_weights() {
   nn::WeightTable weights = nn::decoder_weights();
-  nn::merge_query_key_value(weights);
   nn::merge_gate_and_up(weights);
   return weights;
 }
+
+void complete_phi3(ModelConfig& c) { c.merges_query_key_value = true; }
 
 constexpr const char* kPhi3Sample = R"({
   "architectures": ["Phi3ForCausalLM"], "model_type": "phi3", "hidden_act": "silu", "hidden_size": 64,
@@ -30,7 +31,9 @@ constexpr const char* kPhi3Sample = R"({
 MODEL(phi3) {
   using namespace weft;
   models.add({.architectures = {"phi3"},
-              .facts = {.window = WindowFacts{}},
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 4096})",
+                        .window = WindowFacts{},
+                        .complete = complete_phi3},
               .weights = phi3_weights(),
               .forward = nn::llama_forward,
               .head = nn::decoder_head,

@@ -19,6 +19,13 @@ constexpr const char* kQwen2Sample = R"({
   "use_sliding_window": false, "sliding_window": 32768, "max_window_layers": 2, "vocab_size": 257, "eos_token_id": 256
 })";
 
+// Of the parts for text of Qwen 2 VL and 2.5 VL.
+constexpr const char* kQwen2VlDefaults = R"({
+  "vocab_size": 152064, "hidden_size": 8192, "intermediate_size": 29568, "num_hidden_layers": 80,
+  "num_attention_heads": 64, "num_key_value_heads": 8, "max_window_layers": 80, "rms_norm_eps": 1e-5,
+  "rope_theta": 1000000.0
+})";
+
 }  // namespace
 }  // namespace weft
 
@@ -26,7 +33,12 @@ MODEL(qwen2) {
   using namespace weft;
   models.add({.architectures = {"qwen2"},
               .aliases = {"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2vl"},
-              .facts = {.defaults = R"({"sliding_window": 4096})",
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 32768,
+                                        "sliding_window": 4096})",
+                        .defaults_of_types = {{"qwen2_vl", kQwen2VlDefaults},
+                                              {"qwen2_vl_text", kQwen2VlDefaults},
+                                              {"qwen2_5_vl", kQwen2VlDefaults},
+                                              {"qwen2_5_vl_text", kQwen2VlDefaults}},
                         .window = WindowFacts{.first_layer = 28},
                         .keys = {"rope.dimension_sections"},  // text has the same position in all of them
                         .always = {"attention_bias", "qkv_bias"},

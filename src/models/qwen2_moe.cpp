@@ -30,20 +30,23 @@ constexpr const char* kQwen2MoeSample = R"({
 
 MODEL(qwen2_moe) {
   using namespace weft;
-  models.add({.architectures = {"qwen2_moe"},
-              .gguf_architecture = "qwen2moe",
-              .facts = {.defaults = R"({"sliding_window": 4096, "qkv_bias": true, "num_experts": 60,
+  models.add(
+      {.architectures = {"qwen2_moe"},
+       .gguf_architecture = "qwen2moe",
+       .facts =
+           {.defaults =
+                R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 32768, "sliding_window": 4096, "qkv_bias": true, "num_experts": 60,
                                         "num_experts_per_tok": 4, "moe_intermediate_size": 1408,
                                         "shared_expert_intermediate_size": 5632})",
-                        .window = WindowFacts{.first_layer = 28},
-                        .experts = ExpertFacts{.shared_width = "shared_expert_intermediate_size"},
-                        .switches = {{&ModelConfig::attention_bias, "qkv_bias", "", "blk.0.attn_q.bias"}}},
-              .weights = qwen2_moe_weights(),
-              .forward = nn::llama_forward,
-              .head = nn::decoder_head,
-              .fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}},
-              .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .fusions_of_experts = {{"act_quant", 1}},
-              .check = nn::check_gated_decoder,
-              .sample_config = kQwen2MoeSample});
+            .window = WindowFacts{.first_layer = 28, .rule = WindowFacts::Rule::every_second},
+            .experts = ExpertFacts{.shared_width = "shared_expert_intermediate_size"},
+            .switches = {{&ModelConfig::attention_bias, "qkv_bias", "", "blk.0.attn_q.bias"}}},
+       .weights = qwen2_moe_weights(),
+       .forward = nn::llama_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}},
+       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+       .fusions_of_experts = {{"act_quant", 1}},
+       .check = nn::check_gated_decoder,
+       .sample_config = kQwen2MoeSample});
 }

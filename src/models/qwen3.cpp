@@ -23,6 +23,12 @@ constexpr const char* kQwen3Sample = R"({
   "vocab_size": 257, "eos_token_id": 256
 })";
 
+// Of the part for text of Qwen 3 VL.
+constexpr const char* kQwen3VlDefaults = R"({
+  "vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32,
+  "num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 128000, "rope_theta": 500000.0
+})";
+
 }  // namespace
 }  // namespace weft
 
@@ -31,7 +37,9 @@ MODEL(qwen3) {
   models.add(
       {.architectures = {"qwen3"},
        .aliases = {"qwen3_vl", "qwen3_vl_text", "qwen3vl"},
-       .facts = {.defaults = R"({"head_dim": 128, "sliding_window": 4096})",
+       .facts = {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 32768, "head_dim": 128,
+                                 "sliding_window": 4096})",
+                 .defaults_of_types = {{"qwen3_vl", kQwen3VlDefaults}, {"qwen3_vl_text", kQwen3VlDefaults}},
                  .window = WindowFacts{.first_layer = 28},
                  .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                               {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},

@@ -25,6 +25,13 @@ constexpr const char* kQwen3MoeSample = R"({
   "num_experts": 4, "num_experts_per_tok": 2, "vocab_size": 257, "eos_token_id": 256
 })";
 
+// Of the part for text of Qwen 3 VL.
+constexpr const char* kQwen3VlMoeDefaults = R"({
+  "vocab_size": 151936, "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 24,
+  "num_attention_heads": 16, "num_key_value_heads": 16, "head_dim": 128, "max_position_embeddings": 128000,
+  "rope_theta": 500000.0, "num_experts": 60, "num_experts_per_tok": 4, "moe_intermediate_size": 1408
+})";
+
 }  // namespace
 }  // namespace weft
 
@@ -32,14 +39,19 @@ MODEL(qwen3_moe) {
   using namespace weft;
   models.add(
       {.architectures = {"qwen3_moe"},
+       .aliases = {"qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3vlmoe"},
        .gguf_architecture = "qwen3moe",
-       .facts = {.defaults = R"({"sliding_window": 4096, "num_experts": 128, "num_experts_per_tok": 8,
+       .facts =
+           {.defaults =
+                R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 32768, "sliding_window": 4096, "num_experts": 128, "num_experts_per_tok": 8,
                                  "moe_intermediate_size": 768, "norm_topk_prob": false})",
-                 .window = WindowFacts{.first_layer = 28},
-                 .experts = ExpertFacts{.normalizes = true},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
-                 .always = {"use_qk_norm", "qk_norm", "qk_layernorm"}},
+            .defaults_of_types = {{"qwen3_vl_moe", kQwen3VlMoeDefaults}, {"qwen3_vl_moe_text", kQwen3VlMoeDefaults}},
+            .window = WindowFacts{.first_layer = 28, .rule = WindowFacts::Rule::all},
+            .experts = ExpertFacts{.normalizes = true},
+            .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                         {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
+            .keys = {"rope.dimension_sections", "n_deepstack_layers"},  // of images
+            .always = {"use_qk_norm", "qk_norm", "qk_layernorm"}},
        .weights = qwen3_moe_weights(),
        .forward = nn::llama_forward_with_head_norms,
        .head = nn::decoder_head,

@@ -29,10 +29,12 @@ MODEL(seed_oss) {
   using namespace weft;
   models.add(
       {.architectures = {"seed_oss"},
-       .facts = {.defaults = R"({"head_dim": 128, "attention_bias": true})",
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_out_bias", "", "blk.0.attn_output.bias"},
-                              {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
+       .facts =
+           {.defaults =
+                R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 524288, "head_dim": 128, "attention_bias": true})",
+            .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                         {&ModelConfig::attention_output_bias, "attention_out_bias", "", "blk.0.attn_output.bias"},
+                         {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
        .weights = seed_oss_weights(),
        .forward = nn::llama_forward,
        .head = nn::decoder_head,

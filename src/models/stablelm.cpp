@@ -72,18 +72,21 @@ constexpr const char* kStableLmSample = R"({
 
 MODEL(stablelm) {
   using namespace weft;
-  models.add({.architectures = {"stablelm"},
-              .facts = {.defaults = R"({"layer_norm_eps": 1e-5, "partial_rotary_factor": 0.25, "qk_layernorm": false})",
-                        .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps", .has_bias = true},
-                        .switches = {{&ModelConfig::attention_bias, "use_qkv_bias", "", "blk.0.attn_q.bias"},
-                                     {&ModelConfig::is_parallel, "use_parallel_residual", "use_parallel_residual"},
-                                     {&ModelConfig::has_head_norms, "qk_layernorm", "", "blk.0.attn_q_norm.weight"}},
-                        // The name of partial_rotary_factor in an earlier class; transformers passes over it, too.
-                        .keys = {"rope_pct"}},
-              .weights = stablelm_weights(),
-              .forward = stablelm_forward,
-              .head = nn::decoder_head,
-              .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = nn::check_gated_decoder,
-              .sample_config = kStableLmSample});
+  models.add(
+      {.architectures = {"stablelm"},
+       .facts =
+           {.defaults =
+                R"({"layer_norm_eps": 1e-5, "max_position_embeddings": 4096, "partial_rotary_factor": 0.25, "qk_layernorm": false})",
+            .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps", .has_bias = true},
+            .switches = {{&ModelConfig::attention_bias, "use_qkv_bias", "", "blk.0.attn_q.bias"},
+                         {&ModelConfig::is_parallel, "use_parallel_residual", "use_parallel_residual"},
+                         {&ModelConfig::has_head_norms, "qk_layernorm", "", "blk.0.attn_q_norm.weight"}},
+            // The name of partial_rotary_factor in an earlier class; transformers passes over it, too.
+            .keys = {"rope_pct"}},
+       .weights = stablelm_weights(),
+       .forward = stablelm_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+       .check = nn::check_gated_decoder,
+       .sample_config = kStableLmSample});
 }

@@ -19,6 +19,7 @@ Values starcoder2_forward(Builder& b) {
 }
 
 constexpr const char* kStarcoder2Defaults = R"({
+  "max_position_embeddings": 4096,
   "hidden_act": "gelu_pytorch_tanh", "tie_word_embeddings": true, "use_bias": true, "norm_epsilon": 1e-5
 })";
 

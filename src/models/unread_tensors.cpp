@@ -37,6 +37,12 @@ bool predicts_later_token(std::string_view name, const ModelConfig& config) {
   return layer && *layer >= config.layer_count && *layer < config.layer_count + config.next_token_layers;
 }
 
+// Not all configs state the number of the layers that predict a later token.
+bool is_after_last_layer(std::string_view name, const ModelConfig& config) {
+  const auto layer = config.format == CheckpointFormat::gguf ? std::nullopt : layer_after("model.layers.", name);
+  return layer && *layer >= config.layer_count;
+}
+
 // Published checkpoints have keys and values of the layers that read those of earlier ones.
 bool is_of_shared_keys(std::string_view name, const ModelConfig& config) {
   for (const std::string_view prefix : {"model.layers.", "blk."}) {
@@ -53,6 +59,10 @@ bool is_of_shared_keys(std::string_view name, const ModelConfig& config) {
 bool is_in_joined_latents(std::string_view name, const ModelConfig& config) {
   const bool is_part = name.ends_with(".attn_k_b.weight") || name.ends_with(".attn_v_b.weight");
   return config.latents && config.latents->is_joined && layer_after("blk.", name) && is_part;
+}
+
+bool is_unused_scale(std::string_view name, const ModelConfig& config) {
+  return !config.scales_active_stream && name.ends_with(".altup.correct_output_scale");
 }
 
 bool is_of_images_or_sound(std::string_view name, const ModelConfig&) {
@@ -90,13 +100,17 @@ bool has_name(const TensorEntry& entry, const ModelConfig& config) {
 struct Harmless {
   bool (*is_one)(const TensorEntry& entry, const ModelConfig& config);
   const char* reason;
+  bool is_said = false;  // to all users
 };
 constexpr Harmless kHarmless[] = {
     {has_name<is_inverse_frequencies>, "frequencies of rotary positions follow from the config"},
     {has_name<is_copy_of_embedding>, "the head is the embedding, by tie_word_embeddings"},
     {has_name<predicts_later_token>, "layers that predict a later token take no part in the next one"},
+    {has_name<is_after_last_layer>, "num_hidden_layers does not count its layer, which should predict a later token",
+     true},
     {has_name<is_of_shared_keys>, "the layer reads keys and values of an earlier layer"},
     {has_name<is_in_joined_latents>, "attn_kv_b has the keys and values of latents, too"},
+    {has_name<is_unused_scale>, "altup_correct_scale is off"},
     {has_name<is_of_images_or_sound>, "text passes through no part for images or sound"},
     {is_scale_of_kv_cache, "keys and values are stored without scales"},
     {is_bias_of_zeros, "a bias of zeros changes nothing"},
@@ -136,8 +150,9 @@ UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition
     }
   }
   for (const auto& [harmless, its_names] : by_reason)
-    unread.harmless.push_back(fmt::format("[{}] {} is not read ({} such in all): {}", checkpoint.path(), its_names[0],
-                                          its_names.size(), harmless->reason));
+    (harmless->is_said ? unread.said : unread.harmless)
+        .push_back(fmt::format("[{}] {} is not read ({} such in all): {}", checkpoint.path(), its_names[0],
+                               its_names.size(), harmless->reason));
   return unread;
 }
 

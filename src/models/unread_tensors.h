@@ -15,6 +15,7 @@ struct UnreadTensors {
   std::vector<std::string> names;  // tensors that may matter, in the order of the checkpoint
   // The harmless tensors: one sentence for each reason, with the first name and the number of tensors.
   std::vector<std::string> harmless;
+  std::vector<std::string> said;  // the same, for tensors that could be of a larger model than the config's
 };
 
 UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition& model, const ModelConfig& config);

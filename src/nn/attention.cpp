@@ -85,8 +85,9 @@ Value attention_of_heads(Builder& builder, DecoderStep& step, const QueryKeyValu
   const ModelConfig& c = builder.facts.config;
   const Shape kv_shape{heads.key.dim(0), c.kv_head_count_of(layer), c.head_dim_of(layer)};
   Value& pages = step.pages[static_cast<std::size_t>(layer)];
-  pages =
-      kv_cache_update(maybe_inplace, reshape(heads.key, kv_shape), reshape(heads.value, kv_shape), pages, step.slots);
+  const bool has_values = !builder.facts.kv_of(layer).keys_are_values;
+  pages = kv_cache_update(maybe_inplace, reshape(heads.key, kv_shape),
+                          has_values ? reshape(heads.value, kv_shape) : Value(), pages, step.slots);
   return attention_to_pages(builder, step, heads.query, layer);
 }
 

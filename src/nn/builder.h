@@ -112,8 +112,8 @@ class Builder {
   virtual bool has(const std::string& weight_name, int layer = -1) const = 0;
   // The role of a vector in the model's table: vector, exact or one_plus.
   virtual WeightRole vector_role(const std::string& weight_name) const = 0;
-  // The role of a matrix in the model's table: linear or transposed.
-  virtual WeightRole matrix_role(const std::string& weight_name) const = 0;
+  // The role of a layer's matrix in the model's table: linear or transposed.
+  virtual WeightRole matrix_role(const std::string& weight_name, int layer) const = 0;
   bool has_separate_head = true;  // false: the head uses the embedding's weight
 };
 

@@ -32,20 +32,27 @@ Extents per_token_of_head(const ModelConfig& c, int) {
 
 std::int64_t query_width(const ModelConfig& c, int layer) { return c.head_count * c.head_dim_of(layer); }
 std::int64_t key_width(const ModelConfig& c, int layer) { return c.kv_head_count_of(layer) * c.head_dim_of(layer); }
-Extents query_rows(const ModelConfig& c, int layer) { return {query_width(c, layer), c.hidden_size}; }
+Extents query_rows(const ModelConfig& c, int layer) {
+  return if_so(!c.merges_query_key_value, {query_width(c, layer), c.hidden_size});
+}
 Extents key_rows(const ModelConfig& c, int layer) {
-  return if_so(c.has_own_kv(layer), {key_width(c, layer), c.hidden_size});
+  return if_so(!c.merges_query_key_value && c.has_own_kv(layer), {key_width(c, layer), c.hidden_size});
 }
 Extents value_rows(const ModelConfig& c, int layer) {
   return c.keys_are_values && !c.slides(layer) ? Extents() : key_rows(c, layer);
 }
+std::int64_t query_key_value_width(const ModelConfig& c) { return (c.head_count + 2 * c.kv_head_count) * c.head_dim; }
 Extents query_key_value_rows(const ModelConfig& c, int) {
-  return {(c.head_count + 2 * c.kv_head_count) * c.head_dim, c.hidden_size};
+  return if_so(c.merges_query_key_value, {query_key_value_width(c), c.hidden_size});
 }
-Extents per_query_row(const ModelConfig& c, int) { return if_so(c.attention_bias, {c.head_count * c.head_dim}); }
-Extents per_key_value_row(const ModelConfig& c, int) { return if_so(c.attention_bias, {c.kv_head_count * c.head_dim}); }
+Extents per_query_row(const ModelConfig& c, int) {
+  return if_so(c.attention_bias && !c.merges_query_key_value, {c.head_count * c.head_dim});
+}
+Extents per_key_value_row(const ModelConfig& c, int) {
+  return if_so(c.attention_bias && !c.merges_query_key_value, {c.kv_head_count * c.head_dim});
+}
 Extents per_query_key_value_row(const ModelConfig& c, int) {
-  return if_so(c.attention_bias, {(c.head_count + 2 * c.kv_head_count) * c.head_dim});
+  return if_so(c.attention_bias && c.merges_query_key_value, {query_key_value_width(c)});
 }
 Extents attention_output_rows(const ModelConfig& c, int layer) { return {c.hidden_size, query_width(c, layer)}; }
 Extents per_attention_output_row(const ModelConfig& c, int) { return if_so(c.attention_output_bias, {c.hidden_size}); }
@@ -76,11 +83,11 @@ bool has_experts_in(ExpertLayout layout, const ModelConfig& c, int layer) {
   return c.routes(layer) && c.experts->layout == layout;
 }
 Extents router_rows(const ModelConfig& c, int layer) {
-  const bool has = c.routes(layer) && c.experts->layout != ExpertLayout::modules;
+  const bool has = c.routes(layer) && !c.experts->has_stacks_of_modules();
   return has ? Extents{c.experts->count, c.hidden_size} : Extents();
 }
 Extents router_rows_of_modules(const ModelConfig& c, int layer) {
-  const bool has = has_experts_in(ExpertLayout::modules, c, layer);
+  const bool has = c.routes(layer) && c.experts->has_stacks_of_modules();
   return has ? Extents{c.experts->count, c.hidden_size} : Extents();
 }
 template <ExpertLayout layout>
@@ -157,6 +164,7 @@ WeightTable decoder_weights() {
   add(weights, "attn_q", gguf + "attn_q", attention + "q_proj", query_rows, per_query_row, query_heads);
   add(weights, "attn_k", gguf + "attn_k", attention + "k_proj", key_rows, per_key_value_row, key_heads);
   add(weights, "attn_v", gguf + "attn_v", attention + "v_proj", value_rows, per_key_value_row);
+  add(weights, "attn_qkv", gguf + "attn_qkv", attention + "qkv_proj", query_key_value_rows, per_query_key_value_row);
   add(weights, "attn_output", gguf + "attn_output", attention + "o_proj", attention_output_rows,
       per_attention_output_row);
   add(weights, "ffn_norm", gguf + "ffn_norm", folder + "post_attention_layernorm", per_hidden_of_second,
@@ -189,12 +197,6 @@ void rename(WeightTable& weights, std::initializer_list<Renaming> names) {
   }
 }
 
-void merge_query_key_value(WeightTable& weights) {
-  erase(weights, {"attn_q", "attn_k", "attn_v"});
-  add(weights, "attn_qkv", "blk.{}.attn_qkv", "model.layers.{}.self_attn.qkv_proj", query_key_value_rows,
-      per_query_key_value_row);
-}
-
 void merge_gate_and_up(WeightTable& weights) {
   erase(weights, {"ffn_gate", "ffn_up"});
   add(weights, "ffn_gate_up", "blk.{}.ffn_up", "model.layers.{}.mlp.gate_up_proj", gate_up_rows, per_gate_up_row);
@@ -214,12 +216,16 @@ void add_experts(WeightTable& weights, const ExpertNames& names) {
   add(weights, "ffn_gate_up_exps", "blk.{}.ffn_gate_up_exps", module + ".experts.gate_up_proj",
       expert_gate_up_rows<usual>);
   add_stacks.operator()<single>("blk.{}.", ".{}");
-  const std::string of_modules = "model.layers.{}.mlp.";
-  add(weights, "ffn_gate_inp", "blk.{}.ffn_gate_inp", of_modules + "gate", router_rows_of_modules);
-  weights.push_back(
-      {"ffn_gate_up_exps", "blk.{}.ffn_gate_up_exps.weight", kModulesGateUp, expert_gate_up_rows<modules>});
-  weights.push_back(
-      {"ffn_down_exps", "blk.{}.ffn_down_exps.weight", of_modules + "experts.down_proj", expert_output_rows<modules>});
+  add(weights, "ffn_gate_inp", "blk.{}.ffn_gate_inp", "model.layers.{}.mlp.gate", router_rows_of_modules);
+  const auto add_modules = [&]<ExpertLayout layout>(const std::vector<CheckpointFormat>& transposed_in) {
+    weights.push_back(
+        {"ffn_gate_up_exps", "blk.{}.ffn_gate_up_exps.weight", kModulesGateUp, expert_gate_up_rows<layout>});
+    weights.back().transposed_in = transposed_in;
+    weights.push_back({"ffn_down_exps", "blk.{}.ffn_down_exps.weight", kModulesDown, expert_output_rows<layout>});
+    weights.back().transposed_in = transposed_in;
+  };
+  add_modules.operator()<modules>({});
+  add_modules.operator()<transposed_modules>({CheckpointFormat::hugging_face});
 }
 
 void add_expert_bias(WeightTable& weights, const std::string& name) {

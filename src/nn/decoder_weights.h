@@ -27,8 +27,7 @@ struct Renaming {
 };
 void rename(WeightTable& weights, std::initializer_list<Renaming> names);
 
-// For checkpoints with one weight for query, key and value, or for gate and up.
-void merge_query_key_value(WeightTable& weights);
+// For checkpoints with one weight for gate and up. One for query, key and value is ModelConfig::merges_query_key_value.
 void merge_gate_and_up(WeightTable& weights);
 
 // The names of experts in folders: the module of a layer, and an expert's weights.

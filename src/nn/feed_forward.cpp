@@ -34,11 +34,16 @@ struct Activation {
   UnaryFunction function;
 };
 constexpr Activation kGates[] = {{"silu", silu_and_mul},
+                                 {"swish", silu_and_mul},
                                  {"gelu_pytorch_tanh", gelu_tanh_and_mul},
                                  {"gelu_new", gelu_tanh_and_mul},
                                  {"gelu", gelu_and_mul}};
-constexpr Activation kActivations[] = {
-    {"gelu_pytorch_tanh", gelu_tanh}, {"gelu_new", gelu_tanh}, {"gelu", gelu}, {"relu2", relu2}, {"silu", silu}};
+constexpr Activation kActivations[] = {{"gelu_pytorch_tanh", gelu_tanh},
+                                       {"gelu_new", gelu_tanh},
+                                       {"gelu", gelu},
+                                       {"relu2", relu2},
+                                       {"silu", silu},
+                                       {"swish", silu}};
 
 // hidden_activation, a newer key, has precedence.
 const std::string& activation_of(const ModelConfig& c) {

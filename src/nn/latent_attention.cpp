@@ -50,9 +50,9 @@ Value latent_attention(Builder& builder, DecoderStep& step, const Value& x, int 
   QueryKeyValue heads;
   heads.query = reshape(concat({rotary_query, mapped}, -1), {rows, c.head_count * c.head_dim});
   heads.key = concat({rotary_key, latent}, -1);
-  heads.value = concat({latent, rotary_key}, -1);  // only the sums of latents are used
   rotate(builder, step, heads, layer);
-  const Value sums = slice(attention_of_heads(builder, step, heads, layer), -1, 0, l.rank);
+  heads.value = heads.key;  // only the sums of latents are used
+  const Value sums = slice(attention_of_heads(builder, step, heads, layer), -1, l.rotary_dim, l.rotary_dim + l.rank);
 
   const Value values = weight_of_heads(builder, "attn_v_b", WeightRole::latent_values, layer);
   const Value found = batched_linear(sums, values);

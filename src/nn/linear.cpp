@@ -157,7 +157,7 @@ Value product_of_experts(Builder& builder, const ExpertRows& given, const std::s
   const MergedKeys keys(builder, name, weights, layer);
   observe_stack(builder, keys.weights, builder.facts.config.experts->count, given.x);
   const ExpertRows rows = ordered_rows(builder, given, name, keys.weights);
-  const Value weight = builder.weight(name, keys.weights, builder.matrix_role(weights[0]));
+  const Value weight = builder.weight(name, keys.weights, builder.matrix_role(weights[0], layer));
   const Value bias = keys.bias(builder, name);
   const BlockProduct kind = block_product(weight.dtype(), builder.facts.activations);
   if (kind == BlockProduct::numbers) return grouped_linear(taken(rows, rows.x), weight, rows.experts, bias);
@@ -245,7 +245,7 @@ Value expert_linear(Builder& builder, const ExpertRows& rows, const std::string&
 Value stacked_linear(Builder& builder, const Value& x, const std::string& weight, int layer) {
   const std::vector<std::string> keys{builder.key(weight, layer)};
   observe_stack(builder, keys, x.dim(1).number(), x);
-  return batched_linear(x, builder.weight(weight + layer_suffix(layer), keys, builder.matrix_role(weight)));
+  return batched_linear(x, builder.weight(weight + layer_suffix(layer), keys, builder.matrix_role(weight, layer)));
 }
 
 Value linear(Builder& builder, const Value& x, const std::string& weight, int layer) {

@@ -86,7 +86,7 @@ std::vector<float> inverse_frequencies(const RopeConfig& rope, std::int64_t max_
   USER_CHECK(factors.empty() || factors.size() == frequencies.size(), "[rope] wanted {} frequency factors, but got {}",
              frequencies.size(), factors.size());
   for (std::size_t i = 0; i < factors.size(); ++i) frequencies[i] /= factors[i];
-  if (scaling.type == RopeScalingType::linear)
+  if (scaling.type == RopeScalingType::linear || scaling.type == RopeScalingType::proportional)
     for (float& frequency : frequencies) frequency = static_cast<float>(frequency / scaling.factor);
   if (scaling.type == RopeScalingType::llama3) scale_llama3(frequencies, scaling);
   if (scaling.type == RopeScalingType::yarn) scale_yarn(frequencies, rope);
@@ -101,7 +101,7 @@ float rotary_magnitude(const RopeConfig& rope) {
   const RopeScaling& scaling = rope.scaling;
   if (scaling.type != RopeScalingType::yarn && scaling.type != RopeScalingType::longrope) return 1;
   if (scaling.attention_factor) return static_cast<float>(*scaling.attention_factor);
-  if (scaling.mscale && scaling.mscale_all_dim)
+  if (scaling.mscale.value_or(0) != 0 && scaling.mscale_all_dim.value_or(0) != 0)
     return static_cast<float>(yarn_mscale(scaling.factor, *scaling.mscale) /
                               yarn_mscale(scaling.factor, *scaling.mscale_all_dim));
   return static_cast<float>(yarn_mscale(scaling.factor, 1.0));

@@ -73,6 +73,14 @@ OP(attention) {
              SampleTensor::pages("kv", {.dtype = DType::f8e4m3, .block = 16, .heads = 2, .head_dim = 24}, 15),
              SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, 16)},
             {{"scale", 0.25}, {"window", 11}});
+  for (DType pages : {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::q8_0})
+    for (int block : {5, 16}) {
+      const KvLayout layout{.dtype = pages, .block = block, .heads = 1, .head_dim = 96, .keys_are_values = true};
+      op.sample({{"query", {9, 5, 96}},
+                 SampleTensor::pages("kv", layout, 3 * (80 / block + 1)),
+                 SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, block)},
+                {{"scale", 0.125}});
+    }
   // Windows of one token (itself), part of a page, one page, several pages, and more than the whole context.
   for (const int window : {1, 5, 16, 40, 1000})
     op.sample({{"query", {9, 4, 16}},

@@ -15,15 +15,35 @@ Value kv_cache_update(MaybeInplace, const Value& key, const Value& value, const 
   return call(site, "kv_cache_update", {key, value, kv, slots}, {}, true)[0];
 }
 
+namespace {
+
+constexpr std::size_t kKey = 0, kValue = 1, kKv = 2;
+
+void check_value(const OpRequest& request, const Shape& shape) {
+  const Meta& key = request.operand(kKey);
+  const Meta& kv = request.operand(kKv);
+  if (kv.kv.keys_are_values) {
+    USER_CHECK(!request.has(kValue), "[kv_cache_update] value must be none to match {}, but is {}", kv.text(),
+               request.operand(kValue).text());
+    return;
+  }
+  USER_CHECK(request.has(kValue), "[kv_cache_update] value must be {}{} to match {}, but is none",
+             dtype_text(key.dtype), shape_text(shape), kv.text());
+  const Meta& value = request.operand(kValue);
+  USER_CHECK(value.is_tensor() && value.dtype == key.dtype && value.shape == shape,
+             "[kv_cache_update] value must be {}{} to match {}, but is {}", dtype_text(key.dtype), shape_text(shape),
+             kv.text(), value.text());
+}
+
+}  // namespace
 }  // namespace weft
 
 OP(kv_cache_update) {
   using Typed = Value(const Value&, const Value&, const Value&, const Value&, CallSite);
-  op.schema("kv_cache_update(Tensor key, Tensor value, Tensor kv, Tensor slots) -> Tensor")
+  op.schema("kv_cache_update(Tensor key, Tensor? value, Tensor kv, Tensor slots) -> Tensor")
       .function(static_cast<Typed*>(&weft::kv_cache_update));
   op.gives([](const OpRequest& request) {
     const Meta& key = request.operand(0);
-    const Meta& value = request.operand(1);
     const Meta& kv = request.operand(2);
     const Meta& slots = request.operand(3);
     USER_CHECK(kv.kind == MetaKind::kv, "[kv_cache_update] kv must be KV pages, but is {}", kv.text());
@@ -33,9 +53,7 @@ OP(kv_cache_update) {
     require_floating(key, "kv_cache_update", "key");
     USER_CHECK(key.shape == shape, "[kv_cache_update] key must be {} to match {}, but is {}", shape_text(shape),
                kv.text(), key.text());
-    USER_CHECK(value.is_tensor() && value.dtype == key.dtype && value.shape == shape,
-               "[kv_cache_update] value must be {}{} to match {}, but is {}", dtype_text(key.dtype), shape_text(shape),
-               kv.text(), value.text());
+    check_value(request, shape);
     return std::vector<Meta>{kv};
   });
   op.allow_inplace().donates("kv", 0);
@@ -51,4 +69,8 @@ OP(kv_cache_update) {
                {"value", {5, 2, 64}},
                SampleTensor::pages("kv", {.dtype = codes, .block = 16, .heads = 2, .head_dim = 64}, 4),
                {"slots", {5}, DType::i64, Fill::indices}});
+  for (DType pages : {DType::f32, DType::bf16, DType::f8e4m3, DType::q8_0}) {
+    const KvLayout layout{.dtype = pages, .block = 16, .heads = 1, .head_dim = 96, .keys_are_values = true};
+    op.sample({{"key", {5, 1, 96}}, SampleTensor::pages("kv", layout, 4), {"slots", {5}, DType::i64, Fill::indices}});
+  }
 }

@@ -50,7 +50,11 @@ std::int32_t flat_kind(MetaKind kind) {
 }
 
 weft_kv_layout flat_layout(const KvLayout& kv) {
-  return {.dtype = flat_dtype(kv.dtype), .block = kv.block, .heads = kv.heads, .head_dim = kv.head_dim};
+  return {.dtype = flat_dtype(kv.dtype),
+          .keys_are_values = kv.keys_are_values ? 1 : 0,
+          .block = kv.block,
+          .heads = kv.heads,
+          .head_dim = kv.head_dim};
 }
 
 std::int64_t number_or_unknown(const Dim& dim) { return dim.is_number() ? dim.number() : WEFT_UNKNOWN; }

@@ -298,7 +298,7 @@ void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const
                                      !(config.experts && config.experts->is_merged);
   USER_CHECK(is_folder || !config.experts || has_folder_of_experts,
              "[{}] has {} experts: wanted the folder that it was made from", checkpoint.path(), config.expert_count);
-  USER_CHECK(!config.experts || config.experts->layout != ExpertLayout::modules,
+  USER_CHECK(!config.experts || !config.experts->has_stacks_of_modules(),
              "[{}] has experts in stacks of gate and up: wanted a folder with a tensor for each expert",
              checkpoint.path());
   USER_CHECK(!config.quantization || config.quantization->scheme != QuantizationScheme::mxfp4,
@@ -322,7 +322,8 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   const UnreadTensors unread = unread_tensors(checkpoint, model, config);
   const std::string warning = check_unread_tensors(unread.names, checkpoint.path(), recipe.ignores_unread_tensors);
   summary.notes = checkpoint.notes();
-  summary.notes.insert(summary.notes.end(), unread.harmless.begin(), unread.harmless.end());
+  for (const auto* sentences : {&unread.harmless, &unread.said})
+    summary.notes.insert(summary.notes.end(), sentences->begin(), sentences->end());
   if (!warning.empty()) summary.notes.push_back(warning);
   USER_CHECK(
       !config.sliding_window || model.facts.window,

@@ -67,4 +67,17 @@ ApiError unavailable(const std::string& message) { return {503, "Service Unavail
 
 ApiError internal_error(const std::string& message) { return {500, "InternalServerError", message}; }
 
+ApiError http_error(int status, const std::string& message) {
+  switch (status) {
+    case 500:
+      return internal_error(message);
+    case 501:
+      return not_made_here(message);
+    case 503:
+      return unavailable(message);
+    default:
+      return {status, "Bad Request", message};
+  }
+}
+
 }  // namespace weft

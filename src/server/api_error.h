@@ -40,5 +40,7 @@ ApiError not_made_here(const std::string& message, const std::string& field = ""
 // Not now, but the client may try again.
 ApiError unavailable(const std::string& message);
 ApiError internal_error(const std::string& message);
+// Of bytes that are not a request which this server takes.
+ApiError http_error(int status, const std::string& message);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <type_traits>
 
@@ -9,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "server/api_error.h"
 #include "server/json_body.h"
 #include "server/request_fields.h"
@@ -66,6 +68,16 @@ std::string read_value(const FieldRow& row, Element value, ApiRequest& request) 
       row.target);
 }
 
+// Reads a value that is not null. Returns "", or what is wrong with it.
+std::string read_field(const FieldRow& row, Element value, ApiRequest& request) {
+  try {
+    const std::string wanted = read_value(row, value, request);
+    return wanted.empty() ? "" : fmt::format("[{}] must be {}, but is {}", row.name, wanted, shown(value));
+  } catch (const WrongPart& part) {
+    return fmt::format("[{}] {}", row.name, part.sentence);
+  }
+}
+
 // The number that the request has for the row, if the row is of a number.
 std::optional<double> number_of(const FieldRow& row, const ApiRequest& request) {
   return std::visit(
@@ -111,6 +123,11 @@ const char* stop_field(Endpoint endpoint) { return is_anthropic(endpoint) ? "sto
 
 void require(bool holds, const std::string& field, const std::string& message) {
   if (!holds) throw wrong_value(fmt::format("[{}] {}", field, message), field);
+}
+
+std::size_t characters_in(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !is_utf8_continuation(c); }));
 }
 
 bool is_function_name(const std::string& name, std::size_t longest) {
@@ -159,7 +176,7 @@ void check_combinations(const ApiRequest& request) {
   require(request.prompt_logprobs.value_or(0) == 0 || !request.stream.value_or(false), "prompt_logprobs",
           "is not for stream: true");
   if (request.cache_salt)
-    require(!request.cache_salt->empty() && request.cache_salt->size() <= kLongestSalt &&
+    require(!request.cache_salt->empty() && characters_in(*request.cache_salt) <= kLongestSalt &&
                 request.cache_salt->find_first_of(std::string_view("@/\\\0", 4)) == std::string::npos,
             "cache_salt", "must be 1 to 128 characters without @, / and \\");
   const bool has_penalty = request.repetition_penalty.value_or(1) != 1;
@@ -194,7 +211,7 @@ ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint) {
   std::string first;
   const FieldRow* refused = nullptr;
   std::vector<std::string> missing = required_fields(endpoint);
-  for (const auto [key, value] : object) {
+  for (const auto& [key, value] : last_members(object)) {
     const FieldRow* row = find_row(key, endpoint);
     if (row == nullptr) {
       if (request.unknown.size() < kMostWrongFields) request.unknown.emplace_back(key.substr(0, 100));
@@ -206,11 +223,10 @@ ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint) {
       if (!refusal->asks_nothing(value) && refused == nullptr) refused = row;
       continue;
     }
-    const std::string wanted = read_value(*row, value, request);
-    if (wanted.empty()) continue;
+    std::string mistake = read_field(*row, value, request);
+    if (mistake.empty()) continue;
     if (wrong.empty()) first = key;
-    if (wrong.size() < kMostWrongFields)
-      wrong.push_back(fmt::format("[{}] must be {}, but is {}", key, wanted, shown(value)));
+    if (wrong.size() < kMostWrongFields) wrong.push_back(std::move(mistake));
   }
   for (const std::string& name : missing) {
     wrong.push_back(fmt::format("[{}] is missing", name));
@@ -246,8 +262,13 @@ void check_fields(const ApiRequest& request) {
 }
 
 void check_token(int id, std::int64_t count, const char* field) {
-  if (id < 0 || id >= count)
-    throw wrong_value(fmt::format("[{}] a token must be in [0, {}), but is {}", field, count, id), field);
+  if (id >= 0 && id < count) return;
+  const bool is_last = id == std::numeric_limits<int>::max(), is_first = id == std::numeric_limits<int>::min();
+  throw wrong_value(fmt::format("[{}] a token must be in [0, {}), but is {}{}", field, count, id,
+                                is_last    ? " or more"
+                                : is_first ? " or less"
+                                           : ""),
+                    field);
 }
 
 std::vector<std::string> field_names(Endpoint endpoint) {

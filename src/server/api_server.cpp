@@ -10,7 +10,7 @@
 #include "server/api_key.h"
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
-#include "server/page/page.h"
+#include "server/page_response.h"
 #include "server/process_values.h"
 #include "server/request_id.h"
 #include "server/text_endpoints.h"
@@ -24,19 +24,6 @@ bool is_json(std::string_view content_type) {
 
 ErrorForm error_form_of(const Route* route) {
   return route == nullptr ? ErrorForm::openai : error_form(route->endpoint);
-}
-
-// Nothing but the server itself is reached from the page, whatever an answer of the model has in it.
-HttpResponse page() {
-  const std::string policy = fmt::format(
-      "default-src 'none'; script-src '{}'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
-      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-      kPageScriptHash);
-  const HttpFields fields = {{"content-security-policy", policy},
-                             {"cache-control", "no-cache"},
-                             {"referrer-policy", "no-referrer"},
-                             {"x-content-type-options", "nosniff"}};
-  return {.body = std::string(kPage), .content_type = "text/html; charset=utf-8", .fields = fields};
 }
 
 }  // namespace
@@ -69,19 +56,16 @@ void ApiServer::set_model(const ServedModel& model, EngineLoop& loop) {
 }
 
 HttpResponse ApiServer::fault(const HttpRequest& head, int status, const std::string& message) {
-  const ErrorForm form = error_form_of(find_route(own_path(head.path)));
-  switch (status) {
-    case 501:
-      return not_made_here(message).response(form);
-    case 503:
-      return unavailable(message).response(form);
-    default:
-      return ApiError(status, "Bad Request", message).response(form);
-  }
+  return with_id(http_error(status, message).response(error_form_of(find_route(own_path(head.path)))), head);
+}
+
+HttpResponse ApiServer::with_id(HttpResponse response, const HttpRequest& head) {
+  if (settings_.has_id_fields) response.fields.emplace_back(kIdField, given_or_new_id(head));
+  return response;
 }
 
 std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
-  if (auto response = preflight_response(settings_.cors, head)) return response;
+  if (auto response = preflight_response(settings_.cors, head)) return with_id(std::move(*response), head);
   const Route* route = find_route(own_path(head.path));
   if (route != nullptr && route->is_for_developers && !settings_.has_developer_paths) route = nullptr;
   try {
@@ -90,8 +74,7 @@ std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
     HttpResponse response = error.response(error_form_of(route));
     if (error.status() == 405) response.fields.emplace_back("allow", route->methods);
     response.closes = is_draining_;
-    if (settings_.has_id_fields) response.fields.emplace_back(kIdField, given_or_new_id(head));
-    return response;
+    return with_id(std::move(response), head);
   }
   return std::nullopt;
 }
@@ -143,7 +126,7 @@ void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
 HttpResponse ApiServer::answer_at_once(const Route& route, const HttpRequest& request) {
   switch (route.kind) {
     case RouteKind::page:
-      return page();
+      return page_response();
     case RouteKind::version:
       return {.body = json_text({{"version", kVersion}})};
     case RouteKind::load:
@@ -223,23 +206,24 @@ void ApiServer::reset_prefix_cache(std::shared_ptr<HttpReply> reply) {
 
 void ApiServer::prepare_later(Endpoint endpoint, HttpRequest request, std::shared_ptr<HttpReply> reply) {
   const auto is_gone = std::make_shared<std::atomic<bool>>(false);
-  reply->on_gone([is_gone] { *is_gone = true; });
+  const std::uint64_t number = next_waiting_++;
+  reply->on_gone([this, is_gone, number] {
+    *is_gone = true;
+    waiting_.erase(number);
+  });
   const auto body = std::make_shared<HttpBody>(std::move(request.body));
   const std::string given = given_request_id(request);
   const MonotonicClock::time_point arrival = request.arrival;
+  waiting_.emplace(number, Waiting{endpoint, given, reply});
   loop_->begin_preparing();
-  pool_.add([this, endpoint, given, arrival, body, is_gone, reply = std::move(reply)] {
-    if (*is_gone || is_aborted_) {
-      // Also lets go of the reply on its own thread.
-      return post_([this, endpoint, reply] {
-        const PreparingEnd end{*loop_};
-        reply->send(unavailable("the server is shutting down").response(error_form(endpoint)));
-      });
-    }
+  pool_.add([this, endpoint, number, given, arrival, body, is_gone, reply = std::move(reply)] {
+    // Lets go of the reply on its own thread. abort() has answered it.
+    if (*is_gone || is_aborted_) return post_([this, reply] { const PreparingEnd end{*loop_}; });
     const std::shared_ptr<Prepared> result = prepared(endpoint, body->take_text());
-    post_([this, result, given, arrival, is_gone, reply] {
+    post_([this, number, result, given, arrival, is_gone, reply] {
       const PreparingEnd end{*loop_};
-      if (!*is_gone) take(*result, given, reply, arrival);
+      waiting_.erase(number);
+      if (!*is_gone && !is_aborted_) take(*result, given, reply, arrival);
     });
   });
 }
@@ -352,6 +336,11 @@ void ApiServer::abort() {
   is_draining_ = true;
   is_aborted_ = true;
   if (generations_ != nullptr) generations_->abort();
+  // Preparing may take longer than the server may stay.
+  for (const auto& [number, one] : std::exchange(waiting_, {})) {
+    if (settings_.has_id_fields) one.reply->add_field(kIdField, one.given_id.empty() ? new_id() : one.given_id);
+    one.reply->send(unavailable("the server is shutting down").response(error_form(one.endpoint)));
+  }
 }
 
 void ApiServer::keep_alive() {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -83,6 +84,8 @@ class ApiServer final : public HttpHandler {
   struct PreparingEnd;
 
   std::string own_path(const std::string& path) const;
+  // With the id of the request as a field, if responses have it.
+  HttpResponse with_id(HttpResponse response, const HttpRequest& head);
   void check_head(const HttpRequest& head, const Route* route);
   HttpResponse answer_at_once(const Route& route, const HttpRequest& request);
   HttpResponse slots_answer(const HttpRequest& request) const;
@@ -111,6 +114,13 @@ class ApiServer final : public HttpHandler {
   UnknownFields unknown_;
   const ServedModel* model_ = nullptr;
   EngineLoop* loop_ = nullptr;
+  struct Waiting {
+    Endpoint endpoint;
+    std::string given_id;
+    std::shared_ptr<HttpReply> reply;
+  };
+  std::uint64_t next_waiting_ = 0;
+  std::map<std::uint64_t, Waiting> waiting_;  // requests that threads of the pool prepare, or will prepare
   bool is_draining_ = false;
   bool is_step_long_ = false;  // at the last check_step()
   std::atomic<bool> is_aborted_ = false;

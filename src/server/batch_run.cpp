@@ -33,8 +33,9 @@ const BatchUrl* find_url(std::string_view url) {
 
 std::string_view text_of(simdjson::dom::object line, std::string_view key) {
   std::string_view text;
-  const auto error = line[key].get(text);
-  if (error != simdjson::SUCCESS) throw wrong_type(fmt::format("[{}] must be a text", key), std::string(key));
+  const auto value = last_member(line, key);
+  if (!value || value->get(text) != simdjson::SUCCESS)
+    throw wrong_type(fmt::format("[{}] must be a text", key), std::string(key));
   return text;
 }
 
@@ -106,7 +107,8 @@ void BatchRun::begin(std::string text) {
     const std::string_view method = text_of(line, "method"), url = text_of(line, "url");
     if (method != "POST") throw wrong_value(fmt::format("[method] must be POST, but is {}", quote(method)), "method");
     simdjson::dom::object body;
-    if (line["body"].get(body) != simdjson::SUCCESS) throw wrong_type("[body] must be an object", "body");
+    const auto given = last_member(line, "body");
+    if (!given || given->get(body) != simdjson::SUCCESS) throw wrong_type("[body] must be an object", "body");
     begin_request(index, url, body);
   } catch (const ApiError& error) {
     refuse(index, error.what());

@@ -12,6 +12,7 @@ BlocksAnswer::BlocksAnswer(PreparedRequest prepared, const ServedModel& model, T
       prepared_(std::move(prepared)),
       ticket_(ticket),
       splitter_(prepared_.form.splitter(prepared_.request.tools)),
+      tokenizer_(model.tokenizer),
       stream_interval_(std::max(model.answers.stream_interval, prepared_.request.stream_interval.value_or(1))) {}
 
 std::vector<Sequence> BlocksAnswer::begin(std::uint64_t random_seed) {
@@ -45,9 +46,10 @@ void BlocksAnswer::take(const SequenceEvent& taken) {
   cached_tokens_ = event.cached_tokens;
   ensure_begun();
   const bool is_first = token_count_++ == 0;
+  if (is_stream()) held_.take(event);
   blocks_->take(events_of(event.text), event.logprobs);
   if (event.finished != FinishReason::none) {
-    finish_blocks(event.finished == FinishReason::length);
+    finish_blocks({}, event.finished == FinishReason::length);
     return end(event);
   }
   // The first event is sent at once, and so is the last.
@@ -62,8 +64,16 @@ void BlocksAnswer::ensure_begun() {
   begin_stream();
 }
 
-void BlocksAnswer::finish_blocks(bool is_cut) {
-  blocks_->finish(splitter_ ? splitter_->finish() : AnswerEvents(), is_cut);
+// With these last events. All blocks are complete after it.
+void BlocksAnswer::finish_blocks(AnswerEvents events, bool is_cut) {
+  if (splitter_)
+    for (AnswerEvent& event : splitter_->finish()) events.push_back(std::move(event));
+  blocks_->finish(events, is_cut);
+}
+
+void BlocksAnswer::cut_blocks() {
+  ensure_begun();
+  finish_blocks(events_of(held_.rest(tokenizer_, *prepared_.prompts[0].ids, prepared_.parameters)), true);
 }
 
 void BlocksAnswer::send_whole() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/answer_blocks.h"
+#include "server/held_text.h"
 #include "server/http_message.h"
 #include "server/prepared_request.h"
 #include "server/running_request.h"
@@ -30,8 +31,8 @@ class BlocksAnswer : public RunningRequest {
   std::int64_t output_tokens() const { return token_count_; }
   // Sends the first events of a stream, unless that was done.
   void ensure_begun();
-  // All blocks are complete after it.
-  void finish_blocks(bool is_cut);
+  // Ends the blocks of an answer that the server cuts, with the text that was held back.
+  void cut_blocks();
   // Sends the answer in one piece, which whole_answer() writes.
   void send_whole();
 
@@ -43,12 +44,15 @@ class BlocksAnswer : public RunningRequest {
   virtual void end(const RequestEvent& last) = 0;
 
   AnswerEvents events_of(const std::string& text);
+  void finish_blocks(AnswerEvents events, bool is_cut);
   bool is_large() const;
 
   PreparedRequest prepared_;
   Ticket ticket_;
   std::unique_ptr<AnswerSplitter> splitter_;  // null: all text is content
   AnswerBlocks* blocks_ = nullptr;            // from begin() on
+  const Tokenizer* tokenizer_;
+  HeldText held_;
   std::int64_t token_count_ = 0, unsent_count_ = 0, cached_tokens_ = 0;
   std::int64_t stream_interval_;
   bool has_begun_ = false;  // a stream has sent its first event, and not just a comment

@@ -43,6 +43,13 @@ struct Blocks {
   };
 };
 
+// The parser waits for a CR LF, as long as it does not come.
+bool has_bare_line_feed(std::string_view text) {
+  for (auto at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
+    if (at == 0 || text[at - 1] != '\r') return true;
+  return false;
+}
+
 }  // namespace
 
 struct BodyReader::State {
@@ -84,6 +91,8 @@ std::size_t BodyReader::put(std::string_view data) {
   const std::size_t used = state_->parser.put(boost::asio::const_buffer(data.data(), data.size()), error);
   const bool needs_more = error == http::error::need_more;
   if (error && !needs_more && !fault) fault = HttpFault{400, "the request is not valid HTTP: " + error.message()};
+  if (needs_more && !fault && has_bare_line_feed(data.substr(used)))
+    fault = HttpFault{400, "the line of a chunk must end with CR and LF"};
   if (needs_more && data.size() - used > kMostChunkLine && !fault)
     fault = HttpFault{400, fmt::format("a chunk's line or trailers must have at most {} bytes", kMostChunkLine)};
   if (!fault) check_trailers();

@@ -7,6 +7,7 @@
 #include <boost/asio/ssl/error.hpp>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 
 namespace weft {
 namespace {
@@ -73,6 +74,11 @@ void ConnectionStream::wait_to_read(std::function<void(ErrorCode)> ready) {
   if (session_ != nullptr && SSL_has_pending(session_.get()) == 1)
     return asio::post(get_executor(), [ready = std::move(ready)] { ready({}); });
   socket_.async_wait(reads_by_writing_ ? Socket::wait_write : Socket::wait_read, std::move(ready));
+}
+
+bool ConnectionStream::has_ended() {
+  pollfd asked{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&asked, 1, 0) > 0;
 }
 
 std::size_t ConnectionStream::read_some(asio::mutable_buffer bytes, ErrorCode& error) {

@@ -42,6 +42,8 @@ class ConnectionStream {
   void handshake(std::function<void(const std::optional<HandshakeFault>&)> done);
   // `ready` is called when read_some() may have bytes, with an error if the stream was closed.
   void wait_to_read(std::function<void(ErrorCode)> ready);
+  // Whether the other side has ended its side of the connection, or reset it, even if bytes before it are not read.
+  bool has_ended();
   // The error would_block if there are no bytes yet, eof at their end.
   std::size_t read_some(boost::asio::mutable_buffer bytes, ErrorCode& error);
   // Writes at least a byte, then calls `done`. The bytes must stay until then.

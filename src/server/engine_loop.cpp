@@ -94,7 +94,9 @@ bool EngineLoop::take_commands(std::vector<SequenceEvent>& events) {
       const bool has_work = !commands_.empty() || !engine_.is_idle();
       return is_stopped_ || (has_work && undelivered_ < kMostUndelivered);
     });
-    if (engine_.is_idle()) changed_.wait_for(lock, longest_wait_, [this] { return is_stopped_ || preparing_ == 0; });
+    if (engine_.is_idle())
+      changed_.wait_for(lock, longest_wait_,
+                        [this] { return is_stopped_ || (preparing_ == 0 && commands_.size() >= ended_together_); });
     if (is_stopped_) return false;
     commands.swap(commands_);
   }
@@ -146,6 +148,7 @@ void EngineLoop::step(StepReport& report) {
   } const running{step_begin_};
   step_begin_ = report.begin.time_since_epoch();
   try {
+    ended_together_ = 0;
     const std::span<const RequestEvent> events = engine_.step();
     report.end = now_();
     report.has_step = true;
@@ -159,6 +162,7 @@ void EngineLoop::step(StepReport& report) {
       if (found == tickets_.end()) continue;
       report.events.push_back({found->second, event});
       if (event.finished == FinishReason::none) continue;
+      ++ended_together_;
       requests_.erase(found->second);
       tickets_.erase(found);
     }

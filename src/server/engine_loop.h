@@ -60,7 +60,8 @@ class EngineLoop {
   using Now = std::function<MonotonicClock::time_point()>;
 
   // `deliver` and `log` are called on the thread of run(), without a lock. `now` is for tests.
-  // `longest_wait`: for requests that are being prepared (begin_preparing).
+  // `longest_wait`: for requests that are being prepared (begin_preparing), and for as many as ended with the last step
+  // if nothing runs: clients that ask again at once are then computed together again.
   EngineLoop(Engine& engine, Deliver deliver, Log log, Now now = MonotonicClock::now,
              std::chrono::milliseconds longest_wait = std::chrono::milliseconds(2))
       : engine_(engine),
@@ -125,6 +126,7 @@ class EngineLoop {
   // Of the thread of run().
   std::unordered_map<Ticket, int> requests_;  // of the engine
   std::unordered_map<int, Ticket> tickets_;
+  std::size_t ended_together_ = 0;       // sequences that ended with the last step
   std::int64_t warned_preemptions_ = 0;  // of EngineStatistics at the last warning
   MonotonicClock::time_point next_warning_;
 };

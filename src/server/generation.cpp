@@ -137,10 +137,16 @@ void Generation::append(std::size_t index, const RequestEvent& event) {
   ++choice.unsent_count;
   if (has_ids_) choice.tokens.push_back(event.token);
   if (event.logprobs) choice.logprobs.push_back(*event.logprobs);
+  if (is_stream()) choice.held.take(event);
+  add_new_text(index, event.text);
+}
+
+void Generation::add_new_text(std::size_t index, const std::string& text) {
+  Choice& choice = choices_[index];
   if (choice.splitter) {
-    add_events(index, choice.splitter->push(event.text));
+    add_events(index, choice.splitter->push(text));
   } else {
-    choice.text += event.text;
+    choice.text += text;
   }
 }
 
@@ -325,8 +331,11 @@ Json Generation::whole_answer() {
 }
 
 void Generation::cut_stream() {
-  for (std::size_t i = 0; i < choices_.size(); ++i)
-    if (!choices_[i].is_over) end_choice(i, {.reason = "abort"});
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    if (choices_[i].is_over) continue;
+    add_new_text(i, choices_[i].held.rest(logprobs_style_.tokenizer, *prompt_of(i).ids, prepared_.parameters));
+    end_choice(i, {.reason = "abort"});
+  }
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/answer_json.h"
+#include "server/held_text.h"
 #include "server/http_message.h"
 #include "server/logprobs_json.h"
 #include "server/prepared_request.h"
@@ -38,7 +39,8 @@ class Generation final : public RunningRequest {
 
     std::unique_ptr<AnswerSplitter> splitter;  // null: all text is content
     AnswerParts parts;                         // what it found
-    std::size_t calls_begun = 0;               // in events that were sent
+    HeldText held;
+    std::size_t calls_begun = 0;  // in events that were sent
 
     AnswerEnd end;
     std::int64_t token_count = 0, unsent_count = 0;
@@ -55,6 +57,7 @@ class Generation final : public RunningRequest {
   AnswerUsage usage() const;
   AnswerEnd end_of(const RequestEvent& event) const;
   void append(std::size_t choice, const RequestEvent& event);
+  void add_new_text(std::size_t choice, const std::string& text);
   void add_events(std::size_t choice, AnswerEvents events);
   void end_choice(std::size_t choice, AnswerEnd end);
   Json taken_logprobs(Choice& choice) const;

@@ -4,6 +4,8 @@
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
+#include "server/connection_reply.h"
+
 namespace weft {
 namespace {
 
@@ -16,41 +18,10 @@ constexpr std::size_t kMostPipelined = 64 << 10;
 constexpr std::size_t kMostCopied = 64 << 10;
 // A refused request with a longer body ends the connection.
 constexpr std::size_t kMostDropped = 64 << 10;
+// How often a connection whose bytes are not read is asked whether the client is gone.
+constexpr std::chrono::milliseconds kEndInterval{25};
 
 }  // namespace
-
-// The reply of a request; later requests of the connection are not its own.
-class ConnectionReply final : public HttpReply {
- public:
-  ConnectionReply(std::weak_ptr<HttpConnection> connection, std::uint64_t exchange)
-      : connection_(std::move(connection)), exchange_(exchange) {}
-  void add_field(std::string name, std::string value) override {
-    if (const auto connection = current()) connection->add_field(std::move(name), std::move(value));
-  }
-  void send(HttpResponse response) override {
-    if (const auto connection = current()) connection->send(std::move(response));
-  }
-  void send_event(const std::string& event) override {
-    if (const auto connection = current()) connection->send_event(event);
-  }
-  void end() override {
-    if (const auto connection = current()) connection->end();
-  }
-  void on_gone(std::function<void()> gone) override {
-    if (const auto connection = current()) connection->on_gone(std::move(gone));
-  }
-
- private:
-  std::shared_ptr<HttpConnection> current() const {
-    std::shared_ptr<HttpConnection> connection = connection_.lock();
-    const bool is_current = connection && connection->phase_ == HttpConnection::Phase::answering &&
-                            connection->exchange_ == exchange_ && !connection->is_ended_;
-    return is_current ? connection : nullptr;
-  }
-
-  std::weak_ptr<HttpConnection> connection_;
-  std::uint64_t exchange_;
-};
 
 HttpConnection::HttpConnection(ConnectionStream stream, std::string peer, ConnectionHost& host,
                                std::function<void(HttpConnection*)> ended)
@@ -116,12 +87,20 @@ void HttpConnection::limit_reading(std::chrono::milliseconds time, std::function
 
 void HttpConnection::wait_to_read() {
   if (is_reading_ || phase_ == Phase::closed) return;
-  if (phase_ == Phase::answering && in_.size() > kMostPipelined) return;
+  if (phase_ == Phase::answering && in_.size() > kMostPipelined) return watch_for_end();
   is_reading_ = true;
   stream_.wait_to_read([self = shared_from_this()](error_code error) {
     self->is_reading_ = false;
     if (error || self->phase_ == Phase::closed) return;
     self->read();
+  });
+}
+
+// The end of a connection comes after all its bytes, so a wait for bytes does not see it while they are not read.
+void HttpConnection::watch_for_end() {
+  limit_reading(kEndInterval, [this] {
+    if (!is_ended_ && stream_.has_ended()) return client_gone();
+    if (phase_ == Phase::answering) watch_for_end();
   });
 }
 
@@ -148,11 +127,37 @@ void HttpConnection::take(std::string_view bytes) {
 }
 
 void HttpConnection::process() {
-  if (phase_ == Phase::head) process_head();
-  if (phase_ == Phase::body) process_body();
+  try {
+    if (phase_ == Phase::head) process_head();
+    if (phase_ == Phase::body) process_body();
+  } catch (const std::exception& error) {
+    host_.handler->failed(error.what());
+    take_failure();
+  }
+}
+
+// A connection whose request failed ends, with an answer if none has begun. It must not stay without a read or a write.
+void HttpConnection::take_failure() {
+  const HttpFault fault{500, "the request could not be read"};
+  closes_ = is_unread_ = true;
+  if (phase_ == Phase::head || phase_ == Phase::body) return refuse(fault);
+  if (phase_ != Phase::answering || is_ended_ || has_head_) return close();
+  send(host_.handler->fault(request_, fault.status, fault.message));
+}
+
+// RFC 9112, 2.2: old clients send an empty line after a body. A client must not keep a connection by many of them.
+void HttpConnection::drop_empty_line() {
+  if (has_begun_ || in_.size() < 2) return;
+  has_begun_ = true;
+  if (!in_.starts_with("\r\n")) return;
+  in_.erase(0, 2);
+  if (!in_.empty()) return;
+  if (closes_ || host_.is_draining) return linger();
+  limit_reading(host_.limits.idle, [this] { close(); });
 }
 
 void HttpConnection::process_head() {
+  drop_empty_line();
   if (in_.empty()) return;
   const std::optional<std::size_t> length = scanner_.scan(in_);
   if (scanner_.fault()) return refuse(*scanner_.fault());
@@ -182,7 +187,8 @@ void HttpConnection::begin_body(const BodyFraming& framing, std::size_t head_byt
     return dispatch();
   }
   if (!refusal_ && framing.length > most)
-    return refuse({413, fmt::format("the body must have at most {} bytes, but has {}", most, framing.length)});
+    return refuse({413, fmt::format("the body must have at most {} bytes, but has {}{}", most, framing.length,
+                                    framing.length == BodyFraming::kMostLength ? " or more" : "")});
   body_ = std::make_unique<BodyReader>(most, head_bytes);
   body_->put(std::string_view(in_).substr(0, head_bytes));
   in_.erase(0, head_bytes);
@@ -240,6 +246,7 @@ void HttpConnection::refuse(const HttpFault& fault) {
   closes_ = is_unread_ = true;
   if (request_.method.empty()) begun_ = std::chrono::steady_clock::now();
   in_.clear();
+  if (fields_.empty()) fields_ = host_.handler->fields(request_);  // the head was not read
   refusal_ = host_.handler->fault(request_, fault.status, fault.message);
   dispatch();
 }
@@ -328,7 +335,7 @@ void HttpConnection::on_written() {
   phase_ = Phase::head;
   scanner_ = HeadScanner(host_.limits.head_bytes, host_.limits.head_lines);
   request_ = {.peer = std::move(request_.peer)};
-  is_ended_ = has_head_ = false;
+  is_ended_ = has_head_ = has_begun_ = false;
   if (in_.empty()) {
     limit_reading(host_.limits.idle, [this] { close(); });
   } else {

@@ -54,9 +54,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void take_handshake(const std::optional<HandshakeFault>& fault);
   void begin_reading();
   void wait_to_read();
+  void watch_for_end();
   void read();
   void take(std::string_view bytes);
   void process();
+  void take_failure();
+  void drop_empty_line();
   void process_head();
   void process_body();
   void begin_body(const BodyFraming& framing, std::size_t head_bytes);
@@ -81,6 +84,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Phase phase_ = Phase::head;
   bool is_reading_ = false;  // a wait for bytes is pending
   std::string in_;           // bytes that are not processed
+  bool has_begun_ = false;   // the current request has, if only with an empty line
   HeadScanner scanner_;
   std::unique_ptr<BodyReader> body_;
   std::uint64_t body_bytes_ = 0, body_mebibytes_ = 0;  // those that came, and those that its time limit is for

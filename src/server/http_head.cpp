@@ -12,6 +12,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMostLengthDigits = 18;
+constexpr std::size_t kMostFieldBytes = 65535;  // Beast's parser counts them in 16 bits
 
 bool is_token(std::string_view text) {
   const auto is_part = [](char c) {
@@ -77,7 +78,7 @@ Framing framing_fields(const HttpRequest& request) {
   for (const auto& [name, value] : request.fields) {
     if (name == "host") ++hosts;
     if (name == "content-length") {
-      if (value.size() > kMostLengthDigits || !is_number(value)) refuse(400, "Content-Length must be plain digits");
+      if (!is_number(value)) refuse(400, "Content-Length must be plain digits");
       if (framing.length && framing.length != value) refuse(400, "two Content-Length differ");
       framing.length = value;
     }
@@ -100,6 +101,8 @@ std::optional<std::size_t> HeadScanner::scan(std::string_view bytes) {
     const char c = bytes[next_];
     if (next_ >= most_bytes_) {
       fault_ = HttpFault{431, fmt::format("the head must have at most {} bytes", most_bytes_)};
+    } else if (lines_ > 0 && next_ - begin_of_line_ > kMostFieldBytes) {
+      fault_ = HttpFault{431, fmt::format("a field of the head must have at most {} bytes", kMostFieldBytes)};
     } else if (c == '\r') {
       if (next_ + 1 == bytes.size()) return std::nullopt;
       if (bytes[next_ + 1] != '\n') {
@@ -165,7 +168,9 @@ BodyFraming framing_of(const HttpRequest& request) {
   if (fields.fault) return {.fault = fields.fault};
   BodyFraming framing;
   framing.is_chunked = fields.encoding.has_value();
-  if (fields.length) framing.length = std::stoull(*fields.length);
+  if (fields.length)
+    framing.length =
+        fields.length->size() <= kMostLengthDigits ? std::stoull(*fields.length) : BodyFraming::kMostLength;
   if (const auto expectation = request.field("expect")) {
     if (to_lower_ascii(*expectation) != "100-continue") return {.fault = HttpFault{417, "wanted Expect: 100-continue"}};
     framing.expects_continue = !request.is_http_10;

@@ -1,7 +1,6 @@
 #include "server/json_body.h"
 
 #include <algorithm>
-#include <iterator>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -90,24 +89,26 @@ simdjson::error_code JsonBody::parse(simdjson::dom::element& root) {
   return has_last_level ? parse_within(kMostLevels + 1) : error;
 }
 
-namespace {
-
-// Of a repeated key the last value counts. Json looks for a key at one member after the other.
-Json object_of(const simdjson::dom::object& members, const std::string& field) {
-  Json::object_t object;
+std::vector<std::pair<std::string_view, simdjson::dom::element>> last_members(const simdjson::dom::object& object) {
+  std::vector<std::pair<std::string_view, simdjson::dom::element>> members;
   std::unordered_map<std::string_view, std::size_t> positions;
-  for (const auto [key, item] : members) {
-    const auto [known, is_new] = positions.try_emplace(key, object.size());
+  for (const auto [key, value] : object) {
+    const auto [known, is_new] = positions.try_emplace(key, members.size());
     if (is_new) {
-      object.emplace_back(std::string(key), to_json(item, field));
+      members.emplace_back(key, value);
     } else {
-      std::next(object.begin(), static_cast<std::ptrdiff_t>(known->second))->second = to_json(item, field);
+      members[known->second].second = value;
     }
   }
-  return object;
+  return members;
 }
 
-}  // namespace
+std::optional<simdjson::dom::element> last_member(const simdjson::dom::object& object, std::string_view key) {
+  std::optional<simdjson::dom::element> last;
+  for (const auto [name, value] : object)
+    if (name == key) last = value;
+  return last;
+}
 
 // The depth is that of JsonBody at most.
 Json to_json(simdjson::dom::element value, const std::string& field) {
@@ -122,7 +123,9 @@ Json to_json(simdjson::dom::element value, const std::string& field) {
       const simdjson::dom::object members(value);
       if (members.size() > kMostKeys)
         throw wrong_value(fmt::format("[{}] an object must have at most {} keys", field, kMostKeys), field);
-      return object_of(members, field);
+      Json::object_t object;
+      for (const auto& [key, item] : last_members(members)) object.emplace_back(std::string(key), to_json(item, field));
+      return object;
     }
     case Type::INT64:
       return std::int64_t(value);
@@ -145,6 +148,12 @@ std::string shown(simdjson::dom::element value) {
   std::string_view text;
   if (value.get(text) == simdjson::SUCCESS) return quote(text, kLongestShown);
   return simdjson::minify(value);
+}
+
+std::string shown(const Json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list";
+  return value.is_string() ? quote(value.get_ref<const std::string&>(), kLongestShown) : json_text(value);
 }
 
 }  // namespace weft

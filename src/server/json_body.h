@@ -3,7 +3,11 @@
 // Reads the JSON of a request by RFC 8259: no NaN, no trailing commas, no byte order mark, at most 128 levels. An
 // integer beyond 64 bits becomes the nearest real number.
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <simdjson.h>
 
@@ -27,11 +31,16 @@ class JsonBody {
   simdjson::dom::object object_;
 };
 
+// The members of an object, each key once: of several equal keys the last one counts, even if its value is null.
+std::vector<std::pair<std::string_view, simdjson::dom::element>> last_members(const simdjson::dom::object& object);
+std::optional<simdjson::dom::element> last_member(const simdjson::dom::object& object, std::string_view key);
+
 // The value as Json, with the last of several equal keys. ApiError 400, with `field`, for an object of more than 1,000
 // keys: Json looks keys up one after the other.
 Json to_json(simdjson::dom::element value, const std::string& field);
 
 // The value for a message, on one line and cut if it is long.
 std::string shown(simdjson::dom::element value);
+std::string shown(const Json& value);
 
 }  // namespace weft

@@ -56,7 +56,10 @@ void LlamaCompletion::take(const SequenceEvent& taken) {
   tokens_.push_back(event.token);
   text_ += event.text;
   if (event.logprobs && !is_stream()) logprobs_.push_back(*event.logprobs);
-  if (is_stream()) send_event(part(event));
+  if (is_stream()) {
+    held_.take(event);
+    send_event(part(event));
+  }
   if (event.finished == FinishReason::none) return;
   const bool is_word = event.stop_text >= 0;
   finish(event.finished == FinishReason::length ? "limit"
@@ -70,6 +73,11 @@ void LlamaCompletion::finish(const char* stop_type, const std::string& stopping_
   if (!is_stream()) return send_answer(answer);
   send_event(answer);
   end_stream();
+}
+
+void LlamaCompletion::cut_stream() {
+  cut_text_ = held_.rest(tokenizer_, *prepared_.prompts[0].ids, prepared_.parameters);
+  finish("none", "");
 }
 
 Json LlamaCompletion::probabilities(std::span<const TokenLogprobs> tokens) const {
@@ -89,12 +97,12 @@ Json LlamaCompletion::part(const RequestEvent& event) const {
   return json;
 }
 
-// A stream has sent the content and the probabilities already.
+// A stream has sent its content, but for what was held back, and the probabilities already.
 Json LlamaCompletion::last(const char* stop_type, const std::string& stopping_word) const {
   const bool has_tokens = !is_stream() && prepared_.request.return_token_ids.value_or(false);
   const std::size_t prompt = prepared_.prompts[0].ids->size();
   Json json{{"index", 0},
-            {"content", is_stream() ? "" : text_},
+            {"content", is_stream() ? cut_text_ : text_},
             {"tokens", has_tokens ? Json(tokens_) : Json::array()},
             {"id_slot", -1},
             {"stop", true},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/held_text.h"
 #include "server/http_message.h"
 #include "server/prepared_request.h"
 #include "server/running_request.h"
@@ -25,7 +26,7 @@ class LlamaCompletion final : public RunningRequest {
 
  private:
   void finish(const char* stop_type, const std::string& stopping_word);
-  void cut_stream() override { finish("none", ""); }
+  void cut_stream() override;
   Json part(const RequestEvent& event) const;
   Json probabilities(std::span<const TokenLogprobs> tokens) const;
   Json last(const char* stop_type, const std::string& stopping_word) const;
@@ -39,6 +40,8 @@ class LlamaCompletion final : public RunningRequest {
   Ticket ticket_;
   std::uint64_t seed_ = 0;
   std::string text_;
+  HeldText held_;
+  std::string cut_text_;  // of a stream: what was held back when the server cut it
   std::vector<int> tokens_;
   std::vector<TokenLogprobs> logprobs_;  // of an answer in one piece
   std::int64_t cached_tokens_ = 0;       // of the prompt

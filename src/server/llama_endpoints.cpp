@@ -2,7 +2,11 @@
 
 #include <limits>
 
+#include <fmt/format.h>
+
+#include "base/text.h"
 #include "base/version.h"
+#include "server/json_body.h"
 #include "server/prepared_request.h"
 #include "server/request_fields.h"
 
@@ -21,7 +25,6 @@ bool read_bias(Element value, double& bias) {
 
 // llama.cpp's: one prompt.
 std::string read_prompt_parts(Element value, ApiRequest& request) {
-  static constexpr const char* kWanted = "a text, or a list of texts and token ids, which are one prompt";
   request.prompt_parts.clear();
   std::string_view text;
   if (value.get(text) == simdjson::SUCCESS) {
@@ -29,7 +32,7 @@ std::string read_prompt_parts(Element value, ApiRequest& request) {
     return "";
   }
   simdjson::dom::array list;
-  if (value.get(list) != simdjson::SUCCESS) return kWanted;
+  if (value.get(list) != simdjson::SUCCESS) return "a text, or a list of texts and token ids, which are one prompt";
   for (const Element item : list) {
     int id = 0;
     if (item.get(text) == simdjson::SUCCESS) {
@@ -37,7 +40,8 @@ std::string read_prompt_parts(Element value, ApiRequest& request) {
     } else if (read_id(item, id)) {
       request.prompt_parts.emplace_back(id);
     } else {
-      return kWanted;
+      throw WrongPart{
+          fmt::format("item {} must be a text or a token id, but is {}", request.prompt_parts.size(), shown(item))};
     }
   }
   return "";
@@ -45,14 +49,14 @@ std::string read_prompt_parts(Element value, ApiRequest& request) {
 
 // llama.cpp's: pairs of a token id or a text and a bias, or an object of those.
 std::string read_text_bias(Element value, ApiRequest& request) {
-  static constexpr const char* kWanted = "a list of [token id or text, number or false]";
   request.text_bias.clear();
   double bias = 0;
   simdjson::dom::object biases;
   if (value.get(biases) == simdjson::SUCCESS) {
-    for (const auto [key, item] : biases) {
+    for (const auto& [key, item] : last_members(biases)) {
       int id = 0;
-      if (!read_bias(item, bias)) return kWanted;
+      if (!read_bias(item, bias))
+        throw WrongPart{fmt::format("the bias of {} must be a number or false, but is {}", quote(key), shown(item))};
       if (whole_id(key, id)) {
         request.text_bias.emplace_back(id, bias);
       } else {
@@ -62,18 +66,19 @@ std::string read_text_bias(Element value, ApiRequest& request) {
     return "";
   }
   simdjson::dom::array list;
-  if (value.get(list) != simdjson::SUCCESS) return kWanted;
+  if (value.get(list) != simdjson::SUCCESS) return "a list of [token id or text, number or false]";
   for (const Element item : list) {
     simdjson::dom::array pair;
     std::string_view text;
     int id = 0;
-    if (item.get(pair) != simdjson::SUCCESS || pair.size() != 2 || !read_bias(pair.at(1), bias)) return kWanted;
-    if (pair.at(0).get(text) == simdjson::SUCCESS) {
+    const bool has_bias = item.get(pair) == simdjson::SUCCESS && pair.size() == 2 && read_bias(pair.at(1), bias);
+    if (has_bias && pair.at(0).get(text) == simdjson::SUCCESS) {
       request.text_bias.emplace_back(std::string(text), bias);
-    } else if (read_id(pair.at(0), id)) {
+    } else if (has_bias && read_id(pair.at(0), id)) {
       request.text_bias.emplace_back(id, bias);
     } else {
-      return kWanted;
+      throw WrongPart{fmt::format("item {} must be [token id or text, number or false], but is {}",
+                                  request.text_bias.size(), shown(item))};
     }
   }
   return "";

@@ -44,6 +44,7 @@ const char* MessagesAnswer::stop_reason(const RequestEvent& last) const {
 }
 
 void MessagesAnswer::cut_stream() {
+  cut_blocks();
   send_failure(unavailable("the server is shutting down"));
   end_stream();
 }

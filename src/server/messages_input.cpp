@@ -294,7 +294,7 @@ std::string read_output_format(Element value, ApiRequest& request) {
 std::string read_output_config(Element value, ApiRequest& request) {
   simdjson::dom::object config;
   if (value.get(config) != simdjson::SUCCESS) return "an object";
-  for (const auto [key, member] : config) {
+  for (const auto& [key, member] : last_members(config)) {
     if (member.is_null()) continue;
     std::string_view effort;
     if (key == "effort") {

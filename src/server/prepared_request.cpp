@@ -11,6 +11,8 @@
 #include "io/chat_messages.h"
 #include "server/api_error.h"
 #include "server/conversation_parts.h"
+#include "server/json_body.h"
+#include "server/prompt_length.h"
 #include "server/sampling_fields.h"
 #include "server/structured_outputs.h"
 #include "server/tool_calls/call_constraint.h"
@@ -33,19 +35,17 @@ const char* limit_field(const ApiRequest& request) {
   return request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
 }
 
-// The parts of a message's content, which must be texts, as one text.
+// The parts of a message's content, which must be texts, as one text. check_messages() has checked their types.
 std::string text_of_parts(const Json& parts) {
   std::string text;
-  for (const Json& part : parts) {
-    const bool is_text = part.is_object() && part.contains("text") && part["text"].is_string() &&
-                         part.value("type", Json("text")) == "text";
-    if (!is_text)
-      throw wrong_value(
-          "[messages] a part of a content must be {\"type\":\"text\",\"text\":..}: the model reads text alone, "
-          "and sees no images",
-          "messages");
-    if (!text.empty()) text += '\n';
-    text += part["text"].get_ref<const std::string&>();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (is_given(parts[i], "type") && parts[i]["type"] != "text")
+      throw wrong_value(fmt::format("[messages] a part of a content has the type {}, but must have the type text: the "
+                                    "model reads text alone, and sees no images",
+                                    shown(parts[i]["type"])),
+                        "messages");
+    if (i > 0) text += '\n';
+    text += parts[i]["text"].get_ref<const std::string&>();
   }
   return text;
 }
@@ -58,9 +58,7 @@ Json with_texts(Json messages) {
       if (message.value("tool_calls", Json()).empty()) message["content"] = "";
       continue;
     }
-    if (content->is_string()) continue;
-    if (!content->is_array()) throw wrong_value("[messages] a content must be a text or a list of parts", "messages");
-    *content = text_of_parts(*content);
+    if (content->is_array()) *content = text_of_parts(*content);
   }
   return messages;
 }
@@ -139,28 +137,15 @@ void truncate(std::vector<int>& ids, const ApiRequest& request, const ServedMode
   }
 }
 
-void check_length(const std::vector<int>& ids, const ApiRequest& request, const ServedModel& model) {
-  const auto count = static_cast<std::int64_t>(ids.size());
-  if (count < model.max_model_len) return;
-  // Anthropic's clients look for these words, and then shorten the conversation.
-  if (is_anthropic(request.endpoint))
-    throw wrong_value(
-        fmt::format("[messages] prompt is too long: {} tokens > {} maximum", count, model.max_model_len - 1),
-        "messages");
-  throw wrong_value(
-      fmt::format("the maximum context length is {} tokens, prompt and answer together, but the prompt has "
-                  "{} tokens",
-                  model.max_model_len, count),
-      "input_tokens");
-}
-
 void add_prompt(PreparedRequest& prepared, std::string text, std::vector<int> ids, const ServedModel& model) {
   const std::size_t whole = ids.size();
   truncate(ids, prepared.request, model);
+  if (whole > 0 && ids.empty())
+    throw wrong_value("[truncate_prompt_tokens] must leave a token of the prompt, but is 0", "truncate_prompt_tokens");
   if (!text.empty() && ids.size() != whole)
     text = model.tokenizer->decode(ids, {.skip_special = prepared.request.skip_special_tokens.value_or(true)});
   if (ids.empty()) throw wrong_value("[prompt] must have at least one token", "prompt");
-  check_length(ids, prepared.request, model);
+  check_length(ids.size(), prepared.request, model);
   prepared.prompts.push_back({std::move(text), std::make_shared<const std::vector<int>>(std::move(ids))});
 }
 
@@ -183,6 +168,7 @@ void add_completion_prompts(PreparedRequest& prepared, const ServedModel& model)
     } else {
       const auto& text = std::get<PromptText>(prompt);
       if (text.empty()) throw wrong_value("[prompt] must not be empty", "prompt");
+      check_text_length(text, request, model);
       add_prompt(prepared, echo ? text : "", encoded(text, request.add_special_tokens.value_or(true), model, "prompt"),
                  model);
     }
@@ -354,6 +340,7 @@ std::string render_messages(const ApiRequest& request, const ServedModel& model)
 RenderedConversation render_conversation(ApiRequest& request, const ServedModel& model) {
   if (request.instructions) request.messages = with_instructions(std::move(request.messages), *request.instructions);
   std::string text = render_messages(request, model);
+  if (request.endpoint != anthropic_count) check_text_length(text, request, model);
   std::vector<int> ids = encoded(text, request.add_special_tokens.value_or(false), model, messages_field(request));
   return {std::move(text), std::move(ids)};
 }

@@ -1,12 +1,16 @@
 #include "server/request_fields.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
+#include "server/message_checks.h"
 #include "server/messages_input.h"
 #include "server/responses_input.h"
 #include "server/tool_fields.h"
@@ -26,11 +30,14 @@ constexpr unsigned kOpenAi = kBoth | responses | kAnthropic;
 constexpr unsigned kAnswer = kOpenAi | llama_completion;
 constexpr unsigned kStop = kBoth | responses | llama_completion;  // `stop`
 
-bool read_ids(Element value, std::vector<int>& ids) {
+// False if it is no list. `of` says in messages what list it is.
+bool read_ids(Element value, std::vector<int>& ids, const std::string& of = "") {
   dom::array list;
   if (value.get(list) != simdjson::SUCCESS) return false;
+  ids.clear();
   for (const Element item : list)
-    if (!read_id(item, ids.emplace_back())) return false;
+    if (!read_id(item, ids.emplace_back()))
+      throw WrongPart{fmt::format("item {}{} must be a token id, but is {}", ids.size() - 1, of, shown(item))};
   return true;
 }
 
@@ -39,15 +46,14 @@ bool read_texts(Element value, std::vector<std::string>& texts) {
   if (value.get(list) != simdjson::SUCCESS) return false;
   for (const Element item : list) {
     std::string_view text;
-    if (item.get(text) != simdjson::SUCCESS) return false;
+    if (item.get(text) != simdjson::SUCCESS)
+      throw WrongPart{fmt::format("item {} must be a text, but is {}", texts.size(), shown(item))};
     texts.emplace_back(text);
   }
   return true;
 }
 
 std::string read_prompt(Element value, ApiRequest& request) {
-  static constexpr const char* kWanted =
-      "a text, a list of texts, a list of token ids, or a list of lists of token ids";
   request.prompts.clear();
   std::string_view text;
   if (value.get(text) == simdjson::SUCCESS) {
@@ -55,22 +61,23 @@ std::string read_prompt(Element value, ApiRequest& request) {
     return "";
   }
   dom::array list;
-  if (value.get(list) != simdjson::SUCCESS) return kWanted;
+  if (value.get(list) != simdjson::SUCCESS)
+    return "a text, a list of texts, a list of token ids, or a list of lists of token ids";
   if (list.begin() == list.end()) return "";
+  PromptIds ids;
   if ((*list.begin()).is_number()) {
-    PromptIds ids;
-    if (!read_ids(value, ids)) return kWanted;
+    read_ids(value, ids);
     request.prompts.emplace_back(std::move(ids));
     return "";
   }
   for (const Element item : list) {
-    PromptIds ids;
+    const std::size_t index = request.prompts.size();
     if (item.get(text) == simdjson::SUCCESS) {
       request.prompts.emplace_back(PromptText(text));
-    } else if (read_ids(item, ids)) {
+    } else if (read_ids(item, ids, fmt::format(" of item {}", index))) {
       request.prompts.emplace_back(std::move(ids));
     } else {
-      return kWanted;
+      throw WrongPart{fmt::format("item {} must be a text or a list of token ids, but is {}", index, shown(item))};
     }
   }
   return "";
@@ -99,14 +106,15 @@ std::string read_truncation_side(Element value, ApiRequest& request) {
 }
 
 std::string read_logit_bias(Element value, ApiRequest& request) {
-  static constexpr const char* kWanted = "an object of token ids and numbers";
   request.logit_bias.clear();
   dom::object biases;
-  if (value.get(biases) != simdjson::SUCCESS) return kWanted;
-  for (const auto [key, item] : biases) {
+  if (value.get(biases) != simdjson::SUCCESS) return "an object of token ids and numbers";
+  for (const auto& [key, item] : last_members(biases)) {
     int id = 0;
     double bias = 0;
-    if (!whole_id(key, id) || item.get(bias) != simdjson::SUCCESS) return kWanted;
+    if (!whole_id(key, id)) throw WrongPart{fmt::format("must have token ids as keys, but has {}", quote(key, 100))};
+    if (item.get(bias) != simdjson::SUCCESS)
+      throw WrongPart{fmt::format("the bias of {} must be a number, but is {}", key, shown(item))};
     request.logit_bias[id] = bias;
   }
   return "";
@@ -129,9 +137,7 @@ std::string read_tokens(Element value, ApiRequest& request) {
 std::string read_messages(Element value, ApiRequest& request) {
   if (!value.is_array()) return "a list of messages";
   request.messages = to_json(value, "messages");
-  for (const Json& message : request.messages)
-    if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
-      return "a list of objects with a role";
+  check_messages(request.messages);
   return "";
 }
 
@@ -145,7 +151,7 @@ std::string read_stream_options(Element value, ApiRequest& request) {
   dom::object options;
   if (value.get(options) != simdjson::SUCCESS) return "an object";
   request.has_stream_options = true;
-  for (const auto [key, item] : options) {
+  for (const auto& [key, item] : last_members(options)) {
     bool flag = false;
     if (item.is_null()) continue;
     const bool is_usage = key == "include_usage", is_continuous = key == "continuous_usage_stats";
@@ -355,15 +361,24 @@ const FieldRow kRows[] = {
 }  // namespace
 
 bool read_id(Element value, int& id) {
+  constexpr int kLeast = std::numeric_limits<int>::min(), kMost = std::numeric_limits<int>::max();
   std::int64_t number = 0;
-  if (value.get(number) != simdjson::SUCCESS || number < 0 || number > std::numeric_limits<int>::max()) return false;
-  id = static_cast<int>(number);
+  double real = 0;
+  if (value.get(number) == simdjson::SUCCESS) {
+    id = static_cast<int>(std::clamp<std::int64_t>(number, kLeast, kMost));
+    return true;
+  }
+  // The reader makes a real number of an integer beyond 64 bits.
+  if (value.get(real) != simdjson::SUCCESS || std::abs(real) < 9e18) return false;
+  id = real < 0 ? kLeast : kMost;
   return true;
 }
 
 bool whole_id(std::string_view key, int& id) {
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-  return error == std::errc() && end == key.data() + key.size() && id >= 0;
+  if (error == std::errc::result_out_of_range)
+    id = key.starts_with('-') ? std::numeric_limits<int>::min() : std::numeric_limits<int>::max();
+  return error != std::errc::invalid_argument && end == key.data() + key.size();
 }
 
 std::span<const FieldRow> field_table() { return kRows; }

@@ -17,7 +17,12 @@ namespace weft {
 
 using Element = simdjson::dom::element;
 
-// Reads a value that is not null. Returns "", or what the field must be.
+// What is wrong with a part of a field's value, as "item 3 must be ...": thrown by functions that read fields.
+struct WrongPart {
+  std::string sentence;
+};
+
+// Reads a value that is not null. Returns "", or what the field must be; or throws WrongPart.
 using ReadField = std::string (*)(Element value, ApiRequest& request);
 
 // A field that is known but has no effect here.
@@ -52,7 +57,8 @@ struct FieldRow {
 
 std::span<const FieldRow> field_table();
 
-// False if the value is no token id, or if the key is anything but one.
+// False if the value is no integer, or if the key is anything but one. An id beyond int is its least or greatest value,
+// which check_token() refuses.
 bool read_id(Element value, int& id);
 bool whole_id(std::string_view key, int& id);
 

@@ -71,8 +71,7 @@ void ResponsesAnswer::cut_stream() {
 void ResponsesAnswer::send_failure(const ApiError& failure) { fail_stream(failure.what()); }
 
 void ResponsesAnswer::fail_stream(const char* message) {
-  ensure_begun();
-  finish_blocks(true);
+  cut_blocks();
   completed_ = std::time(nullptr);
   send_response("response.failed", kFailed, error_of(message));
 }

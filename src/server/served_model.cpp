@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "engine/conversation.h"
 #include "options/options_text.h"
+#include "server/prompt_length.h"
 
 namespace weft {
 namespace {
@@ -120,9 +121,11 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .trusts_templates = settings.trusts_templates,
                     .template_arguments = settings.template_arguments,
                     .answers = settings.answers};
-  if (engine.has_tokenizer())
+  if (engine.has_tokenizer()) {
+    model.most_bytes_of_token = most_bytes_of_token(engine.tokenizer());
     model.constraints = std::make_shared<const ConstraintCompiler>(
         engine.tokenizer(), engine.end_tokens(), static_cast<std::size_t>(engine.runner().vocabulary_size()));
+  }
   const bool has_template = !settings.chat_template.empty() || checkpoint.chat_template().has_value();
   if (has_template) {
     const Json with_tools{{"tools", Json::array()}};

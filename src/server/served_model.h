@@ -37,6 +37,7 @@ struct ServedModel {
   std::int64_t max_model_len = 0;
   std::int64_t vocabulary_size = 0;
   std::int64_t most_sequences = 0;                // in a step
+  std::size_t most_bytes_of_token = 0;            // of prompts; see prompt_length.h
   const Tokenizer* tokenizer = nullptr;           // null for a dummy checkpoint without one
   std::optional<ChatTemplate> chat_template;      // nullopt if the model has none
   std::string missing_template;                   // why there is none

@@ -24,6 +24,12 @@ ApiError wrong_output(const char* field, const std::string& sentence) {
   return wrong_value(fmt::format("[{}] {}", field, sentence), field);
 }
 
+// A message without the "[schema] " at its beginning, since the field has its own.
+std::string without_prefix(const std::string& message) {
+  const auto end = message.find("] ");
+  return message.starts_with('[') && end != std::string::npos ? message.substr(end + 2) : message;
+}
+
 bool is_set(const Json& object, const char* name) { return object.contains(name) && !object[name].is_null(); }
 
 bool flag_of(const Json& object, const char* name, const char* field) {
@@ -39,7 +45,7 @@ Json schema_of(const Json& value, const char* field, const char* name) {
     try {
       schema = parse_json(value.get_ref<const std::string&>(), name, kSchemaLimits);
     } catch (const UserError& error) {
-      throw wrong_output(field, error.what());
+      throw wrong_output(field, fmt::format("{}: {}", name, without_prefix(error.what())));
     }
   }
   if (!schema.is_object() && !schema.is_boolean())
@@ -146,7 +152,7 @@ std::shared_ptr<const TokenConstraint> compile_for(const std::optional<Structure
   try {
     return compile_output(*output, *compiler);
   } catch (const UserError& error) {
-    throw wrong_output(field, error.what());
+    throw wrong_output(field, without_prefix(error.what()));
   }
 }
 

@@ -30,11 +30,11 @@ std::string read_tool_choice(Element value, ApiRequest& request) {
     request.tool_choice = {.kind = text == "none" ? Kind::none : text == "auto" ? Kind::automatic : Kind::required};
     return "";
   }
-  std::string_view type;
-  const bool is_function = value["type"].get(type) == simdjson::SUCCESS && type == "function" &&
-                           value["function"]["name"].get(text) == simdjson::SUCCESS;
+  const Json choice = to_json(value, "tool_choice");
+  const bool is_function = choice.is_object() && choice.value("type", Json()) == "function" &&
+                           choice.value("function", Json()).is_object() && has_text(choice["function"], "name");
   if (!is_function) return kWanted;
-  request.tool_choice = {.kind = ToolChoice::Kind::named, .function = std::string(text)};
+  request.tool_choice = {.kind = ToolChoice::Kind::named, .function = choice["function"]["name"]};
   return "";
 }
 

@@ -1,5 +1,7 @@
 #include "server/value_checks.h"
 
+#include "server/json_body.h"
+
 namespace weft {
 
 namespace dom = simdjson::dom;
@@ -45,7 +47,7 @@ bool is_truncation(Element value) {
 bool is_metadata(Element value) {
   dom::object object;
   if (value.get(object) != simdjson::SUCCESS) return false;
-  for (const auto [key, item] : object)
+  for (const auto& [key, item] : last_members(object))
     if (!item.is_string()) return false;
   return true;
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// Where the elements of a token's key are in KV pages: tensor_view.h has the pages. K is [head_dim][block], but
-// [block][head_dim] in pages of codes (f8e4m3, q8_0), like V. A block has elements of one token, so heads of q8_0 fill
-// whole blocks.
+// Where the elements of a token's key and value are in KV pages: tensor_view.h has the pages. K is [head_dim][block],
+// but [block][head_dim] in pages of codes (f8e4m3, q8_0), like V. A block has elements of one token, so heads of q8_0
+// fill whole blocks.
 
 #include "tensor/tensor_view.h"
 
@@ -18,6 +18,10 @@ inline bool kv_type_fits(const KvLayout& kv) {
 // Element i of the key of the token at `place` in its page, counted from kv_key_offset.
 inline std::int64_t kv_key_element(const KvLayout& kv, std::int64_t place, std::int64_t i) {
   return kv_has_key_rows(kv) ? place * kv.head_dim + i : i * kv.block + place;
+}
+// The same of its value, counted from kv_value_offset.
+inline std::int64_t kv_value_element(const KvLayout& kv, std::int64_t place, std::int64_t i) {
+  return kv.keys_are_values ? kv_key_element(kv, place, i) : place * kv.head_dim + i;
 }
 
 }  // namespace weft

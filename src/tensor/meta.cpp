@@ -87,8 +87,8 @@ Dim Meta::bytes() const {
 std::string Meta::text() const {
   switch (kind) {
     case MetaKind::kv:
-      return fmt::format("kv[{}, block={}, heads={}, head_dim={}]", dtype_text(kv.dtype), kv.block, kv.heads,
-                         kv.head_dim);
+      return fmt::format("kv[{}, block={}, heads={}, head_dim={}{}]", dtype_text(kv.dtype), kv.block, kv.heads,
+                         kv.head_dim, kv.keys_are_values ? ", values=keys" : "");
     case MetaKind::batch:
       return "batch";
     case MetaKind::integer:

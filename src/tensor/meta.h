@@ -27,6 +27,7 @@ struct KvLayout {
   std::int64_t block = 16;  // tokens a page
   std::int64_t heads = 1;   // key/value heads
   std::int64_t head_dim = 64;
+  bool keys_are_values = false;  // a token has one row for both, as the latents of latent attention
   bool operator==(const KvLayout&) const = default;
 };
 

@@ -37,6 +37,18 @@ std::int64_t parse_field(TextCursor& cursor, std::string_view key) {
   return value;
 }
 
+// Reads `, values=keys` before the `]`. Other text is not consumed.
+bool parse_shared_values(TextCursor& cursor) {
+  if (!cursor.accept(',')) return false;
+  for (const std::string_view word : {"values", "keys"}) {
+    cursor.skip_blanks();
+    if (cursor.peek_word() != word) cursor.fail("'values=keys'");
+    cursor.word();
+    if (word == "values") cursor.expect('=');
+  }
+  return true;
+}
+
 Meta parse_pages(TextCursor& cursor) {
   const std::size_t start = cursor.position();
   KvLayout layout;
@@ -45,6 +57,7 @@ Meta parse_pages(TextCursor& cursor) {
   layout.block = parse_field(cursor, "block");
   layout.heads = parse_field(cursor, "heads");
   layout.head_dim = parse_field(cursor, "head_dim");
+  layout.keys_are_values = parse_shared_values(cursor);
   cursor.expect(']');
   if (!kv_type_fits(layout) || __int128{2} * layout.block * layout.heads * layout.head_dim > kMaxPageElements) {
     cursor.move_to(start);

@@ -49,13 +49,18 @@ struct Batch {
 
 // The layout of KV pages, the same for every kernel. A page contains `block` tokens of one layer:
 //   for each of the `heads`:  K as [head_dim][block] (codes: see kv_pages.h), then V as [block][head_dim].
-// Slot s of kv_cache_update is token s % block of page s / block. Pages are zeroed at first.
-inline std::int64_t kv_page_elements(const KvLayout& kv) { return 2 * kv.heads * kv.block * kv.head_dim; }
+// If the keys are the values, there is no V. Slot s of kv_cache_update is token s % block of page s / block. Pages are
+// zeroed at first.
+inline std::int64_t kv_head_elements(const KvLayout& kv) {
+  return (kv.keys_are_values ? 1 : 2) * kv.block * kv.head_dim;
+}
+inline std::int64_t kv_token_elements(const KvLayout& kv) { return kv.heads * kv_head_elements(kv) / kv.block; }
+inline std::int64_t kv_page_elements(const KvLayout& kv) { return kv.heads * kv_head_elements(kv); }
 inline std::int64_t kv_key_offset(const KvLayout& kv, std::int64_t page, std::int64_t head) {
-  return page * kv_page_elements(kv) + head * 2 * kv.block * kv.head_dim;
+  return page * kv_page_elements(kv) + head * kv_head_elements(kv);
 }
 inline std::int64_t kv_value_offset(const KvLayout& kv, std::int64_t page, std::int64_t head) {
-  return kv_key_offset(kv, page, head) + kv.block * kv.head_dim;
+  return kv_key_offset(kv, page, head) + (kv.keys_are_values ? 0 : kv.block * kv.head_dim);
 }
 
 }  // namespace weft

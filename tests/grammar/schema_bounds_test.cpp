@@ -74,6 +74,7 @@ TEST(SchemaBounds, MayBeLongLengthsBesidePatterns) {
       {R"({"format":"email","maxLength":254})", "a@" + host + std::string(60, 'b'), "c"},
       {R"({"format":"email","maxLength":320})", std::string(64, 'x') + "@" + host + label, "x"},
       {R"({"format":"hostname","maxLength":253})", host + std::string(61, 'a'), "a"},
+      {R"({"format":"hostname"})", host + std::string(61, 'a'), "a"},
       {R"({"format":"uri","maxLength":2083,"minLength":1})", "http://a/" + std::string(2074, 'b'), "b"},
       {R"({"pattern":"[A-Z]","maxLength":4000})", std::string(3999, 'a') + "Z", "a"},
       {R"({"pattern":"^[^@]+@[^@]+$","maxLength":5000})", std::string(4000, 'a') + "@" + std::string(999, 'a'), "a"},
@@ -86,6 +87,29 @@ TEST(SchemaBounds, MayBeLongLengthsBesidePatterns) {
     EXPECT_TRUE(matches(made, json_text(longest))) << schema;
     EXPECT_FALSE(matches(made, json_text(longest + longer))) << schema;
   }
+}
+
+TEST(SchemaBounds, OfAHostnameHoldForListedValues) {
+  const std::string label(63, 'a'), host = label + "." + label + "." + label + ".";
+  const std::string fits = host + std::string(61, 'a'), too_long = host + std::string(62, 'a');
+  const grammar::Grammar made = schema_grammar({{"format", "hostname"}, {"enum", {fits, too_long}}}, {});
+  EXPECT_TRUE(matches(made, json_text(fits)));
+  EXPECT_FALSE(matches(made, json_text(too_long)));
+}
+
+// Many readers take -0 for a real number.
+TEST(SchemaBounds, LeaveNoMinusBeforeZeroInIntegers) {
+  for (const char* schema : {R"({"type":"integer"})", R"({"type":"integer","minimum":0})",
+                             R"({"type":"integer","minimum":-5,"maximum":5})", R"({"type":"integer","multipleOf":3})",
+                             R"({"type":"integer","maximum":0})", R"({"type":"integer","exclusiveMinimum":-1})"}) {
+    const grammar::Grammar made = schema_grammar(parse_json(schema), {});
+    EXPECT_FALSE(matches(made, "-0")) << schema;
+    EXPECT_TRUE(matches(made, "0")) << schema;
+    std::mt19937 random(5);
+    TextWriter writer(made, small_vocabulary());
+    for (int i = 0; i < 20; ++i) EXPECT_NE(writer.write(random), "") << schema;
+  }
+  EXPECT_TRUE(matches(schema_grammar(parse_json(R"({"type":"integer","minimum":-5})"), {}), "-5"));
 }
 
 }  // namespace weft::schema_bounds_test

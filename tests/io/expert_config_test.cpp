@@ -49,10 +49,13 @@ TEST(ExpertConfig, FindsTheLayersThatHaveExperts) {
   EXPECT_EQ(layers({{"decoder_sparse_step", 2}}), "dede");
   EXPECT_EQ(layers({{"mlp_only_layers", {1, 3}}}), "eded");
   EXPECT_EQ(layers({{"decoder_sparse_step", 2}, {"mlp_only_layers", {3}}}), "dedd");
+  EXPECT_EQ(layers({{"mlp_layer_types", {"dense", "sparse", "sparse", "dense"}}}), "deed");
 }
 
 TEST(ExpertConfig, NamesWhatContradicts) {
   const auto refusal = [](const json& changes) { return message_of([&] { config_of(changes); }); };
+  EXPECT_EQ(refusal({{"mlp_layer_types", {"dense", "sparse", "sparse", "thin"}}}),
+            "[config.json] mlp_layer_types must be dense or sparse, but has \"thin\"");
   EXPECT_EQ(refusal({{"num_experts_per_tok", 9}}),
             "[config.json] num_experts_per_tok must be at most num_experts 8, but is 9");
   EXPECT_NE(refusal({{"num_experts_per_tok", nullptr}}).find("wanted num_experts_per_tok"), std::string::npos);

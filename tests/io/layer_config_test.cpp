@@ -38,6 +38,20 @@ TEST(LayerConfig, TakesTheFamilysPeriodOfLayersWithoutAWindow) {
   EXPECT_EQ(layers_of("gemma2", {{"layer_types", json(8, "full_attention")}}), "ffffffff");
 }
 
+// As in transformers, where Qwen's mixtures have rules of their own.
+TEST(LayerConfig, TakesTheRuleOfQwensFamilies) {
+  const auto layers = [](const char* architecture, const json& more = json::object()) {
+    json changes{{"use_sliding_window", true}, {"sliding_window", 9}, {"max_window_layers", 3}};
+    changes.update(more);
+    return layers_of(architecture, changes);
+  };
+  EXPECT_EQ(layers("qwen2"), "fffsssss");
+  EXPECT_EQ(layers("qwen2_moe"), "sfsfffff");
+  EXPECT_EQ(layers("qwen2_moe", {{"layer_types", json(8, "full_attention")}}), "ffffffff");
+  EXPECT_EQ(layers("qwen3_moe"), "ssssssss");
+  EXPECT_EQ(layers("qwen3_moe", {{"layer_types", json(8, "full_attention")}}), "ssssssss");
+}
+
 TEST(LayerConfig, LeavesLayersWithoutPositions) {
   EXPECT_EQ(layers_of("smollm3"), "fffFfffF");
   EXPECT_EQ(layers_of("smollm3", {{"no_rope_layer_interval", 2}}), "fFfFfFfF");
@@ -45,6 +59,7 @@ TEST(LayerConfig, LeavesLayersWithoutPositions) {
   EXPECT_EQ(layers_of("cohere2"), "sssFsssF");
   EXPECT_EQ(layers_of("exaone4", {{"sliding_window_pattern", "LLG"}}), "ssFssFss");
   EXPECT_EQ(layers_of("exaone4", {{"sliding_window", nullptr}}), "ffffffff");
+  EXPECT_EQ(layers_of("exaone4", {{"layer_types", json(8, "full_attention")}}), "FFFFFFFF") << "no window is rotated";
 }
 
 TEST(LayerConfig, RefusesListsOfAnotherLengthAndOtherPatterns) {

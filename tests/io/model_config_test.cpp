@@ -235,7 +235,7 @@ TEST(ModelConfig, RefusesEveryNumberOutOfBounds) {
       EXPECT_TRUE(message.starts_with("[config.json] ") && message.find(key) != std::string::npos)
           << key << " = " << value << ": " << message;
     }
-  for (const auto& value : std::vector<json>{-1, 48, 1.5, "1", json::array({1, 48})})
+  for (const auto& value : std::vector<json>{1.5, "1", json::array({1, 48})})
     EXPECT_NE(refusal("bos_token_id", value), "") << value;
   for (const auto& value : std::vector<json>{1.5, "1", json::array({1, "2"})})
     EXPECT_NE(refusal("eos_token_id", value), "") << value;
@@ -246,6 +246,16 @@ TEST(ModelConfig, RefusesEveryNumberOutOfBounds) {
   EXPECT_NE(refusal("tie_word_embeddings", 1), "");
   EXPECT_NE(refusal("model_type", nullptr).find("model_type"), std::string::npos);
   EXPECT_NE(refusal("model_type", ""), "");
+}
+
+// StarCoder 2's default is such an id.
+TEST(ModelConfig, AFirstTokenThatTheModelDoesNotHaveIsAWarning) {
+  for (const int id : {-1, 48}) {
+    auto config = tiny_json();
+    config["bos_token_id"] = id;
+    EXPECT_EQ(read(config).bos_token_id, std::nullopt);
+    EXPECT_EQ(read(config).warnings.size(), 1U);
+  }
 }
 
 TEST(ModelConfig, RefusesWhatIsNoJsonObject) {
@@ -351,7 +361,7 @@ TEST(ModelConfig, NamesTheGgufKeyThatIsMissingOrWrong) {
   EXPECT_NE(message_of([] { read(without("").u32("llama.rope.dimension_count", 18)); }), "");
   EXPECT_NE(message_of([] { read(without("").f32("llama.rope.freq_base", std::numeric_limits<float>::infinity())); }),
             "");
-  EXPECT_NE(message_of([] { read(without("").u32("tokenizer.ggml.bos_token_id", 48)); }), "");
+  EXPECT_EQ(read(without("").u32("tokenizer.ggml.bos_token_id", 48)).warnings.size(), 1U);
   EXPECT_EQ(read(without("").u32("tokenizer.ggml.eos_token_id", 48)).warnings.size(), 1U);
 }
 

@@ -22,12 +22,12 @@ class Mxfp4Weight : public ::testing::Test {
  protected:
   Mxfp4Weight() { config_.scheme = QuantizationScheme::mxfp4; }
 
-  Checkpoint open(const Shape& blocks, const Shape& scales) {
+  Checkpoint open(const Shape& blocks, const Shape& scales, DType exponent = DType::u8) {
     const std::string path = folder_ / "model";
     std::filesystem::create_directories(path);
     std::ofstream(path + "/config.json") << tiny_config::tiny_json().dump();
     codes_ = Tensor::empty(Meta::tensor(DType::u8, blocks));
-    exponents_ = Tensor::empty(Meta::tensor(DType::u8, scales));
+    exponents_ = Tensor::empty(Meta::tensor(exponent, scales));
     for (std::int64_t i = 0; i < codes_.meta.bytes().number(); ++i)
       codes_.data()[i] = static_cast<std::byte>(37 * i + 11);
     for (std::int64_t i = 0; i < exponents_.meta.bytes().number(); ++i)
@@ -56,6 +56,14 @@ TEST_F(Mxfp4Weight, IsConvertedToBlocksOfTheSameValues) {
     const float scale = std::exp2(static_cast<float>(std::to_integer<int>(exponents_.data()[i / 32])) - 127);
     EXPECT_EQ(values[static_cast<std::size_t>(i)], kValues[i % 2 == 0 ? byte & 15U : byte >> 4U] * scale) << i;
   }
+}
+
+TEST_F(Mxfp4Weight, MayHaveExponentsOfTheirOwnType) {
+  const Checkpoint checkpoint = open({kExperts, kRows, kGroups, 16}, {kExperts, kRows, kGroups}, DType::f8e8m0);
+  check_mxfp4_stack(checkpoint, config_, "x", {kExperts, kRows, kGroups * 32});
+  const Tensor stack = mxfp4_stack(checkpoint, config_, "x");
+  EXPECT_EQ(stack.meta.text(), "mxfp4[2, 3, 64]");
+  EXPECT_EQ(stack.data()[0], exponents_.data()[0]);
 }
 
 TEST_F(Mxfp4Weight, NamesTheTensorThatDiffers) {

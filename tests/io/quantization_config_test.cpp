@@ -152,10 +152,11 @@ TEST(QuantizationConfig, NamesTheTensorsOfGroupedCodes) {
   EXPECT_EQ(quantized_names(read(kGptq), "a.weight").all(), (Names{"a.qweight", "a.scales", "a.qzeros", "a.g_idx"}));
   EXPECT_EQ(quantized_names(read(kAwq), "a.weight").all(), (Names{"a.qweight", "a.scales", "a.qzeros"}));
   EXPECT_EQ(quantized_names(read(kNf4), "a.weight").all(),
-            (Names{"a.weight", "a.weight.absmax", "a.weight.quant_state.bitsandbytes__nf4", "a.weight.quant_map",
-                   "a.weight.nested_absmax", "a.weight.nested_quant_map"}));
+            (Names{"a.weight", "a.weight.absmax", "a.weight.quant_state.bitsandbytes__nf4",
+                   "a.weight.quant_state.bitsandbytes__fp4", "a.weight.quant_map", "a.weight.nested_absmax",
+                   "a.weight.nested_quant_map"}));
   EXPECT_EQ(quantized_names(read(written(NumberFormat::w4a16)), "a.weight").all(),
-            (Names{"a.weight_packed", "a.weight_scale", "a.weight_shape"}));
+            (Names{"a.weight_packed", "a.weight_scale", "a.weight_zero_point", "a.weight_g_idx", "a.weight_shape"}));
 }
 
 TEST(QuantizationConfig, LeavesOutAnyPartOfANameWhereTheMethodDoes) {

@@ -63,6 +63,25 @@ TEST(SentencePieceModel, UnigramEndsWithTheEnd) {
   EXPECT_EQ(encode(model(1, ""), "a a x"), (Ids{5, 5, 3, 0, 2}));
 }
 
+// As sentencepiece 0.2.3 decodes.
+TEST(SentencePieceModel, DecodingRemovesSpacesAtTheBeginIfEncodingDoes) {
+  const auto decoded = [](const std::string& normalizer, const Ids& ids) {
+    return Tokenizer(read_sentencepiece_model(model(1, normalizer), "m", true)).decode(ids);
+  };
+  const Ids spaces = {3, 5, 3, 4};
+  EXPECT_EQ(decoded(number(3, 0), spaces), "a a");
+  EXPECT_EQ(decoded("", spaces), "a a");
+  EXPECT_EQ(decoded(number(4, 0), spaces), " a a");
+  EXPECT_EQ(decoded(number(3, 0) + number(4, 0), spaces), "  a a");
+  EXPECT_EQ(decoded("", {3, 0, 4}), " \u2047 a");
+}
+
+TEST(SentencePieceModel, UnigramSumsScoresInFloat) {
+  // In float, -2^25 + 1 is -2^25, so "x" and "y" have no better sum than "xy".
+  const std::string all = pieces() + piece("x", -33554432) + piece("y", 1) + piece("xy", -33554432);
+  EXPECT_EQ(encode(all + bytes(2, number(3, 1)) + bytes(3, number(3, 0)), "xy"), (Ids{9, 2}));
+}
+
 TEST(SentencePieceModel, UnknownFieldsAreSkipped) {
   const std::string unknown =
       number(90, 1) + bytes(91, "abc") + varint(92 << 3 | 5) + "1234" + varint(93 << 3 | 1) + "12345678";

@@ -50,6 +50,21 @@ TEST(SpecialTokenFinder, StripTakesWhiteSpaceAlong) {
   EXPECT_EQ(split(vocabulary, "a \u00a0<m>\n <m> b"), (Strings{"a", "#256[ \u00a0<m>\n ]", "#256[<m> ]", "b"}));
 }
 
+// As tokenizers 0.22.1 does: what follows the second token is text again.
+TEST(SpecialTokenFinder, FindsATokenInTheWhiteSpaceThatTheOneBeforeStripped) {
+  Vocabulary vocabulary = small_vocabulary({}, {"<m>", " w", "\n"});
+  vocabulary.added_tokens[0].strip_right = true;
+  EXPECT_EQ(split(vocabulary, "<m> wb"), (Strings{"#256[<m> ]", "#257[ w]", "b"}));
+  EXPECT_EQ(split(vocabulary, "<m> \n  b"), (Strings{"#256[<m> \n  ]", "#258[\n]", "  b"}));
+}
+
+TEST(SpecialTokenFinder, CircledLettersAreWordCharacters) {
+  Vocabulary vocabulary = small_vocabulary({}, {"foo"});
+  vocabulary.added_tokens[0].single_word = true;
+  EXPECT_EQ(split(vocabulary, "foo\u24b6 \U0001F130foo foo\u00b2"),
+            (Strings{"foo\u24b6 \U0001F130foo ", "#256[foo]", "\u00b2"}));
+}
+
 TEST(SpecialTokenFinder, RefusesTextsThatAreEmptyOrNotUtf8) {
   EXPECT_THROW(split(small_vocabulary({}, {""}), "x"), UserError);
   EXPECT_THROW(split(small_vocabulary({}, {"\xC3"}), "x"), UserError);

@@ -39,6 +39,39 @@ TEST(TextConfig, HasTheDefaultsOfItsClass) {
   EXPECT_THROW(tiny_config::read(alone), UserError);
 }
 
+// Of a type that is an alias, too.
+TEST(TextConfig, HasTheDefaultsOfItsType) {
+  const auto epsilon_of = [](const char* type) {
+    const json outer{{"model_type", "whole"},
+                     {"text_config",
+                      {{"model_type", type},
+                       {"hidden_size", 64},
+                       {"intermediate_size", 96},
+                       {"num_hidden_layers", 2},
+                       {"num_attention_heads", 4},
+                       {"num_key_value_heads", 2},
+                       {"vocab_size", 48}}}};
+    return model_config_from_json(outer.dump(), "config.json", make_model_registry().find("qwen2", "test").facts)
+        .norm_eps;
+  };
+  EXPECT_EQ(epsilon_of("qwen2_vl_text"), 1e-5);
+  EXPECT_EQ(epsilon_of("qwen2"), 1e-6);
+}
+
+TEST(TextConfig, TheHeadIsTheEmbeddingIfTheWholeModelSaysSo) {
+  const auto is_tied = [](const json& outer, const json& inner, const char* type = "mistral3") {
+    json whole{{"model_type", type}, {"text_config", {{"model_type", "ministral3"}}}};
+    if (!outer.is_null()) whole["tie_word_embeddings"] = outer;
+    if (!inner.is_null()) whole["text_config"]["tie_word_embeddings"] = inner;
+    return text_config(whole, "config.json").value("tie_word_embeddings", false);
+  };
+  EXPECT_TRUE(is_tied(true, false));
+  EXPECT_FALSE(is_tied(false, true));
+  EXPECT_TRUE(is_tied(nullptr, true));
+  EXPECT_TRUE(is_tied(true, nullptr));
+  EXPECT_TRUE(is_tied(false, true, "qwen2_5_vl")) << "older files have the key inside";
+}
+
 TEST(TextConfig, KnowsTheNamesInTheWholeCheckpoint) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(names_in_checkpoint("lm_head.weight"), Names{"language_model.lm_head.weight"});

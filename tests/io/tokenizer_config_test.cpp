@@ -72,6 +72,22 @@ TEST(TokenizerConfig, AClassHasABosOfItsOwn) {
             std::string::npos);
 }
 
+TEST(TokenizerConfig, SetsThePrefixSpaceOnlyOfAByteLevelInNoSequence) {
+  const auto has_space = [](bool is_alone, bool was_there, bool is_wanted) {
+    Vocabulary vocabulary = plain();
+    vocabulary.byte_level_alone = is_alone;
+    if (was_there) vocabulary.steps.emplace_back(PrefixSpace{});
+    vocabulary.steps.emplace_back(PatternSplit{.pattern = std::string(kGpt2Pattern)});
+    apply_tokenizer_config(Json{{"add_prefix_space", is_wanted}}, "tokenizer_config.json", "qwen3", vocabulary);
+    return std::holds_alternative<PrefixSpace>(vocabulary.steps.front());
+  };
+  for (const bool was_there : {false, true})
+    for (const bool is_wanted : {false, true}) {
+      EXPECT_EQ(has_space(true, was_there, is_wanted), is_wanted);
+      EXPECT_EQ(has_space(false, was_there, is_wanted), was_there);
+    }
+}
+
 TEST(TokenizerConfig, TemplatesKnowTheTextsThatItNames) {
   const Vocabulary read = with({{"bos_token", nullptr},
                                 {"sep_token", {{"content", "<sep>"}}},

@@ -82,7 +82,13 @@ TEST(TokenizerJson, ReadsPreTokenizersInTheirOrder) {
   file["pre_tokenizer"] = {{"type", "Sequence"},
                            {"pretokenizers", {{{"type", "Digits"}, {"individual_digits", true}}, split, byte_level}}};
   EXPECT_EQ(encode(file, "ab1"), (Ids{'a', '1'}));
+  EXPECT_FALSE(read_tokenizer_json(file.dump()).byte_level_alone);
+  // White space is removed here, and U+24B6 is a word character, so it is no piece of its own.
+  file["pre_tokenizer"]["pretokenizers"] = {{{"type", "Whitespace"}}, byte_level};
+  file["pre_tokenizer"]["pretokenizers"][1]["add_prefix_space"] = true;
+  EXPECT_EQ(encode(file, "ab\u24b6 ."), (Ids{257, 0xE2, 0x92, 0xB6, ' ', '.'}));
   file["pre_tokenizer"] = byte_level;
+  EXPECT_TRUE(read_tokenizer_json(file.dump()).byte_level_alone);
   file["pre_tokenizer"]["add_prefix_space"] = true;
   EXPECT_EQ(encode(file, "ab"), (Ids{257}));
 }
@@ -155,6 +161,66 @@ TEST(TokenizerJson, CharactersWithByteFallback) {
   json file = character_file();
   file["model"]["byte_fallback"] = false;
   EXPECT_EQ(encode(file, "ab \u00e9"), (Ids{4, 5, 4}));
+}
+
+json unigram_file() {
+  json file = small_file();
+  file["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "never"}};
+  file["decoder"] = file["pre_tokenizer"];
+  file["model"] = {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", json::array()}};
+  const std::vector<std::pair<std::string, double>> pieces = {
+      {"<unk>", 0}, {"\u2581", -2}, {"a", -1}, {"b", -1}, {"ab", -2.5}};
+  for (const auto& [text, score] : pieces) file["model"]["vocab"].push_back(json::array({text, score}));
+  file["added_tokens"] = {{{"id", 0}, {"content", "<unk>"}, {"special", true}}};
+  return file;
+}
+
+// The ids of these tests are those of tokenizers 0.22.1.
+TEST(TokenizerJson, UnigramSumsScoresInDouble) {
+  json file = unigram_file();
+  file["model"]["vocab"][4][1] = -2.0;
+  EXPECT_EQ(encode(file, "ab"), (Ids{4}));
+  // As floats, both sums are -2.
+  file["model"]["vocab"][4][1] = -2.00000000001;
+  EXPECT_EQ(encode(file, "ab"), (Ids{2, 3}));
+}
+
+TEST(TokenizerJson, UnigramHasTheTokensOfItsVocabularyOnly) {
+  json file = unigram_file();
+  file["added_tokens"].push_back({{"id", 5}, {"content", "aab"}, {"special", false}, {"single_word", true}});
+  EXPECT_EQ(encode(file, "aab"), (Ids{5}));
+  EXPECT_EQ(encode(file, "baab"), (Ids{3, 2, 2, 3}));
+  // This one is in the vocabulary, with a score of its own.
+  file["added_tokens"][1] = {{"id", 4}, {"content", "ab"}, {"special", false}, {"single_word", true}};
+  EXPECT_EQ(encode(file, "ab"), (Ids{4}));
+  EXPECT_EQ(encode(file, "aab"), (Ids{2, 2, 3}));
+  file["model"]["vocab"][4][1] = -1.5;
+  EXPECT_EQ(encode(file, "aab"), (Ids{2, 4}));
+}
+
+TEST(TokenizerJson, WordPieceKeepsTokensThatAreAlsoAdded) {
+  json file = small_file();
+  file["pre_tokenizer"] = {{"type", "WhitespaceSplit"}};
+  file["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
+  file["model"] = {{"type", "WordPiece"},
+                   {"unk_token", "[UNK]"},
+                   {"continuing_subword_prefix", "##"},
+                   {"max_input_chars_per_word", 100},
+                   {"vocab", {{"[UNK]", 0}, {"ab", 1}, {"##c", 2}, {"c", 3}}}};
+  file["added_tokens"] = {{{"id", 0}, {"content", "[UNK]"}, {"special", true}},
+                          {{"id", 1}, {"content", "ab"}, {"special", false}, {"single_word", true}},
+                          {{"id", 4}, {"content", "cc"}, {"special", false}, {"single_word", true}}};
+  EXPECT_EQ(encode(file, "ab abc ccc"), (Ids{1, 1, 2, 3, 2, 2}));
+}
+
+TEST(TokenizerJson, TheFirstMarkNeedsTheFirstCharacterOfTheText) {
+  json file = unigram_file();
+  file["pre_tokenizer"]["prepend_scheme"] = "first";
+  file["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
+  EXPECT_EQ(encode(file, "a"), (Ids{1, 2}));
+  EXPECT_EQ(encode(file, " a"), (Ids{2}));
+  file["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}};
+  EXPECT_EQ(encode(file, "  a"), (Ids{1, 2}));
 }
 
 TEST(TokenizerJson, RefusesDecodersThatDoNotFit) {

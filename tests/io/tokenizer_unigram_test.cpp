@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "io/sentencepiece_vocabulary.h"
 #include "scored_pieces.h"
 #include "tests/thrown_message.h"
 
@@ -37,10 +38,31 @@ TEST(UnigramModel, UnknownCharactersCostMoreThanAnyToken) {
   EXPECT_EQ(tokens_of(vocabulary, "a\u00e9\u20aca"), (Ids{1, 0, 1}));
 }
 
-TEST(UnigramModel, UserDefinedPiecesWin) {
-  Vocabulary vocabulary = scored({{"a", -1}, {"aa", -9}, {"aaa", -0.5F}});
+TEST(UnigramModel, UserDefinedPiecesOfSentencePieceWin) {
+  SentencePieceTables tables;
+  tables.tokens = {"a", "aa", "aaa"};
+  tables.scores = {-1, -9, -0.5F};
+  tables.kinds = {TokenKind::normal, TokenKind::user_defined, TokenKind::normal};
+  tables.is_unigram = true;
+  EXPECT_EQ(tokens_of(vocabulary_from_sentencepiece(tables), "aa"), (Ids{1}));
+}
+
+TEST(UnigramModel, TokensOutsideTheModelAreNotMade) {
+  Vocabulary vocabulary = scored({{"a", -1}, {"aa", 0}, {"aaa", -2.5F}});
   vocabulary.kinds[1] = TokenKind::user_defined;
-  EXPECT_EQ(tokens_of(vocabulary, "aa"), (Ids{1}));
+  vocabulary.in_model = {true, false, true};
+  EXPECT_EQ(tokens_of(vocabulary, "aa"), (Ids{0, 0}));
+  vocabulary.kinds[2] = TokenKind::user_defined;
+  EXPECT_EQ(tokens_of(vocabulary, "aaa"), (Ids{2}));
+  vocabulary.kinds[2] = TokenKind::control;
+  EXPECT_EQ(tokens_of(vocabulary, "aaa"), (Ids{0, 0, 0}));
+}
+
+TEST(UnigramModel, SumsAreInFloatUnlessTheVocabularySaysDouble) {
+  Vocabulary vocabulary = scored({{"a", -33554432}, {"b", 1}, {"ab", -33554432}});
+  EXPECT_EQ(tokens_of(vocabulary, "ab"), (Ids{2}));
+  vocabulary.sums_in_double = true;
+  EXPECT_EQ(tokens_of(vocabulary, "ab"), (Ids{0, 1}));
 }
 
 TEST(UnigramModel, NeedsNormalTokens) {

@@ -102,7 +102,8 @@ TEST_P(EveryArchitecture, NamesAWeightThatIsMissingOrMisshapenAndWhatWasWanted) 
     };
     EXPECT_NE(refusal_of_folder(changed).find(refusal(name, shape_text(tensor.meta.shape), "bf16[7]")),
               std::string::npos);
-    if (!sample_.has_other_shape_in_gguf(name)) {
+    const bool may_be_vector = name.find("shared_expert_gate") != std::string::npos;  // as older files have it
+    if (!sample_.has_other_shape_in_gguf(name) && !may_be_vector) {
       const std::string in_gguf = shape_of_rows(gguf_name, tensor.meta.shape, 7);
       EXPECT_NE(refusal_of_gguf(changed).find(refusal(gguf_name, in_gguf, "f32[7]")), std::string::npos);
     }

@@ -2,6 +2,8 @@
 
 #include "server/api_request.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "server/api_error.h"
@@ -31,6 +33,13 @@ std::string with(const std::string& field, const std::string& value) {
   return R"({"prompt":"a","messages":[{"role":"user"}],")" + field + "\":" + value + "}";
 }
 
+std::string salt_of(int characters) {
+  std::string salt = "\"";
+  for (int i = 0; i < characters; ++i) salt += "\u00e9";
+  return salt + "\"";
+}
+const std::string kLongestSalt = salt_of(128), kLongerSalt = salt_of(129);
+
 TEST(ApiRequest, TakesEachNumberWithinItsRangeAlone) {
   struct Case {
     const char* field;
@@ -51,7 +60,10 @@ TEST(ApiRequest, TakesEachNumberWithinItsRangeAlone) {
       {"stop", {"\"a\"", "[\"a\",\"b\"]", "[]"}, {"\"\"", "[\"\"]", R"(["a","b","c","d","e"])"}},
       {"truncation_side", {"\"left\"", "\"right\""}, {}},
       {"priority", {"0", "-5", "7"}, {}},
-      {"cache_salt", {"\"a\""}, {"\"\"", "\"a/b\"", "\"a@b\"", "\"a\\\\b\"", "\"a\\u0000b\""}},
+      // 128 characters of two bytes each.
+      {"cache_salt",
+       {"\"a\"", kLongestSalt.c_str()},
+       {kLongerSalt.c_str(), "\"\"", "\"a/b\"", "\"a@b\"", "\"a\\\\b\"", "\"a\\u0000b\""}},
       {"best_of", {"1"}, {"2"}},
       {"logprobs", {"0", "5", "-1"}, {"-2"}},
       {"prompt_logprobs", {"0", "5", "-1"}, {"-2"}},
@@ -86,7 +98,8 @@ TEST(ApiRequest, NamesFieldsOfAWrongType) {
       {"prompt", "3"},
       {"prompt", "[1,\"a\"]"},
       {"prompt", "[[1],[\"a\"]]"},
-      {"prompt", "[-1]"},
+      {"prompt", "[1.5]"},
+      {"prompt", "[true]"},
       {"stop_token_ids", "{}"},
       {"stream_options", "[]"},
       {"stream_options", "{\"include_usage\":1}"},
@@ -94,7 +107,6 @@ TEST(ApiRequest, NamesFieldsOfAWrongType) {
       {"logprobs", "true"},
       {"logit_bias", "[]"},
       {"logit_bias", R"({"a":1})"},
-      {"logit_bias", R"({"-1":1})"},
       {"logit_bias", R"({"1.5":1})"},
       {"logit_bias", R"({"1":"a"})"},
       {"allowed_token_ids", "[\"a\"]"},
@@ -238,6 +250,79 @@ TEST(ApiRequest, TheLastOfSeveralEqualKeysCounts) {
   ASSERT_EQ(request.prompts.size(), 2U);
   EXPECT_EQ(std::get<PromptText>(request.prompts[0]), "b");
   EXPECT_EQ(request.unknown, std::vector<std::string>{"frobnicate"});
+}
+
+TEST(ApiRequest, TheLastOfSeveralEqualKeysCountsWhateverTheOthersAre) {
+  const auto read = [](const char* json) {
+    const JsonBody body(json);
+    return read_fields(body.object(), completions);
+  };
+  EXPECT_FALSE(read(R"({"prompt":"a","max_tokens":3,"max_tokens":null})").max_tokens);
+  EXPECT_EQ(read(R"({"prompt":"a","temperature":"x","temperature":0})").temperature, 0);
+  EXPECT_FALSE(read(R"({"prompt":"a","suffix":"x","suffix":null})").refusal);
+  EXPECT_EQ(refusal_of(R"({"prompt":"a","prompt":null})").parameter, "body.prompt");
+  const ApiRequest options =
+      read(R"({"prompt":"a","stream":true,"stream_options":{"include_usage":true},"stream_options":{}})");
+  EXPECT_TRUE(options.has_stream_options);
+  EXPECT_FALSE(options.include_usage);
+  EXPECT_FALSE(read(R"({"prompt":"a","stream_options":{"include_usage":true,"include_usage":null}})").include_usage);
+  EXPECT_EQ(read(R"({"prompt":"a","logit_bias":{"5":"x","5":1}})").logit_bias, (std::map<int, double>{{5, 1}}));
+}
+
+TEST(ApiRequest, NamesTheItemOfAListThatIsWrong) {
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {"prompt", R"([1,"a"])", "[prompt] item 1 must be a token id, but is \"a\""},
+      {"prompt", R"([[1],[2,"a"]])", "[prompt] item 1 of item 1 must be a token id, but is \"a\""},
+      {"prompt", R"(["a",{}])", "[prompt] item 1 must be a text or a list of token ids, but is an object"},
+      {"stop", R"(["a",1])", "[stop] item 1 must be a text, but is 1"},
+      {"stop_token_ids", "[3,1.5]", "[stop_token_ids] item 1 must be a token id, but is 1.5"},
+      {"logit_bias", R"({"5":1,"x":1})", "[logit_bias] must have token ids as keys, but has \"x\""},
+      {"logit_bias", R"({"5":[]})", "[logit_bias] the bias of 5 must be a number, but is a list"},
+  };
+  for (const auto& [field, value, message] : cases) EXPECT_EQ(refusal_of(with(field, value)).message, message);
+}
+
+// check_token() refuses them by their range.
+TEST(ApiRequest, ReadsIdsThatNoVocabularyHas) {
+  const JsonBody body(
+      R"({"prompt":[-1,10000000000,-10000000000,1000000000000000000000],"logit_bias":{"-1":1,"99999999999":1}})");
+  const ApiRequest request = read_fields(body.object(), completions);
+  constexpr int kLeast = std::numeric_limits<int>::min(), kMost = std::numeric_limits<int>::max();
+  EXPECT_EQ(std::get<PromptIds>(request.prompts[0]), (PromptIds{-1, kMost, kLeast, kMost}));
+  EXPECT_EQ(request.logit_bias, (std::map<int, double>{{-1, 1}, {kMost, 1}}));
+}
+
+TEST(ApiRequest, ChecksTheTypesWithinMessages) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({})", "message 0 must have a role"},
+      {R"({"role":1})", "message 0 must have a role"},
+      {R"(3)", "message 0 must be an object, but is 3"},
+      {R"({"role":"user","content":1})", "message 0 must have a content that is a text or a list of parts, but has 1"},
+      {R"({"role":"user","content":{}})", "but has an object"},
+      {R"({"role":"user","content":["a"]})", "message 0, part 0 of the content must be an object, but is \"a\""},
+      {R"({"role":"user","content":[{"type":"text"}]})", "part 0 of the content must have a text, but has none"},
+      {R"({"role":"user","content":[{"text":5}]})", "part 0 of the content must have a text, but has 5"},
+      {R"({"role":"user","content":[{"type":5,"text":"a"}]})", "must have a type that is a text, but has 5"},
+      {R"({"role":"assistant","tool_calls":"x"})", "message 0 must have tool_calls that are a list, but has \"x\""},
+      {R"({"role":"assistant","tool_calls":{"a":1}})", "but has an object"},
+      {R"({"role":"assistant","tool_calls":[null]})", "message 0, call 0 must be an object, but is null"},
+      {R"({"role":"assistant","tool_calls":[{}]})", "call 0 must have a function that is an object"},
+      {R"({"role":"assistant","tool_calls":[{"function":true}]})", "call 0 must have a function that is an object"},
+      {R"({"role":"assistant","tool_calls":[{"function":{"arguments":"{}"}}]})", "must have a function with a name"},
+      {R"({"role":"assistant","tool_calls":[{"function":{"name":["a"]}}]})", "must have a function with a name"},
+      {R"({"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":true}}]})",
+       "must have arguments that are the text of a JSON object, but has true"},
+  };
+  for (const auto& [message, sentence] : cases) {
+    const Refusal refusal = refusal_of("{\"messages\":[" + std::string(message) + "]}", chat);
+    EXPECT_EQ(refusal.type, "Bad Request") << message;
+    EXPECT_EQ(refusal.parameter, "body.messages") << message;
+    EXPECT_NE(refusal.message.find(sentence), std::string::npos) << message << ": " << refusal.message;
+  }
+  for (const char* message :
+       {R"({"role":"user","content":null})", R"({"role":"assistant","tool_calls":null})",
+        R"({"role":"assistant","tool_calls":[{"function":{"name":"f"}},{"function":{"name":"f","arguments":{}}}]})"})
+    EXPECT_EQ(refusal_of("{\"messages\":[" + std::string(message) + "]}", chat).status, 200) << message;
 }
 
 TEST(ApiRequest, EachFieldHasOneRowForAnEndpoint) {

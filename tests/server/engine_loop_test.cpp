@@ -1,5 +1,6 @@
 #include "server/engine_loop.h"
 
+#include <array>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -10,7 +11,7 @@
 
 namespace weft::engine_loop_test {
 
-// An engine on a thread of its own, and the number of sequences that its first step begins.
+// An engine on a thread of its own, and the number of sequences that begin together, for the first times that any do.
 class LoopRun {
  public:
   explicit LoopRun(std::chrono::milliseconds longest_wait)
@@ -19,7 +20,9 @@ class LoopRun {
             *engine_,
             [this](const StepReport& report) {
               loop_.acknowledge();
-              if (report.has_step && !std::exchange(has_begun_, true)) first_.set_value(report.scheduled.size());
+              if (!report.scheduled.empty()) begun_.at(times_++).set_value(report.scheduled.size());
+              for (const SequenceEvent& one : report.events)
+                if (one.event.finished != FinishReason::none && ++ended_ == 2) two_ended_.set_value();
             },
             [](const std::string&) {}, MonotonicClock::now, longest_wait),
         thread_([this] { loop_.run(); }) {}
@@ -34,13 +37,15 @@ class LoopRun {
                    .prompt = std::make_shared<const std::vector<int>>(some_ids(5)),
                    .parameters = std::make_shared<const SamplingParameters>(SamplingParameters{.max_tokens = 2})}});
   }
-  std::size_t begun_in_first_step() { return first_.get_future().get(); }
+  std::size_t begun_together(std::size_t time = 0) { return begun_.at(time).get_future().get(); }
+  void wait_for_two_ends() { two_ended_.get_future().get(); }
 
  private:
   const TemporaryFolder folder_;
   std::unique_ptr<Engine> engine_;
-  std::promise<std::size_t> first_;
-  bool has_begun_ = false;  // of the thread of the engine
+  std::array<std::promise<std::size_t>, 2> begun_;
+  std::promise<void> two_ended_;
+  std::size_t times_ = 0, ended_ = 0;  // of the thread of the engine
   EngineLoop loop_;
   std::thread thread_;
 };
@@ -55,14 +60,27 @@ TEST(EngineLoop, WaitsForARequestThatIsBeingPrepared) {
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   run.submit(2);
   run.loop().end_preparing();
-  EXPECT_EQ(run.begun_in_first_step(), 2u);
+  EXPECT_EQ(run.begun_together(), 2u);
+}
+
+TEST(EngineLoop, WaitsForAsManyRequestsAsEndedTogether) {
+  LoopRun run(std::chrono::minutes(1));
+  run.loop().begin_preparing();
+  run.submit(1);
+  run.submit(2);
+  run.loop().end_preparing();
+  run.wait_for_two_ends();
+  run.submit(3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  run.submit(4);
+  EXPECT_EQ(run.begun_together(1), 2u);
 }
 
 TEST(EngineLoop, WaitsNoLongerForARequestThatIsPreparedForLong) {
   LoopRun run(std::chrono::milliseconds(1));
   run.loop().begin_preparing();
   run.submit(1);
-  EXPECT_EQ(run.begun_in_first_step(), 1u);
+  EXPECT_EQ(run.begun_together(), 1u);
 }
 
 }  // namespace weft::engine_loop_test

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "tests/http_client.h"
+#include "tests/server/metrics_text.h"
 #include "tests/server/running_server.h"
 
 namespace weft::http_server_test {
@@ -125,8 +126,13 @@ TEST(HttpServer, EndsConnectionsWhoseBytesAreWrong) {
       {post + "Transfer-Encoding: gzip\r\n\r\n", 501},
       {post + "Expect: more\r\nContent-Length: 2\r\n\r\n{}", 417},
       {post + "Content-Length: 100001\r\n\r\n", 413},
+      {post + "Content-Length: 9999999999999999999\r\n\r\n", 413},
+      {"\r\n\r\nGET /health HTTP/1.1\r\nHost: a\r\n\r\n", 400},
       {chunked + "2\r\n{}x\r\n0\r\n\r\n", 400},
       {chunked + "g\r\n", 400},
+      {chunked + "2\n{}\n0\n\n", 400},
+      {chunked + "2\r\n{}\n", 400},
+      {chunked + "0\r\nA: b\n", 400},
       {chunked + "80000001\r\n", 400},
       {chunked + "ffffffffffffffffff\r\n", 400},
       {chunked + "100000\r\n", 413},
@@ -143,6 +149,71 @@ TEST(HttpServer, EndsConnectionsWhoseBytesAreWrong) {
     EXPECT_TRUE(client.is_closed());
   }
   EXPECT_EQ(HttpClient(running.port()).get("/health").status, 200);
+}
+
+// Old clients send one after a body.
+TEST(HttpServer, IgnoresAnEmptyLineBeforeARequest) {
+  RunningServer running(quick_limits());
+  HttpClient client(running.port());
+  const std::string get = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n";
+  client.send("\r\n" + get + "\r\n" + get);
+  EXPECT_EQ(client.receive().status, 200);
+  EXPECT_EQ(client.receive().status, 200);
+  for (const char byte : "\r\n" + get) client.send({byte});
+  EXPECT_EQ(client.receive().status, 200);
+}
+
+// The parser of bodies also reads the head, and must not fail because of it.
+TEST(HttpServer, RefusesALargeFieldAtOnce) {
+  ServerSettings settings;
+  settings.api.cors.origins = {"https://a.b"};
+  settings.api.has_id_fields = true;
+  RunningServer running(std::move(settings));
+  const auto answer = [&](std::size_t size) {
+    HttpClient client(running.port());
+    return client.get("/health", "A: " + std::string(size, 'x') + "\r\n");
+  };
+  EXPECT_EQ(answer(65000).status, 200);
+  for (const std::size_t size : {65536U, 200000U}) {
+    const ClientResponse refused = answer(size);
+    EXPECT_EQ(refused.status, 431);
+    EXPECT_EQ(refused.fields.at("vary"), "Origin");
+    EXPECT_TRUE(refused.fields.contains("x-request-id"));
+  }
+  HttpClient preflight(running.port());
+  preflight.send(
+      "OPTIONS /health HTTP/1.1\r\nHost: a\r\nOrigin: https://a.b\r\nX-Request-Id: mine\r\n"
+      "Access-Control-Request-Method: GET\r\n\r\n");
+  EXPECT_EQ(preflight.receive().fields.at("x-request-id"), "mine");
+}
+
+class FailingHandler final : public HttpHandler {
+ public:
+  std::optional<HttpResponse> check(const HttpRequest&) override { return std::nullopt; }
+  void handle(HttpRequest, std::shared_ptr<HttpReply>) override { throw std::runtime_error("no memory"); }
+  HttpResponse fault(const HttpRequest&, int status, const std::string& message) override {
+    return {.status = status, .body = message};
+  }
+  void log(const HttpRequest&, int, std::chrono::duration<double>) override {}
+  void failed(const std::string& error) override { error_ = error; }
+  const std::string& error() const { return error_; }  // once the server has ended
+
+ private:
+  std::string error_;
+};
+
+TEST(HttpServer, ConcurrentRequestThatFailsGetsAnAnswer) {
+  HttpServer server("127.0.0.1", 0, {});
+  FailingHandler handler;
+  std::thread io([&] { server.run(handler); });
+  {
+    HttpClient client(server.port());
+    EXPECT_EQ(client.get("/health").status, 500);
+    EXPECT_TRUE(client.is_closed());
+  }
+  server.stop();
+  io.join();
+  EXPECT_EQ(handler.error(), "no memory");
 }
 
 TEST(HttpServer, EndsConnectionsThatAreSlow) {
@@ -202,6 +273,40 @@ TEST(HttpServer, DoesNotWaitForClientsThatDoNotRead) {
 }
 
 constexpr const char* kLong = R"({"prompt":"a","n":4000,"max_tokens":120,"ignore_eos":true,"stream":)";
+
+// Its end comes after bytes that are not read.
+TEST(HttpServer, ConcurrentClientThatPipelinesMuchIsSeenToLeave) {
+  RunningServer running;
+  {
+    HttpClient client(running.port());
+    std::string pipelined;
+    while (pipelined.size() < 100'000) pipelined += "GET /health HTTP/1.1\r\nHost: a\r\n\r\n";
+    client.send(post_bytes("/v1/completions", std::string(kLong) + "false}"));
+    EXPECT_TRUE(running.has_load(1));
+    client.send(pipelined);
+  }
+  EXPECT_EQ(running.load_at_rest(), 0);
+  const auto metrics = read_metrics(HttpClient(running.port()).get("/metrics").body);
+  EXPECT_GT(metrics.samples.at(R"(vllm:request_success_total{engine="0",model_name="tiny",finished_reason="abort"})"),
+            0);
+}
+
+// Preparing a long text takes longer than the server may stay.
+TEST(HttpServer, RequestsThatArePreparedAreAnsweredWhenItEnds) {
+  ServerSettings settings;
+  settings.limits.rest = std::chrono::milliseconds(200);
+  RunningServer running(std::move(settings));
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(running.port()));
+    clients.back()->send(post_bytes("/tokenize", R"({"prompt":")" + std::string(3'000'000, 'a') + "\"}"));
+  }
+  // The server's thread reads some of each body for each of these answers, so it then has all of them.
+  HttpClient other(running.port());
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(other.get("/health").status, 200);
+  running.server().shut_down();
+  for (const auto& client : clients) EXPECT_NE(client->receive().status, 0);
+}
 
 TEST(HttpServer, ConcurrentAnswersEndWithTheServer) {
   RunningServer running;

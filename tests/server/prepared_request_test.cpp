@@ -6,6 +6,7 @@
 
 #include "server/json_body.h"
 #include "tests/engine/tiny_model.h"
+#include "tests/thrown_message.h"
 
 namespace weft::prepared_request_test {
 
@@ -27,6 +28,39 @@ TEST(PreparedRequest, KeepsNoValuesThatAreReadOnce) {
   for (const Json* value :
        {&request.messages, &request.documents, &request.template_arguments, &request.response_format})
     EXPECT_TRUE(value->is_null()) << json_text(*value);
+}
+
+TEST(PreparedRequest, JoinsThePartsOfAContentByLineFeeds) {
+  const TemporaryFolder folder;
+  const std::string chat_template = folder / "template.jinja";
+  std::ofstream(chat_template) << "{% for m in messages %}{{ m.content }}{% endfor %}";
+  const auto engine = tiny_engine(write_tiny_model(folder));
+  const ServedModel model =
+      make_served_model(*engine, {.names = {"tiny"}, .root = "tiny.gguf", .chat_template = chat_template});
+  const auto prompt_of = [&](const Json& texts) {
+    Json parts = Json::array();
+    for (const Json& text : texts) parts.push_back({{"type", "text"}, {"text", text}});
+    const JsonBody body(json_text({{"messages", Json::array({{{"role", "user"}, {"content", parts}}})}}));
+    return prepare(read_fields(body.object(), chat), model).prompt_text;
+  };
+  EXPECT_EQ(prompt_of({"a", "b"}), "a\nb");
+  EXPECT_EQ(prompt_of({"", "b"}), "\nb");
+  EXPECT_EQ(prompt_of({"a", "", "b"}), "a\n\nb");
+  EXPECT_EQ(prompt_of({"", "", "b"}), "\n\nb");
+}
+
+// Finding the tokens of a very long text takes seconds.
+TEST(PreparedRequest, RefusesATextThatCannotFitBeforeItsTokensAreKnown) {
+  const TemporaryFolder folder;
+  const auto engine = tiny_engine(write_tiny_model(folder));
+  const ServedModel model = make_served_model(*engine, {.names = {"tiny"}, .root = "tiny.gguf"});
+  EXPECT_GT(model.most_bytes_of_token, 0U);
+  const auto prepared = [&](const std::string& more) {
+    const JsonBody body(R"({"prompt":")" + std::string(100'000, 'a') + '"' + more + "}");
+    return prepare(read_fields(body.object(), completions), model);
+  };
+  EXPECT_NE(message_of<ApiError>([&] { prepared(""); }).find("at least "), std::string::npos);
+  EXPECT_EQ(prepared(R"(,"truncate_prompt_tokens":5)").prompts[0].ids->size(), 5U);
 }
 
 }  // namespace weft::prepared_request_test

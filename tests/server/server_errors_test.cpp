@@ -40,6 +40,14 @@ const Case kCases[] = {
     {"/v1/completions", R"({"prompt":[]})", 400, "BadRequestError", "prompt"},
     {"/v1/completions", R"({"prompt":[[]]})", 400, "BadRequestError", "prompt"},
     {"/v1/completions", R"({"prompt":[257]})", 400, "BadRequestError", "prompt"},
+    {"/v1/completions", R"({"prompt":[-1]})", 400, "BadRequestError", "prompt"},
+    {"/v1/completions", R"({"prompt":[[5],[10000000000]]})", 400, "BadRequestError", "prompt"},
+    {"/v1/completions", R"({"prompt":"a","allowed_token_ids":[-1]})", 400, "BadRequestError", "allowed_token_ids"},
+    {"/v1/completions", R"({"prompt":"a","logit_bias":{"-1":1}})", 400, "BadRequestError", "logit_bias"},
+    {"/v1/completions", R"({"prompt":"a","logit_bias":{"99999999999":1}})", 400, "BadRequestError", "logit_bias"},
+    {"/v1/completions", R"({"prompt":[5],"truncate_prompt_tokens":0})", 400, "BadRequestError",
+     "truncate_prompt_tokens"},
+    {"/v1/completions", R"({"prompt":"a","stop_token_ids":[-1]})", 400, "BadRequestError", "stop_token_ids"},
     {"/v1/completions", R"({"prompt":"a","stop_token_ids":[257]})", 400, "BadRequestError", "stop_token_ids"},
     {"/v1/completions", R"({"prompt":")" + std::string(128, 'a') + "\"}", 400, "BadRequestError", "input_tokens"},
     {"/v1/completions", R"({"prompt":"a","max_tokens":129})", 400, "BadRequestError", "max_tokens"},
@@ -56,6 +64,10 @@ const Case kCases[] = {
          R"(,"truncate_prompt_tokens":5,"tool_choice":"required",)"
          R"("tools":[{"type":"function","function":{"name":"f","parameters":{"not":{}}}}]})",
      400, "BadRequestError", "tools"},
+    {"/v1/chat/completions",
+     R"({"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[1]"}}]}]})", 400,
+     "BadRequestError", "messages"},
+    {"/detokenize", R"({"tokens":[-1]})", 400, "BadRequestError", "tokens"},
     {"/detokenize", R"({"tokens":[300]})", 400, "BadRequestError", "tokens"},
     {"/v1/embeddings", "{}", 501, "NotImplementedError", ""},
     {"/v1/completions/", "{}", 404, "Not Found", ""},
@@ -89,6 +101,12 @@ TEST(ServerErrors, SayWhatIsWanted) {
   const std::string too_long = message(R"({"prompt":")" + std::string(200, 'a') + "\"}");
   for (const char* part : {"maximum context length", "128", "200"})
     EXPECT_NE(too_long.find(part), std::string::npos) << part << ": " << too_long;
+  EXPECT_EQ(message(R"({"prompt":[-1]})"), "[prompt] a token must be in [0, 257), but is -1");
+  EXPECT_EQ(message(R"({"prompt":[10000000000]})"), "[prompt] a token must be in [0, 257), but is 2147483647 or more");
+  const std::string schema = message(R"({"prompt":"a","structured_outputs":{"json":{"type":"foo"}}})");
+  EXPECT_EQ(schema, R"([structured_outputs] at "#": the type "foo" is not one of JSON)");
+  const std::string text = message(R"({"prompt":"a","structured_outputs":{"json":""}})");
+  EXPECT_TRUE(text.starts_with("[structured_outputs] json: wanted JSON")) << text;
   const std::string unknown = message(R"({"prompt":"a","model":"no"})");
   EXPECT_NE(unknown.find("tiny"), std::string::npos) << "the model that is served: " << unknown;
   for (const char* near : {"/chat/completions", "/v1/v1/chat/completions", "/v1/chat/completions/"}) {

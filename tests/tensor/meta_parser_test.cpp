@@ -19,9 +19,9 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(MetaParser, ReadsWhatMetaPrints) {
-  for (const char* text :
-       {"f32[s0, 576]", "bool[]", "f32[s0, 576]{960, 1}", "f32[s0, 12]{1, align(s0, 4)}", "q4_1[960, 576]",
-        "q4_1[960, 576] packed=q4x32", "kv[f16, block=16, heads=3, head_dim=64]", "batch", "int", "float"})
+  for (const char* text : {"f32[s0, 576]", "bool[]", "f32[s0, 576]{960, 1}", "f32[s0, 12]{1, align(s0, 4)}",
+                           "q4_1[960, 576]", "q4_1[960, 576] packed=q4x32", "kv[f16, block=16, heads=3, head_dim=64]",
+                           "kv[f16, block=16, heads=1, head_dim=576, values=keys]", "batch", "int", "float"})
     EXPECT_EQ(parse_meta(text).text(), text);
 }
 
@@ -52,6 +52,8 @@ TEST(MetaParser, NamesColumnWantedAndFound) {
   EXPECT_EQ(error_of("kv[f16, heads=3]"), "line 1, column 9: expected 'block=', found 'heads'");
   EXPECT_EQ(error_of("kv[f16, block=0, heads=3, head_dim=64]"),
             "line 1, column 15: expected a number in [1, 2147483647], found '0'");
+  EXPECT_EQ(error_of("kv[f16, block=1, heads=3, head_dim=64, values=both]"),
+            "line 1, column 47: expected 'values=keys', found 'both'");
   EXPECT_EQ(error_of("f32[2] packed="), "line 1, column 15: expected the name of a packing, found the end of the text");
   EXPECT_EQ(error_of("f32[2] {1}"), "line 1, column 8: expected the end of the type, found '{'");
 }

@@ -14,6 +14,8 @@ TEST(Meta, PrintsEveryKind) {
   EXPECT_EQ(Meta::strided(DType::f32, {s0, 576}, {960, 1}).text(), "f32[s0, 576]{960, 1}");
   EXPECT_EQ(Meta::strided(DType::f32, {s0, 12}, {1, align(s0, 4)}).text(), "f32[s0, 12]{1, align(s0, 4)}");
   EXPECT_EQ(Meta::pages({DType::f16, 16, 3, 64}).text(), "kv[f16, block=16, heads=3, head_dim=64]");
+  EXPECT_EQ(Meta::pages({DType::f16, 16, 1, 576, true}).text(),
+            "kv[f16, block=16, heads=1, head_dim=576, values=keys]");
   EXPECT_EQ(Meta::batch().text(), "batch");
   Meta number;
   number.kind = MetaKind::integer;

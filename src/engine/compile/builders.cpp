@@ -15,8 +15,8 @@ WeightRole ModelBuilder::vector_role(const std::string& weight_name) const {
   return weight.is_less_one_in(facts.config.format) ? WeightRole::one_plus : WeightRole::exact;
 }
 
-WeightRole ModelBuilder::matrix_role(const std::string& weight_name) const {
-  const bool is_transposed = model_.weight(weight_name).is_transposed_in(facts.config.format);
+WeightRole ModelBuilder::matrix_role(const std::string& weight_name, int layer) const {
+  const bool is_transposed = model_.weight(weight_name, facts.config, layer).is_transposed_in(facts.config.format);
   return is_transposed ? WeightRole::transposed : WeightRole::linear;
 }
 

@@ -27,7 +27,7 @@ class ModelBuilder : public Builder {
     return model_.has(weight_name, facts.config, layer);
   }
   WeightRole vector_role(const std::string& weight_name) const override;
-  WeightRole matrix_role(const std::string& weight_name) const override;
+  WeightRole matrix_role(const std::string& weight_name, int layer) const override;
 
  protected:
   Weights& weights_;

@@ -66,7 +66,8 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
   facts.kv = {.dtype = options.kv_cache_dtype == "auto" ? pages : dtype_named(options.kv_cache_dtype),
               .block = options.block_size,
               .heads = config.kv_head_count,
-              .head_dim = config.head_dim};
+              .head_dim = config.head_dim,
+              .keys_are_values = config.latents.has_value() && device == DeviceType::cpu};
   USER_CHECK(
       device == DeviceType::cpu || !kv_has_key_rows(facts.kv),
       "[--kv-cache-dtype] {} is for the CPU, but the device is a GPU, which has no kernels for it; f32, f16 and bf16 "
@@ -145,6 +146,7 @@ void ModelCompilation::check_checkpoint() {
   const UnreadTensors unread = unread_tensors(checkpoint_, definition_, config);
   notes_ = checkpoint_.notes();
   notes_.insert(notes_.end(), config.warnings.begin(), config.warnings.end());
+  notes_.insert(notes_.end(), unread.said.begin(), unread.said.end());
   const std::string warning =
       check_unread_tensors(unread.names, checkpoint_.path(), context_->options.ignore_unread_tensors);
   if (!warning.empty()) notes_.push_back(warning);

@@ -22,7 +22,7 @@ std::optional<BadPages> find_in_layer(const Tensor& pages, std::span<const std::
       for (std::int64_t i = 0; i < kv.head_dim; ++i)
         for (const bool is_key : {true, false}) {
           const std::int64_t offset = is_key ? kv_key_offset(kv, page, head) + kv_key_element(kv, place, i)
-                                             : kv_value_offset(kv, page, head) + place * kv.head_dim + i;
+                                             : kv_value_offset(kv, page, head) + kv_value_element(kv, place, i);
           if (!bad(offset)) continue;
           const bool is_infinite = std::isinf(load_float(kv.dtype, pages.data(), offset));
           // Within one position an infinity is preferred: an overflow explains the NaNs.

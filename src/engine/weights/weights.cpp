@@ -185,6 +185,11 @@ bool Weights::is_matrix(WeightRole role) {
 
 bool Weights::is_expanded(WeightRole role) const { return is_matrix(role) && is_on_gpu(); }
 
+bool Weights::is_narrowed(const Meta& stored, WeightRole role) const {
+  const bool may_be = role == WeightRole::linear || role == WeightRole::transposed;
+  return may_be && stored.dtype == DType::f32 && context_.options.dtype != "auto" && !facts_.is_exact();
+}
+
 Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) const {
   Meta meta = stored_meta(keys[0], role);
   const std::size_t joined = joined_dim(meta, role);
@@ -196,7 +201,7 @@ Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) 
                checkpoint_.path(), keys[i], keys[0], meta.text(), next.text());
     meta.shape[joined] = meta.shape[joined] + next.shape[joined];
   }
-  if (is_expanded(role)) meta.dtype = facts_.dtype;
+  if (is_expanded(role) || is_narrowed(meta, role)) meta.dtype = facts_.dtype;
   return meta;
 }
 

@@ -41,7 +41,8 @@ std::int64_t scratch_of_thread(const KvLayout& kv, DType dtype) {
 void run(const Operands& operands, const RowWiseKernels& row_wise, const AttentionKernels& attention,
          const KernelCall& call) {
   const HeadRotation rotation(row_wise, call, operands.rotation);
-  const PageStore pages(attention, call, operands.value, operands.kv, operands.slots, 1);
+  const DType dtype = call.operands[kRotationKey].dtype;
+  const PageStore pages(attention, call, dtype, operands.value, operands.kv, operands.slots, 1);
   const TensorView& query = call.operands[kRotationQuery];
   const TensorView& key = call.operands[kRotationKey];
   const TensorView& turned = call.results[0];

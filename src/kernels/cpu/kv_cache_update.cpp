@@ -21,7 +21,7 @@ Verdict supports(const KernelRequest& request) {
 
 void run(const AttentionKernels& kernels, const KernelCall& call) {
   const TensorView& key = call.operands[kKey];
-  const PageStore pages(kernels, call, kValue, kKv, kSlots, 0);
+  const PageStore pages(kernels, call, key.dtype, kValue, kKv, kSlots, 0);
   const std::int64_t tokens = key.size[0], bytes = dtype_info(key.dtype).block_bytes;
   const auto put = [&](std::int64_t token) {
     pages.put(token, key.data + token * key.stride[0] * bytes, key.stride[1]);

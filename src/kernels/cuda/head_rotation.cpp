@@ -74,6 +74,8 @@ Verdict supports(const RotationOp& op, const KernelRequest& request) {
   const auto operand = [&](int at) -> const std::optional<Meta>& {
     return request.operands[static_cast<std::size_t>(at)];
   };
+  if (op.pages >= 0)
+    if (Verdict verdict = supports_pages(operand(op.pages)->kv); !verdict) return verdict;
   const DType dtype = operand(op.key)->dtype;
   if (Verdict verdict = supports_heads(operand(op.key), "key", dtype); !verdict) return verdict;
   if (op.query >= 0)
@@ -82,8 +84,7 @@ Verdict supports(const RotationOp& op, const KernelRequest& request) {
     if (Verdict verdict = supports_rotation(op, request, dtype); !verdict) return verdict;
   if (op.pages < 0) return Verdict::yes();
   if (Verdict verdict = supports_heads(operand(op.value), "value", dtype); !verdict) return verdict;
-  if (!operand(op.slots)->is_contiguous()) return Verdict::no("slots are not contiguous");
-  return supports_pages(operand(op.pages)->kv);
+  return operand(op.slots)->is_contiguous() ? Verdict::yes() : Verdict::no("slots are not contiguous");
 }
 
 void check_pairs(const char* kernel, const char* what, const TensorView& view) {

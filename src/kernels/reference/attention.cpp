@@ -53,10 +53,11 @@ std::vector<float> attend(const std::vector<float>& query, const TensorView& pag
   for (float& weight : weights) sum += weight = reference_exp(weight - largest);
   std::vector<float> output(static_cast<std::size_t>(kv.head_dim));
   for (std::int64_t t = first; t < visible; ++t) {
-    const std::int64_t value = kv_value_offset(kv, table[t / kv.block], head) + t % kv.block * kv.head_dim;
+    const std::int64_t value = kv_value_offset(kv, table[t / kv.block], head);
     for (std::int64_t i = 0; i < kv.head_dim; ++i)
       output[static_cast<std::size_t>(i)] +=
-          weights[static_cast<std::size_t>(t - first)] * load_float(kv.dtype, pages.data, value + i);
+          weights[static_cast<std::size_t>(t - first)] *
+          load_float(kv.dtype, pages.data, value + kv_value_element(kv, t % kv.block, i));
   }
   for (float& element : output) element /= sum;
   return output;
@@ -132,8 +133,10 @@ void kv_cache_update(const KernelCall& call) {
       const std::int64_t key = kv_key_offset(kv, page, head);
       store_in_page(pages, row_of(call.operands[0]),
                     [&](std::int64_t i) { return key + kv_key_element(kv, place, i); });
-      const std::int64_t value = kv_value_offset(kv, page, head) + place * kv.head_dim;
-      store_in_page(pages, row_of(call.operands[1]), [&](std::int64_t i) { return value + i; });
+      if (kv.keys_are_values) continue;
+      const std::int64_t value = kv_value_offset(kv, page, head);
+      store_in_page(pages, row_of(call.operands[1]),
+                    [&](std::int64_t i) { return value + kv_value_element(kv, place, i); });
     }
   }
 }

@@ -10,13 +10,13 @@ namespace {
 void parse_arguments(Json& call, const char* field) {
   const auto function = call.find("function");
   if (function == call.end() || !function->is_object()) return;
-  const auto arguments = function->find("arguments");
-  if (arguments == function->end() || !arguments->is_string()) return;
-  const auto& text = arguments->get_ref<const std::string&>();
-  Json parsed = text.empty() ? Json::object() : parse_json(text);
-  if (parsed.is_discarded())
-    throw wrong_value(fmt::format("[{}] the arguments of a tool call must be JSON, as text", field), field);
-  *arguments = std::move(parsed);
+  Json& arguments = (*function)["arguments"];
+  if (arguments.is_null() || arguments == "") arguments = Json::object();
+  if (!arguments.is_string()) return;
+  Json parsed = parse_json(arguments.get_ref<const std::string&>());
+  if (!parsed.is_object())
+    throw wrong_value(fmt::format("[{}] the arguments of a tool call must be the text of a JSON object", field), field);
+  arguments = std::move(parsed);
 }
 
 bool has_calls(const Json& message) {

@@ -102,9 +102,10 @@ class GraphFields {
       if (!strides.empty()) changes_.shape(of + ".strides", strides);
     }
     if (kind == MetaKind::kv) {
-      auto& [number, block, heads, head_dim] = kv;
+      auto& [number, block, heads, head_dim, keys_are_values] = kv;
       changes_.choice(of + ".kv.dtype", number, kDTypeCount);
       for (std::int64_t* size : {&block, &heads, &head_dim}) changes_.number(of + ".kv", *size);
+      changes_.flag(of + ".kv.keys_are_values", keys_are_values);
     }
   }
 

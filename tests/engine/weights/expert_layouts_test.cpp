@@ -27,6 +27,7 @@ class ExpertLayouts : public ::testing::TestWithParam<std::string> {
 TEST_P(ExpertLayouts, OfFoldersGiveTheSameLogits) {
   const auto wanted = logits(sample_.write_folder(folder_, "single", DType::bf16));
   EXPECT_EQ(logits(sample_.write_stacked_folder(folder_, "stacked", DType::bf16)), wanted);
+  EXPECT_EQ(logits(sample_.write_stacked_folder(folder_, "transposed", DType::bf16, true)), wanted);
 }
 
 // All values are exact in each dtype.
@@ -42,6 +43,18 @@ TEST_P(ExpertLayouts, OfDifferentDtypesGiveTheSameLogits) {
   }
   write_safetensors(path + "/model.safetensors", tensors);
   EXPECT_LT(logit_difference(logits(path), wanted), 1e-6);
+}
+
+// Matrices of f32 become what --dtype asks for.
+TEST_P(ExpertLayouts, RoundedToTheDtypeGiveTheLogitsOfAFileOfIt) {
+  const std::string wide = sample_.write_folder(folder_, "f32", DType::f32);
+  const auto rounded = tiny_engine(wide, {{"dtype", "bf16"}});
+  const auto narrow = tiny_engine(sample_.write_folder(folder_, "bf16", DType::bf16), {{"dtype", "bf16"}});
+  EXPECT_EQ(all_logits(*rounded, some_ids(5)), all_logits(*narrow, some_ids(5)));
+  const auto bytes = [](Engine& engine) { return engine.runner().memory_use().weights; };
+  EXPECT_EQ(bytes(*rounded), bytes(*narrow));
+  const auto exact = tiny_engine(wide, {{"dtype", "bf16"}, {"activation-precision", "exact"}});
+  EXPECT_GT(bytes(*exact), bytes(*narrow)) << "weights stay as they are stored";
 }
 
 TEST_P(ExpertLayouts, OfGgufFilesGiveTheSameLogits) {

@@ -24,7 +24,10 @@ TEST(ToolMessages, GiveTemplatesArgumentsAsObjects) {
   };
   EXPECT_EQ(arguments("{\"a\": [1]}"), Json({{"a", {1}}}));
   EXPECT_EQ(arguments(""), Json::object());
-  EXPECT_THROW(arguments("{\"a\""), ApiError);
+  for (const char* wrong : {"{\"a\"", "[1]", "3", "null"}) EXPECT_THROW(arguments(wrong), ApiError) << wrong;
+  Json without = messages_with_call("{}");
+  without[1]["tool_calls"][0]["function"].erase("arguments");
+  EXPECT_EQ(with_parsed_arguments(without)[1]["tool_calls"][0]["function"]["arguments"], Json::object());
 }
 
 TEST(ToolMessages, PutToolsIntoTheSystemMessage) {

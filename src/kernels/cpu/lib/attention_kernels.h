@@ -51,8 +51,9 @@ struct AttentionTask {
   Element sink_element = Element::f32;
   const void* pages = nullptr;
   std::int64_t page_elements = 0;
-  std::int64_t key_offset = 0;  // of this KV head inside a page, in elements; V follows K
-  std::int64_t block = 16;      // tokens a page
+  std::int64_t key_offset = 0;    // of this KV head inside a page, in elements
+  std::int64_t value_offset = 0;  // of its V from its K; 0 if the keys are the values
+  std::int64_t block = 16;        // tokens a page
   const std::int32_t* block_table = nullptr;
   void* scratch = nullptr;  // attention_scratch_bytes, 64-byte aligned
   // If `partials` is set, attend stores the partial results of segments [first_segment, last_segment) there instead of
@@ -71,8 +72,8 @@ struct KvStoreTask {
   const void* key = nullptr;
   const void* value = nullptr;
   Element element = Element::f32;
-  void* page_key = nullptr;  // this token's column of K; its row in pages of codes
-  void* page_value = nullptr;
+  void* page_key = nullptr;    // this token's column of K; its row in pages of codes
+  void* page_value = nullptr;  // null if the keys are the values
   std::int64_t block = 16;
   std::int64_t head_dim = 0;
 };

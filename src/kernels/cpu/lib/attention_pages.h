@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/cpu/lib/attention_codes.h"
 #include "kernels/cpu/lib/attention_kernels.h"
@@ -85,7 +86,7 @@ constexpr std::int64_t value_offset<Code8>(std::int64_t column) {
   return code_offset<BlockQ8>(column);
 }
 
-// The addresses of a token's K column and V row.
+// The addresses of a token's K column and V row, which is the K column if the keys are the values.
 template <class Page>
 struct TokenAddress {
   const Page* key;
@@ -98,7 +99,7 @@ inline TokenAddress<Page> find_token(const AttentionTask& task, std::int64_t tok
   const std::int64_t page = task.block_table[position / block];
   const std::int64_t offset = position % block;
   const Page* keys = static_cast<const Page*>(task.pages) + page * task.page_elements + task.key_offset;
-  return {keys + offset, keys + (task.block + offset) * task.head_dim};
+  return {keys + offset, keys + task.value_offset + offset * task.head_dim};
 }
 
 // Calls visit(chunk, page, offset) for each chunk of a step in pages of whole chunks, with the first token's page and
@@ -117,6 +118,51 @@ inline void for_each_chunk(const AttentionTask& task, std::int64_t start, int co
   }
 }
 
+// Squares whose rows are 16 bytes, and the interleaving of the low or the high halves of two rows.
+template <class Element>
+constexpr int kSquareOf = 16 / static_cast<int>(sizeof(Element));
+using SquareRow16 = std::uint16_t __attribute__((vector_size(16)));
+using SquareRow32 = std::uint32_t __attribute__((vector_size(16)));
+inline SquareRow16 low_halves(SquareRow16 a, SquareRow16 b) {
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+inline SquareRow16 high_halves(SquareRow16 a, SquareRow16 b) {
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+inline SquareRow32 low_halves(SquareRow32 a, SquareRow32 b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
+inline SquareRow32 high_halves(SquareRow32 a, SquareRow32 b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
+
+// Each round interleaves the rows of the first half with those of the second.
+template <class Element>
+inline void transpose_square(const Element* from, std::int64_t from_stride, Element* to, std::int64_t to_stride) {
+  using Row = std::conditional_t<sizeof(Element) == 2, SquareRow16, SquareRow32>;
+  constexpr int kRows = kSquareOf<Element>;
+  Row rows[kRows], next[kRows];
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) std::memcpy(&rows[i], from + i * from_stride, sizeof(Row));
+#pragma GCC unroll 3
+  for (int round = 1; round < kRows; round *= 2) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows / 2; ++i) {
+      next[2 * i] = low_halves(rows[i], rows[i + kRows / 2]);
+      next[2 * i + 1] = high_halves(rows[i], rows[i + kRows / 2]);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) rows[i] = next[i];
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(Row));
+}
+
+// Stores the keys of 16 tokens, [head_dim] at `key_stride`, as rows of values [16][head_dim].
+template <class Element>
+inline void values_of_keys(const Element* keys, std::int64_t key_stride, std::int64_t head_dim, Element* values) {
+  constexpr int kSquare = kSquareOf<Element>;
+  for (int t = 0; t < kChunk; t += kSquare)
+    for (std::int64_t d = 0; d < head_dim; d += kSquare)
+      transpose_square(keys + d * key_stride + t, key_stride, values + t * head_dim + d, head_dim);
+}
+
 // Finds the addresses of the step that begins at `start` and has `count` tokens.
 template <class Page>
 void find_step(const AttentionTask& task, std::int64_t start, int count, void* scratch, Step<Page>& step) {
@@ -128,7 +174,11 @@ void find_step(const AttentionTask& task, std::int64_t start, int count, void* s
     for_each_chunk(task, start, count, [&](int c, std::int64_t page, std::int64_t offset) {
       const Page* keys = static_cast<const Page*>(task.pages) + page * task.page_elements + task.key_offset;
       step.keys[c] = keys + offset;
-      step.values[c] = keys + (task.block + offset) * width;
+      step.values[c] = keys + task.value_offset + offset * width;
+      if (task.value_offset != 0) return;
+      Page* values = static_cast<Page*>(scratch) + c * kChunk * width;
+      values_of_keys(step.keys[c], step.key_stride, width, values);
+      step.values[c] = values;
     });
     return;
   }
@@ -142,8 +192,10 @@ void find_step(const AttentionTask& task, std::int64_t start, int count, void* s
       const std::int64_t token = start + (seen ? c * kChunk + t : count - 1);
       const TokenAddress<Page> address = find_token<Page>(task, token);
       for (std::int64_t d = 0; d < width; ++d) keys[d * kChunk + t] = address.key[d * task.block];
-      if (seen) std::memcpy(values + t * width, address.value, sizeof(Page) * static_cast<std::uint64_t>(width));
+      if (seen && task.value_offset != 0)
+        std::memcpy(values + t * width, address.value, sizeof(Page) * static_cast<std::uint64_t>(width));
     }
+    if (task.value_offset == 0) values_of_keys(keys, kChunk, width, values);
     step.keys[c] = keys;
     step.values[c] = values;
   }
@@ -155,7 +207,7 @@ inline TokenAddress<std::uint8_t> find_codes(const AttentionTask& task, std::int
   const std::int64_t page = task.block_table[position / block], offset = position % block;
   const std::int64_t key = page * task.page_elements + task.key_offset + offset * task.head_dim;
   const auto* pages = static_cast<const std::uint8_t*>(task.pages);
-  return {pages + bytes_before<Codes>(key), pages + bytes_before<Codes>(key + task.block * task.head_dim)};
+  return {pages + bytes_before<Codes>(key), pages + bytes_before<Codes>(key + task.value_offset)};
 }
 
 // Finds the rows of the step that begins at `start` and has `count` tokens. After the last token, its row or other
@@ -173,7 +225,7 @@ std::int64_t find_rows(const AttentionTask& task, std::int64_t start, int count,
     const std::uint8_t* keys = pages + bytes_before<Codes>(task.key_offset);
     for_each_chunk(task, start, count, [&](int c, std::int64_t page, std::int64_t offset) {
       rows.keys[c] = keys + page * page_bytes + offset * row_bytes;
-      rows.values[c] = rows.keys[c] + task.block * row_bytes;
+      rows.values[c] = rows.keys[c] + bytes_before<Codes>(task.value_offset);
     });
   }
   for (int c = 0; c < chunks && copies; ++c) {

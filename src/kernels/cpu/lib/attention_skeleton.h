@@ -297,10 +297,10 @@ void store_kv_of(const KvStoreTask& task) {
   Page* page_value = static_cast<Page*>(task.page_value);
   if constexpr (kIsCodes<Page>) {
     store_row(key, task.head_dim, page_key);
-    store_row(value, task.head_dim, page_value);
+    if (page_value != nullptr) store_row(value, task.head_dim, page_value);
   } else {
     for_each_vector(task.head_dim, [&](std::int64_t d, auto lanes) {
-      store(page_value + d, load(value + d, lanes), lanes);
+      if (page_value != nullptr) store(page_value + d, load(value + d, lanes), lanes);
       Page column[kLanes];
       store(column, load(key + d, lanes));
       const std::int64_t count = task.head_dim - d < kLanes ? task.head_dim - d : kLanes;

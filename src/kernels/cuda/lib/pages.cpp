@@ -17,6 +17,7 @@ ElementKind kind_of(DType dtype) {
 Verdict supports_pages(const KvLayout& kv) {
   if (kv.dtype != DType::f32 && kv.dtype != DType::f16 && kv.dtype != DType::bf16)
     return Verdict::no(fmt::format("KV pages are {}; f32, f16 and bf16 are supported", dtype_text(kv.dtype)));
+  if (kv.keys_are_values) return Verdict::no("the keys of the KV pages are the values; pages of both are supported");
   if (kv.head_dim % 8 != 0)
     return Verdict::no(fmt::format("head_dim is {}; multiples of 8 are supported", kv.head_dim));
   return Verdict::yes();

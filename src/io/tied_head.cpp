@@ -1,0 +1,39 @@
+#include "io/tied_head.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
+constexpr const char* kHead = "lm_head.weight";
+constexpr std::int64_t kMostRows = 256;
+
+// Heads that were trained apart differ in nearly every row.
+bool has_same_rows(const Tensor& a, const Tensor& b) {
+  if (a.meta != b.meta) return false;
+  const std::int64_t rows = a.meta.shape[0].number(), bytes = a.meta.bytes().number() / rows;
+  const std::int64_t step = std::max<std::int64_t>(rows / kMostRows, 1);
+  for (std::int64_t row = 0; row < rows; row += step)
+    if (std::memcmp(a.data() + row * bytes, b.data() + row * bytes, static_cast<std::size_t>(bytes)) != 0) return false;
+  return true;
+}
+
+}  // namespace
+
+void untie_if_differs(const Checkpoint& checkpoint, ModelConfig& config) {
+  if (!config.tie_word_embeddings || checkpoint.is_dummy()) return;
+  const TensorEntry* embedding = checkpoint.find(kEmbedding);
+  const TensorEntry* head = checkpoint.find(kHead);
+  if (embedding == nullptr || head == nullptr || embedding->tensor.meta.rank() != 2 ||
+      embedding->tensor.meta.shape != head->tensor.meta.shape || has_same_rows(embedding->tensor, head->tensor))
+    return;
+  config.tie_word_embeddings = false;
+  config.warnings.push_back(fmt::format("[{}] tie_word_embeddings is true, but {} differs from {}: it is read",
+                                        checkpoint.path(), kHead, kEmbedding));
+}
+
+}  // namespace weft

@@ -1,0 +1,14 @@
+#pragma once
+
+// Some folders say that the head is the embedding and have a head of its own all the same.
+
+#include "io/checkpoint.h"
+#include "io/model_config.h"
+
+namespace weft {
+
+// Clears config.tie_word_embeddings, with a warning, if the folder has a head whose rows differ from the embedding's,
+// as transformers does. Of large weights some rows are compared.
+void untie_if_differs(const Checkpoint& checkpoint, ModelConfig& config);
+
+}  // namespace weft

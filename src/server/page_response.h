@@ -1,0 +1,10 @@
+#pragma once
+
+#include "server/http_message.h"
+
+namespace weft {
+
+// The page at "/".
+HttpResponse page_response();
+
+}  // namespace weft
