@@ -341,17 +341,6 @@ bool is_query_key_or_value(const std::string& name) {
          name.find(".v_proj.") != std::string::npos;
 }
 
-// The rows of one and then of the other; or elements.
-Tensor joined(const Tensor& first, const Tensor& second) {
-  Meta meta = first.meta;
-  meta.shape[0] = meta.shape[0] + second.meta.shape[0];
-  Tensor result = Tensor::empty(meta);
-  const auto bytes = static_cast<std::size_t>(first.meta.bytes().number());
-  std::memcpy(result.data(), first.data(), bytes);
-  std::memcpy(result.data() + bytes, second.data(), static_cast<std::size_t>(second.meta.bytes().number()));
-  return result;
-}
-
 }  // namespace
 
 testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
@@ -379,7 +368,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
     const DType stored = is_vector(name, weight) ? DType::f32 : stored_dtype(tensor, dtype);
     if (age == GgufAge::merged && name.find(".self_attn.") != std::string::npos && is_query_key_or_value(name)) {
       Tensor& rows = merged[name.substr(name.rfind('.'))];
-      rows = rows.defined() ? joined(rows, tensor) : tensor;
+      rows = rows.defined() ? joined_rows(rows, tensor) : tensor;
       if (name.find(".v_proj.") == std::string::npos) continue;
       add_tensor(file, replaced(gguf_names_.at(name), "attn_v", "attn_qkv"), std::exchange(rows, Tensor()), stored);
       continue;

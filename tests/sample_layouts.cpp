@@ -76,7 +76,7 @@ Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
 namespace {
 
 // The rows of each matrix of one stack, then those of the other.
-Tensor joined_rows(const Tensor& first, const Tensor& second) {
+Tensor joined_stacks(const Tensor& first, const Tensor& second) {
   Meta meta = first.meta;
   meta.shape[1] = meta.shape[1] + second.meta.shape[1];
   Tensor result = Tensor::empty(meta);
@@ -108,9 +108,19 @@ NamedWeights weights_in_modules(const NamedWeights& weights) {
     if (gate == result.end()) {
       result.emplace_back(own, weight);
     } else {
-      gate->second = joined_rows(gate->second, weight);
+      gate->second = joined_stacks(gate->second, weight);
     }
   }
+  return result;
+}
+
+Tensor joined_rows(const Tensor& first, const Tensor& second) {
+  Meta meta = first.meta;
+  meta.shape[0] = meta.shape[0] + second.meta.shape[0];
+  Tensor result = Tensor::empty(meta);
+  const auto bytes = static_cast<std::size_t>(first.meta.bytes().number());
+  std::memcpy(result.data(), first.data(), bytes);
+  std::memcpy(result.data() + bytes, second.data(), static_cast<std::size_t>(second.meta.bytes().number()));
   return result;
 }
 

@@ -28,6 +28,9 @@ Tensor rows_of_latent_parts(const LatentParts& parts, const ModelConfig& config)
 // Rows of heads whose halves are rotated together, permuted for a file that rotates neighbours.
 Tensor neighbours_from_halves(const Tensor& tensor, int heads);
 
+// The rows of one matrix and then those of the other; or elements of vectors.
+Tensor joined_rows(const Tensor& first, const Tensor& second);
+
 Tensor one_plus(const Tensor& tensor);
 
 // Weights by their names in a folder, where each stack has the name of its first expert: with the stacks and the names

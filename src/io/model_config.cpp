@@ -12,6 +12,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "io/architecture_name.h"
+#include "io/config_defaults.h"
 #include "io/config_fields.h"
 #include "io/expert_config.h"
 #include "io/gguf_vocabulary.h"
@@ -21,7 +22,6 @@
 #include "io/model_dtype.h"
 #include "io/rope_config.h"
 #include "io/task_config.h"
-#include "io/text_config.h"
 #include "io/vocabulary.h"
 
 namespace weft {
@@ -32,28 +32,6 @@ constexpr Range<std::int64_t> kWidths = {1, 1 << 20};
 constexpr Range<std::int64_t> kVocabulary = {1, 1 << 24};
 constexpr Range<double> kEpsilons = {1e-12, 1};
 constexpr Range<double> kFactors = {-1e6, 1e6};
-
-// The config with the architecture's values for keys that it omits. A null is not omitted, but in place of an object,
-// as in transformers.
-Json with_defaults(Json config, std::string_view text) {
-  const Json defaults = parse_json(text);
-  for (const auto& [key, value] : defaults.items()) {
-    if (key == "rope_parameters" && config.contains("rope_scaling") && !config["rope_scaling"].is_null()) continue;
-    if (!config.contains(key) || (value.is_object() && config[key].is_null())) config[key] = value;
-  }
-  return config;
-}
-
-// The config of the language model, with the values of the keys that it omits.
-Json whole_config(std::string_view text, const std::string& where, const ArchitectureFacts& facts) {
-  Json config = parse_config_json(text, where);
-  const bool is_inner = JsonFields(config, where).has("text_config");
-  Json own = text_config(std::move(config), where);
-  for (const auto& [type, defaults] : facts.defaults_of_types)
-    if (own.value("model_type", Json()) == type) own = with_defaults(std::move(own), defaults);
-  own = with_defaults(std::move(own), facts.defaults);
-  return is_inner ? with_defaults(std::move(own), facts.text_config_defaults) : own;
-}
 
 void check_what_is_always_there(const JsonFields& fields, const ArchitectureFacts& facts) {
   for (const std::string_view key : facts.always)

@@ -248,16 +248,6 @@ TEST(ModelConfig, RefusesEveryNumberOutOfBounds) {
   EXPECT_NE(refusal("model_type", ""), "");
 }
 
-// StarCoder 2's default is such an id.
-TEST(ModelConfig, AFirstTokenThatTheModelDoesNotHaveIsAWarning) {
-  for (const int id : {-1, 48}) {
-    auto config = tiny_json();
-    config["bos_token_id"] = id;
-    EXPECT_EQ(read(config).bos_token_id, std::nullopt);
-    EXPECT_EQ(read(config).warnings.size(), 1U);
-  }
-}
-
 TEST(ModelConfig, RefusesWhatIsNoJsonObject) {
   for (const auto& text :
        {std::string(), std::string("{"), std::string("[]"), std::string("{\"a\": \xff}"), std::string("{\"a\": 1e999}"),

@@ -39,25 +39,6 @@ TEST(TextConfig, HasTheDefaultsOfItsClass) {
   EXPECT_THROW(tiny_config::read(alone), UserError);
 }
 
-// Of a type that is an alias, too.
-TEST(TextConfig, HasTheDefaultsOfItsType) {
-  const auto epsilon_of = [](const char* type) {
-    const json outer{{"model_type", "whole"},
-                     {"text_config",
-                      {{"model_type", type},
-                       {"hidden_size", 64},
-                       {"intermediate_size", 96},
-                       {"num_hidden_layers", 2},
-                       {"num_attention_heads", 4},
-                       {"num_key_value_heads", 2},
-                       {"vocab_size", 48}}}};
-    return model_config_from_json(outer.dump(), "config.json", make_model_registry().find("qwen2", "test").facts)
-        .norm_eps;
-  };
-  EXPECT_EQ(epsilon_of("qwen2_vl_text"), 1e-5);
-  EXPECT_EQ(epsilon_of("qwen2"), 1e-6);
-}
-
 TEST(TextConfig, TheHeadIsTheEmbeddingIfTheWholeModelSaysSo) {
   const auto is_tied = [](const json& outer, const json& inner, const char* type = "mistral3") {
     json whole{{"model_type", type}, {"text_config", {{"model_type", "ministral3"}}}};
