@@ -347,7 +347,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
   testing::GgufBytes file;
   add_metadata(file, age);
   std::map<std::string, int> experts;    // written so far, by the name of the stack
-  std::map<std::string, Tensor> merged;  // rows of queries and keys of a layer so far: weight and bias
+  std::map<std::string, Tensor> merged;  // rows of queries and keys so far, by layer and weight or bias
   for (const auto& [name, weight] : age == GgufAge::early ? weights_ : stacked_weights()) {
     const auto heads = heads_.find(name);
     const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();
@@ -367,7 +367,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
     }
     const DType stored = is_vector(name, weight) ? DType::f32 : stored_dtype(tensor, dtype);
     if (age == GgufAge::merged && name.find(".self_attn.") != std::string::npos && is_query_key_or_value(name)) {
-      Tensor& rows = merged[name.substr(name.rfind('.'))];
+      Tensor& rows = merged[name.substr(0, name.find(".self_attn.")) + name.substr(name.rfind('.'))];
       rows = rows.defined() ? joined_rows(rows, tensor) : tensor;
       if (name.find(".v_proj.") == std::string::npos) continue;
       add_tensor(file, replaced(gguf_names_.at(name), "attn_v", "attn_qkv"), std::exchange(rows, Tensor()), stored);

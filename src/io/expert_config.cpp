@@ -174,10 +174,13 @@ void read_expert_layout(const std::function<const Meta*(const std::string&)>& fi
   if (!config.experts || config.experts->is_merged) return;
   int first = 0;
   while (first < config.layer_count && !config.routes(first)) ++first;
-  const Meta* stack = find_tensor(fmt::format(fmt::runtime(kModulesGateUp), first));
-  if (stack == nullptr) return;
-  const Shape transposed{config.experts->count, config.hidden_size, 2 * config.experts->width};
-  const bool is_transposed = stack->shape == transposed && transposed[1] != transposed[2];
+  const Meta* gate_up = find_tensor(fmt::format(fmt::runtime(kModulesGateUp), first));
+  if (gate_up == nullptr) return;
+  // Square matrices do not show it.
+  const std::int64_t count = config.experts->count, hidden = config.hidden_size, width = config.experts->width;
+  const Meta* down = find_tensor(fmt::format(fmt::runtime(kModulesDown), first));
+  const bool is_transposed = (hidden != 2 * width && gate_up->shape == Shape{count, hidden, 2 * width}) ||
+                             (hidden != width && down != nullptr && down->shape == Shape{count, width, hidden});
   config.experts->layout = is_transposed ? ExpertLayout::transposed_modules : ExpertLayout::modules;
   config.experts->is_merged = true;
 }

@@ -177,7 +177,8 @@ TEST_F(PlanVerb, BytesAndOperationsAreThoseOfTheShape) {
 TEST_F(PlanVerb, LatentsAreCachedOnce) {
   const SampleCheckpoint sample(models_.find("deepseek_v3", "test"));
   const ModelConfig& config = sample.config();
-  const json planned = plan(sample.write_folder(folder_, "latents", DType::bf16), {"-d", "9"});
+  const json planned =
+      plan(sample.write_folder(folder_, "latents", DType::bf16), {"-d", "9", "--kv-cache-dtype", "f16"});
   const std::int64_t token = config.layer_count * 2 * (config.latents->rank + config.latents->rotary_dim);
   EXPECT_EQ(planned["memory"]["kv_cache_per_token"], token);
   EXPECT_EQ(planned["decode"]["bytes"]["kv_cache_read"], 9 * token);

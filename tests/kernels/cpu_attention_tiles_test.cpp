@@ -111,6 +111,7 @@ std::vector<float> attended(Attend attend, const Inputs& inputs, std::int64_t ro
                        .sink_element = Element::bf16,
                        .pages = pages.stored.data(),
                        .page_elements = pages.elements_of_page,
+                       .value_offset = test.block * test.head_dim,
                        .block = test.block,
                        .block_table = pages.table.data(),
                        .scratch = scratch->data()};

@@ -185,9 +185,12 @@ bool Weights::is_matrix(WeightRole role) {
 
 bool Weights::is_expanded(WeightRole role) const { return is_matrix(role) && is_on_gpu(); }
 
-bool Weights::is_narrowed(const Meta& stored, WeightRole role) const {
-  const bool may_be = role == WeightRole::linear || role == WeightRole::transposed;
-  return may_be && stored.dtype == DType::f32 && context_.options.dtype != "auto" && !facts_.is_exact();
+bool Weights::is_narrowed(const std::string& key, const Meta& stored, WeightRole role) const {
+  if (!is_matrix(role) || stored.dtype != DType::f32 || context_.options.dtype == "auto" || facts_.is_exact())
+    return false;
+  // Keys of latents that are stored in blocks become f32.
+  const TensorEntry* entry = checkpoint_.find(key);
+  return !is_latent(role) || (entry != nullptr && entry->tensor.meta.dtype == DType::f32);
 }
 
 Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) const {
@@ -201,7 +204,7 @@ Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) 
                checkpoint_.path(), keys[i], keys[0], meta.text(), next.text());
     meta.shape[joined] = meta.shape[joined] + next.shape[joined];
   }
-  if (is_expanded(role) || is_narrowed(meta, role)) meta.dtype = facts_.dtype;
+  if (is_expanded(role) || is_narrowed(keys[0], meta, role)) meta.dtype = facts_.dtype;
   return meta;
 }
 

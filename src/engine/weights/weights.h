@@ -107,7 +107,7 @@ class Weights {
   Tensor block_scales(const std::vector<std::string>& keys);
   bool is_expanded(WeightRole role) const;
   // Whether a matrix of f32 gets the dtype that was asked for, as in vLLM.
-  bool is_narrowed(const Meta& stored, WeightRole role) const;
+  bool is_narrowed(const std::string& key, const Meta& stored, WeightRole role) const;
   Meta plain_meta(const std::vector<std::string>& keys, WeightRole role) const;
   Meta row_scale_meta(const std::vector<std::string>& keys) const;
   Tensor row_scales(const std::vector<std::string>& keys) const;
