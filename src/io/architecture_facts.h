@@ -35,7 +35,8 @@ struct WindowFacts {
   // Set for architectures that enable the window by use_sliding_window. It is the first layer that has the window if
   // both layer_types and max_window_layers are absent.
   std::optional<std::int64_t> first_layer = std::nullopt;
-  // Of these, those whose layers with a window are others: all layers, or every second one before that layer.
+  // The layers with a window in these architectures, if layer_types is absent: from that layer on, all layers (whatever
+  // layer_types says), or every second layer before it.
   enum class Rule : std::uint8_t { from_first, all, every_second } rule = Rule::from_first;
   // Each layer whose number, counted from one, is a multiple of the period has no window, if the files do not state it.
   std::optional<std::int64_t> period = std::nullopt;

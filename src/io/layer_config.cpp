@@ -251,7 +251,7 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
   // Only models with two widths of heads may leave out the values of a layer.
   for (int layer = 0; layer < config.layer_count && config.full_head_dim != 0; ++layer)
     if (!config.slides(layer) && config.has_own_kv(layer))
-      config.keys_are_values |= gguf.find_tensor(fmt::format("blk.{}.attn_v.weight", layer)) == nullptr;
+      config.full_values_are_keys |= gguf.find_tensor(fmt::format("blk.{}.attn_v.weight", layer)) == nullptr;
   const std::vector<std::int64_t> widths = numbers("feed_forward_length");
   config.widens_shared_layers = !widths.empty() && widths.back() == 2 * widths.front();
   check("feed_forward_length", widths, [&](int layer) { return config.intermediate_size_of(layer); });

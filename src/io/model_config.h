@@ -129,7 +129,7 @@ struct ModelConfig {
   // The layer whose keys and values a layer reads; most layers have their own.
   int kv_layer_of(int layer) const;
   bool has_own_kv(int layer) const { return layer < layer_count - shared_kv_layer_count; }
-  bool keys_are_values = false;       // without a window, a layer's values are its keys before their norm
+  bool full_values_are_keys = false;  // without a window, a layer's values are its keys before their norm
   bool widens_shared_layers = false;  // layers without keys of their own have a feed-forward of twice the width
   std::int64_t intermediate_size_of(int layer) const;
   // Each layer has embeddings of tokens of its own, of this width; 0: none. Their table has this number of tokens.

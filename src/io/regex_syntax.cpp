@@ -84,7 +84,7 @@ class Translator {
     return pattern_[offset_ + 1];
   }
 
-  // Reads an escape that stands for a set of characters. False and no change for any other escape.
+  // Reads an escape that means a set of characters. False and no change for any other escape.
   bool read_set(CharacterSet& set) {
     switch (letter()) {
       case 's':
@@ -112,7 +112,7 @@ class Translator {
     return true;
   }
 
-  // Reads an escape that stands for one character. Its translation is valid inside and outside a character class.
+  // Reads an escape that means one character. Its translation is valid inside and outside a character class.
   std::string read_character() {
     const char name = letter();
     if (!std::isalnum(static_cast<unsigned char>(name))) return take(2);

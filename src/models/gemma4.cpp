@@ -69,7 +69,7 @@ void complete_gemma4(ModelConfig& c) {
   // The last layer has no window, whatever layer_types has, as in transformers.
   if (c.sliding_window && c.has_window.empty()) c.has_window.assign(static_cast<std::size_t>(c.layer_count), true);
   if (!c.has_window.empty()) c.has_window.back() = false;
-  if (c.format == CheckpointFormat::hugging_face && !c.keys_are_values) c.full_kv_head_count = 0;
+  if (c.format == CheckpointFormat::hugging_face && !c.full_values_are_keys) c.full_kv_head_count = 0;
 }
 
 using Extents = std::vector<std::int64_t>;
@@ -157,7 +157,7 @@ MODEL(gemma4) {
                              "embedding_length_per_layer_input"},
                             {&ModelConfig::layer_input_vocab_size, "vocab_size_per_layer_input", "",
                              "per_layer_token_embd.weight"}},
-                 .switches = {{&ModelConfig::keys_are_values, "attention_k_eq_v"},
+                 .switches = {{&ModelConfig::full_values_are_keys, "attention_k_eq_v"},
                               {&ModelConfig::widens_shared_layers, "use_double_wide_mlp"}},
                  .keys = {"hidden_activation", "rope.freq_base_swa", "query_pre_attn_scalar", "per_layer_config"},
                  .complete = complete_gemma4},

@@ -39,7 +39,7 @@ Extents key_rows(const ModelConfig& c, int layer) {
   return if_so(!c.merges_query_key_value && c.has_own_kv(layer), {key_width(c, layer), c.hidden_size});
 }
 Extents value_rows(const ModelConfig& c, int layer) {
-  return c.keys_are_values && !c.slides(layer) ? Extents() : key_rows(c, layer);
+  return c.full_values_are_keys && !c.slides(layer) ? Extents() : key_rows(c, layer);
 }
 std::int64_t query_key_value_width(const ModelConfig& c) { return (c.head_count + 2 * c.kv_head_count) * c.head_dim; }
 Extents query_key_value_rows(const ModelConfig& c, int) {

@@ -40,7 +40,7 @@ class HeadScanner {
 
 // How the body of a request is delimited.
 struct BodyFraming {
-  static constexpr std::uint64_t kMostLength = 999'999'999'999'999'999;  // stands for all lengths beyond it
+  static constexpr std::uint64_t kMostLength = 999'999'999'999'999'999;  // also for all lengths beyond it
   bool is_chunked = false;
   std::uint64_t length = 0;        // of a body that is not chunked
   bool expects_continue = false;   // the client waits for status 100

@@ -60,8 +60,9 @@ std::size_t most_bytes_of_token(const Tokenizer& tokenizer) {
       std::none_of(vocabulary.added_tokens.begin(), vocabulary.added_tokens.end(),
                    [](const AddedToken& token) { return token.strip_left || token.strip_right; });
   if (!keeps_text) return 0;
+  // The text of a token has at least as many bytes as the token means, which would take longer to find for all tokens.
   std::size_t most = 0;
-  for (int id = 0; id < tokenizer.token_count(); ++id) most = std::max(most, tokenizer.token_bytes(id).size());
+  for (const auto& token : vocabulary.tokens) most = std::max(most, token.size());
   return vocabulary.normalizer.empty() ? most : most * kMostShortened;
 }
 

@@ -30,7 +30,7 @@ constexpr unsigned kOpenAi = kBoth | responses | kAnthropic;
 constexpr unsigned kAnswer = kOpenAi | llama_completion;
 constexpr unsigned kStop = kBoth | responses | llama_completion;  // `stop`
 
-// False if it is no list. `of` says in messages what list it is.
+// False if the value is not a list. `of` names the list in messages.
 bool read_ids(Element value, std::vector<int>& ids, const std::string& of = "") {
   dom::array list;
   if (value.get(list) != simdjson::SUCCESS) return false;

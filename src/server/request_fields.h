@@ -57,7 +57,7 @@ struct FieldRow {
 
 std::span<const FieldRow> field_table();
 
-// False if the value is no integer, or if the key is anything but one. An id beyond int is its least or greatest value,
+// False if the value, or the whole key, is not an integer. An id that int cannot hold is int's least or greatest value,
 // which check_token() refuses.
 bool read_id(Element value, int& id);
 bool whole_id(std::string_view key, int& id);

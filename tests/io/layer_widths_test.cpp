@@ -140,7 +140,7 @@ TEST(LayerWidths, AreReadFromGgufFiles) {
   EXPECT_EQ(of_layers(config, &ModelConfig::head_dim_of), (Numbers{16, 32}));
   EXPECT_EQ(config.rope.rotary_dim, 32);
   EXPECT_EQ(config.sliding_rope->rotary_dim, 16);
-  EXPECT_TRUE(config.keys_are_values) << "a layer without a window has no values in the file";
+  EXPECT_TRUE(config.full_values_are_keys) << "a layer without a window has no values in the file";
   GgufBytes lists = gemma4_file("gemma4.attention.head_count_kv");
   lists.i32s("gemma4.attention.head_count_kv", {2, 1});
   EXPECT_EQ(of_layers(read(lists), &ModelConfig::kv_head_count_of), (Numbers{2, 1}));

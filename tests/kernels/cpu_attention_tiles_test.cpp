@@ -24,6 +24,7 @@ struct Case {
   std::int64_t window = kNoWindow;
   float softcap = 0;
   bool has_sinks = false;
+  bool keys_are_values = false;
 };
 
 // Values of one KV head, rounded to bf16.
@@ -31,7 +32,7 @@ struct Inputs {
   explicit Inputs(const Case& test) : test(test) {
     query = values(test.query_tokens * test.group * test.head_dim, 1);
     key = values(test.tokens * test.head_dim, 2);
-    value = values(test.tokens * test.head_dim, 3);
+    value = test.keys_are_values ? key : values(test.tokens * test.head_dim, 3);
     sinks = values(test.group, 4);
   }
   static std::vector<float> values(std::int64_t count, std::uint32_t seed) {
@@ -53,7 +54,7 @@ class Pages {
   explicit Pages(const Inputs& inputs) {
     const Case& test = inputs.test;
     const std::int64_t blocks = (test.tokens + test.block - 1) / test.block;
-    elements_of_page = 2 * test.block * test.head_dim;
+    elements_of_page = (test.keys_are_values ? 1 : 2) * test.block * test.head_dim;
     std::vector<float> all(static_cast<std::size_t>(blocks * elements_of_page), NAN);
     for (std::int64_t b = 0; b < blocks; ++b) table.push_back(static_cast<std::int32_t>(blocks - 1 - b));
     for (std::int64_t t = 0; t < test.tokens; ++t) {
@@ -61,7 +62,7 @@ class Pages {
       for (std::int64_t d = 0; d < test.head_dim; ++d) {
         const auto from = static_cast<std::size_t>(t * test.head_dim + d);
         page[d * test.block + t % test.block] = inputs.key[from];
-        page[(test.block + t % test.block) * test.head_dim + d] = inputs.value[from];
+        if (!test.keys_are_values) page[(test.block + t % test.block) * test.head_dim + d] = inputs.value[from];
       }
     }
     stored = tensor_of(DType::bf16, {static_cast<std::int64_t>(all.size())}, all);
@@ -111,7 +112,7 @@ std::vector<float> attended(Attend attend, const Inputs& inputs, std::int64_t ro
                        .sink_element = Element::bf16,
                        .pages = pages.stored.data(),
                        .page_elements = pages.elements_of_page,
-                       .value_offset = test.block * test.head_dim,
+                       .keys_are_values = test.keys_are_values,
                        .block = test.block,
                        .block_table = pages.table.data(),
                        .scratch = scratch->data()};
@@ -179,9 +180,11 @@ TEST(CpuAttentionTiles, AgreesWithDoublePrecision) {
        {Case{}, Case{.head_dim = 8, .group = 1}, Case{.head_dim = 24, .block = 5},
         Case{.head_dim = 72, .tokens = 40, .group = 8, .block = 32}, Case{.head_dim = 128, .group = 4},
         Case{.window = 100}, Case{.tokens = 900, .window = 300}, Case{.softcap = 5}, Case{.has_sinks = true},
-        Case{.tokens = 1, .query_tokens = 1, .group = 9}}) {
-    SCOPED_TRACE(fmt::format("head_dim {}, {} tokens, group {}, window {}", test.head_dim, test.tokens, test.group,
-                             test.window));
+        Case{.tokens = 1, .query_tokens = 1, .group = 9}, Case{.head_dim = 96, .group = 5, .keys_are_values = true},
+        Case{.head_dim = 24, .block = 5, .keys_are_values = true},
+        Case{.head_dim = 24, .query_tokens = 1, .group = 3, .keys_are_values = true}}) {
+    SCOPED_TRACE(fmt::format("head_dim {}, {} tokens, group {}, window {}, values=keys {}", test.head_dim, test.tokens,
+                             test.group, test.window, test.keys_are_values));
     const Inputs inputs(test);
     const std::vector<double> wanted = exact(inputs);
     for_each_way([&](Attend attend) {

@@ -274,7 +274,6 @@ std::vector<float> attended(const AttentionKernels& kernels, const AttentionCase
                                 .scale = 0.125f,
                                 .pages = stored.data(),
                                 .page_elements = page_elements,
-                                .value_offset = test.block * test.head_dim,
                                 .block = test.block,
                                 .block_table = table.data(),
                                 .scratch = scratch->data()});

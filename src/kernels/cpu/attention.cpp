@@ -165,7 +165,7 @@ class Attention {
     }
     shared_.pages = call.operands[kKv].data;
     shared_.page_elements = kv_page_elements(kv_);
-    shared_.value_offset = kv_value_offset(kv_, 0, 0) - kv_key_offset(kv_, 0, 0);
+    shared_.keys_are_values = kv_.keys_are_values;
     shared_.block = kv_.block;
     std::int64_t largest = 0;
     for (std::int32_t i = 0; i < batch_.sequences; ++i) {

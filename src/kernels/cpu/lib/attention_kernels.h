@@ -51,9 +51,9 @@ struct AttentionTask {
   Element sink_element = Element::f32;
   const void* pages = nullptr;
   std::int64_t page_elements = 0;
-  std::int64_t key_offset = 0;    // of this KV head inside a page, in elements
-  std::int64_t value_offset = 0;  // of its V from its K; 0 if the keys are the values
-  std::int64_t block = 16;        // tokens a page
+  std::int64_t key_offset = 0;   // of this KV head inside a page, in elements; V follows K
+  bool keys_are_values = false;  // there is no V
+  std::int64_t block = 16;       // tokens a page
   const std::int32_t* block_table = nullptr;
   void* scratch = nullptr;  // attention_scratch_bytes, 64-byte aligned
   // If `partials` is set, attend stores the partial results of segments [first_segment, last_segment) there instead of

@@ -86,6 +86,11 @@ constexpr std::int64_t value_offset<Code8>(std::int64_t column) {
   return code_offset<BlockQ8>(column);
 }
 
+// From the K of a page's KV head to its V.
+inline std::int64_t elements_to_values(const AttentionTask& task) {
+  return task.keys_are_values ? 0 : task.block * task.head_dim;
+}
+
 // The addresses of a token's K column and V row, which is the K column if the keys are the values.
 template <class Page>
 struct TokenAddress {
@@ -99,7 +104,7 @@ inline TokenAddress<Page> find_token(const AttentionTask& task, std::int64_t tok
   const std::int64_t page = task.block_table[position / block];
   const std::int64_t offset = position % block;
   const Page* keys = static_cast<const Page*>(task.pages) + page * task.page_elements + task.key_offset;
-  return {keys + offset, keys + task.value_offset + offset * task.head_dim};
+  return {keys + offset, keys + elements_to_values(task) + offset * task.head_dim};
 }
 
 // Calls visit(chunk, page, offset) for each chunk of a step in pages of whole chunks, with the first token's page and
@@ -118,40 +123,19 @@ inline void for_each_chunk(const AttentionTask& task, std::int64_t start, int co
   }
 }
 
-// Squares whose rows are 16 bytes, and the interleaving of the low or the high halves of two rows.
+// Squares of elements whose rows are 16 bytes.
 template <class Element>
 constexpr int kSquareOf = 16 / static_cast<int>(sizeof(Element));
-using SquareRow16 = std::uint16_t __attribute__((vector_size(16)));
-using SquareRow32 = std::uint32_t __attribute__((vector_size(16)));
-inline SquareRow16 low_halves(SquareRow16 a, SquareRow16 b) {
-  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-}
-inline SquareRow16 high_halves(SquareRow16 a, SquareRow16 b) {
-  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-}
-inline SquareRow32 low_halves(SquareRow32 a, SquareRow32 b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
-inline SquareRow32 high_halves(SquareRow32 a, SquareRow32 b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
 
-// Each round interleaves the rows of the first half with those of the second.
 template <class Element>
 inline void transpose_square(const Element* from, std::int64_t from_stride, Element* to, std::int64_t to_stride) {
-  using Row = std::conditional_t<sizeof(Element) == 2, SquareRow16, SquareRow32>;
   constexpr int kRows = kSquareOf<Element>;
-  Row rows[kRows], next[kRows];
+  std::conditional_t<sizeof(Element) == 2, SquareRow16, SquareRow32> rows[kRows];
 #pragma GCC unroll 8
-  for (int i = 0; i < kRows; ++i) std::memcpy(&rows[i], from + i * from_stride, sizeof(Row));
-#pragma GCC unroll 3
-  for (int round = 1; round < kRows; round *= 2) {
-#pragma GCC unroll 4
-    for (int i = 0; i < kRows / 2; ++i) {
-      next[2 * i] = low_halves(rows[i], rows[i + kRows / 2]);
-      next[2 * i + 1] = high_halves(rows[i], rows[i + kRows / 2]);
-    }
+  for (int i = 0; i < kRows; ++i) std::memcpy(&rows[i], from + i * from_stride, sizeof(rows[i]));
+  transpose(rows);
 #pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) rows[i] = next[i];
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < kRows; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(Row));
+  for (int i = 0; i < kRows; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(rows[i]));
 }
 
 // Stores the keys of 16 tokens, [head_dim] at `key_stride`, as rows of values [16][head_dim].
@@ -174,8 +158,8 @@ void find_step(const AttentionTask& task, std::int64_t start, int count, void* s
     for_each_chunk(task, start, count, [&](int c, std::int64_t page, std::int64_t offset) {
       const Page* keys = static_cast<const Page*>(task.pages) + page * task.page_elements + task.key_offset;
       step.keys[c] = keys + offset;
-      step.values[c] = keys + task.value_offset + offset * width;
-      if (task.value_offset != 0) return;
+      step.values[c] = keys + elements_to_values(task) + offset * width;
+      if (!task.keys_are_values) return;
       Page* values = static_cast<Page*>(scratch) + c * kChunk * width;
       values_of_keys(step.keys[c], step.key_stride, width, values);
       step.values[c] = values;
@@ -192,10 +176,10 @@ void find_step(const AttentionTask& task, std::int64_t start, int count, void* s
       const std::int64_t token = start + (seen ? c * kChunk + t : count - 1);
       const TokenAddress<Page> address = find_token<Page>(task, token);
       for (std::int64_t d = 0; d < width; ++d) keys[d * kChunk + t] = address.key[d * task.block];
-      if (seen && task.value_offset != 0)
+      if (seen && !task.keys_are_values)
         std::memcpy(values + t * width, address.value, sizeof(Page) * static_cast<std::uint64_t>(width));
     }
-    if (task.value_offset == 0) values_of_keys(keys, kChunk, width, values);
+    if (task.keys_are_values) values_of_keys(keys, kChunk, width, values);
     step.keys[c] = keys;
     step.values[c] = values;
   }
@@ -207,7 +191,7 @@ inline TokenAddress<std::uint8_t> find_codes(const AttentionTask& task, std::int
   const std::int64_t page = task.block_table[position / block], offset = position % block;
   const std::int64_t key = page * task.page_elements + task.key_offset + offset * task.head_dim;
   const auto* pages = static_cast<const std::uint8_t*>(task.pages);
-  return {pages + bytes_before<Codes>(key), pages + bytes_before<Codes>(key + task.value_offset)};
+  return {pages + bytes_before<Codes>(key), pages + bytes_before<Codes>(key + elements_to_values(task))};
 }
 
 // Finds the rows of the step that begins at `start` and has `count` tokens. After the last token, its row or other
@@ -225,7 +209,7 @@ std::int64_t find_rows(const AttentionTask& task, std::int64_t start, int count,
     const std::uint8_t* keys = pages + bytes_before<Codes>(task.key_offset);
     for_each_chunk(task, start, count, [&](int c, std::int64_t page, std::int64_t offset) {
       rows.keys[c] = keys + page * page_bytes + offset * row_bytes;
-      rows.values[c] = rows.keys[c] + bytes_before<Codes>(task.value_offset);
+      rows.values[c] = rows.keys[c] + bytes_before<Codes>(elements_to_values(task));
     });
   }
   for (int c = 0; c < chunks && copies; ++c) {
