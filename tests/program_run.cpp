@@ -12,6 +12,11 @@ namespace weft {
 ProgramRun run_weft(const std::vector<std::string>& words, const std::string& input,
                     const std::map<std::string, std::string>& environment) {
   std::istringstream in(input);
+  return run_weft(words, in, environment);
+}
+
+ProgramRun run_weft(const std::vector<std::string>& words, std::istream& in,
+                    const std::map<std::string, std::string>& environment) {
   std::ostringstream out, err;
   const EnvironmentLookup lookup = [&](const std::string& name) -> std::optional<std::string> {
     if (const auto found = environment.find(name); found != environment.end()) return found->second;

@@ -2,6 +2,7 @@
 
 // Runs the whole program inside the test, with its own streams and environment.
 
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ struct ProgramRun {
 // WEFT_MODELS_ROOT, which are paths that do not exist unless they are given. Without WEFT_CACHE_ROOT nothing is stored
 // in a compile cache.
 ProgramRun run_weft(const std::vector<std::string>& words, const std::string& input = "",
+                    const std::map<std::string, std::string>& environment = {});
+// The same with any standard input, such as one that cannot be read.
+ProgramRun run_weft(const std::vector<std::string>& words, std::istream& in,
                     const std::map<std::string, std::string>& environment = {});
 
 // "" if the run ended with a user's error: status 2, nothing on stdout, one line on stderr that begins with `weft: [`

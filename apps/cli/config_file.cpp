@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "options/option_value.h"
 #include "options/options.h"
 
 namespace weft {
@@ -27,6 +28,18 @@ std::optional<std::string> take_path(std::vector<std::string>& words) {
     return path;
   }
   return std::nullopt;
+}
+
+// --port 1, --port=1, --no-port, and the same with `_` for `-`.
+bool gives(const std::string& word, const std::string& flag) {
+  if (!word.starts_with('-')) return false;
+  const std::string name = plain_spelling(word.substr(0, word.find('='))), wanted = plain_spelling(flag);
+  return name == wanted || name == "no-" + wanted;
+}
+
+// The first word may be MODEL without its flag.
+bool gives_model(const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), "-m") != words.end() || (!words.empty() && !words[0].starts_with('-'));
 }
 
 void add_flag(std::vector<std::string>& flags, const std::string& flag, const Json& value) {
@@ -56,10 +69,9 @@ std::vector<std::string> with_flags_of_config(std::vector<std::string> words) {
   for (const auto& [key, value] : config.items()) {
     std::string flag = "--" + key;
     std::replace(flag.begin(), flag.end(), '_', '-');
-    const bool is_given = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-      return word == flag || word.starts_with(flag + "=") || word == "--no-" + flag.substr(2);
-    });
-    const bool has_model = flag == "--model" && !words.empty() && !words[0].starts_with('-');
+    const bool is_given =
+        std::any_of(words.begin(), words.end(), [&](const std::string& word) { return gives(word, flag); });
+    const bool has_model = flag == "--model" && gives_model(words);
     if (!is_given && !has_model && !value.is_null()) add_flag(flags, flag, value);
   }
   words.insert(words.end(), flags.begin(), flags.end());

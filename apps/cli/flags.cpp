@@ -1,16 +1,28 @@
 #include "apps/cli/flags.h"
 
 #include <algorithm>
+#include <sstream>
 #include <type_traits>
 
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
+#include "apps/cli/foreign_flags.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "options/options.h"
 
 namespace weft {
+namespace {
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+}  // namespace
 
 Flags::Flags(const std::string& name, const std::string& summary)
     : owned_(std::make_unique<CLI::App>(summary, name)), app_(owned_.get()) {
@@ -74,7 +86,7 @@ void Flags::option(const std::string& names, std::vector<std::string>& target, c
   CLI::Option* option = app_->add_option(names, target, sentence);
   obey(option, rules);
   option->take_all()->expected(1)->allow_extra_args(false);
-  if (rules.takes_several) lists_.push_back(names);
+  if (rules.takes_several) lists_.push_back({names, rules.separator});
 }
 
 void Flags::option(const std::string& names, std::function<void(const std::string&)> take, const std::string& sentence,
@@ -105,7 +117,11 @@ void Flags::take_environment(const EnvironmentLookup& environment) {
       const std::string variable = environment_mirror(name);
       const std::optional<std::string> value = environment(variable);
       if (!value || value->empty()) continue;
-      mirrored_.push_back({option, variable, *value});
+      const bool is_list =
+          std::any_of(lists_.begin(), lists_.end(), [&](const ListFlag& list) { return list.name == "--" + name; });
+      std::vector<std::string> values = is_list ? words_of(*value) : std::vector<std::string>{*value};
+      if (values.empty()) continue;
+      mirrored_.push_back({option, variable, std::move(values)});
       option->required(false);
       break;
     }
@@ -114,13 +130,13 @@ void Flags::take_environment(const EnvironmentLookup& environment) {
 }
 
 void Flags::obey_environment() {
-  for (const auto& [option, variable, value] : mirrored_) {
+  for (const auto& [option, variable, values] : mirrored_) {
     const auto& excluded = option->get_excludes();
     if (option->count() != 0 ||
         std::any_of(excluded.begin(), excluded.end(), [](const CLI::Option* other) { return other->count() != 0; }))
       continue;
     try {
-      option->add_result(value);
+      for (const std::string& value : values) option->add_result(value);
       option->run_callback();
     } catch (const CLI::Error& error) {
       fail_user("[{}] {}", variable, error.what());
@@ -132,41 +148,56 @@ void Flags::obey_environment() {
     if (below->app_->parsed()) below->obey_environment();
 }
 
-// `MODEL --name a b` as `MODEL --name a --name b`. A word after a flag in front of MODEL may be MODEL itself.
-std::vector<std::string> Flags::with_a_flag_for_each_value(const std::vector<std::string>& words) const {
-  const Flags* below = verb_of(words);
-  const std::vector<std::string>& lists = below == nullptr ? lists_ : below->lists_;
-  const std::size_t first = below == nullptr ? 0 : 1;  // the word after the sub-verb
-  std::vector<std::string> spread;
-  bool has_model = false;
-  std::string list;  // the flag whose values may go on
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    const bool is_flag = word.size() > 1 && word[0] == '-';
-    has_model |= (i == first && !is_flag) || word == "-m" || word == "--model" || word.starts_with("--model=");
-    if (is_flag) {
-      list = std::find(lists.begin(), lists.end(), word) != lists.end() && has_model ? word : "";
-    } else if (!list.empty() && words[i - 1] != list) {
-      spread.push_back(list);
-    }
-    spread.push_back(word);
+WordRules Flags::word_rules() const {
+  const CLI::App* app = app_;
+  WordRules rules{.takes_value = [app](const std::string& flag) -> std::optional<bool> {
+                    const CLI::Option* option = app->get_option_no_throw(flag);
+                    if (option == nullptr) return std::nullopt;
+                    return option->get_items_expected_min() > 0;
+                  },
+                  .lists = lists_,
+                  .model_flags = {}};
+  const auto without_flag =
+      app->get_options([](const CLI::Option* option) { return static_cast<bool>(option->get_positional()); });
+  if (without_flag.size() != 1) return rules;
+  for (const std::string& name : without_flag[0]->get_snames()) rules.model_flags.push_back("-" + name);
+  for (const std::string& name : without_flag[0]->get_lnames()) rules.model_flags.push_back("--" + name);
+  return rules;
+}
+
+// CLI11 reads the letters after `-h` as flags of one letter, and those after `-n` as its value.
+void Flags::check_letters(const SortedWords& words, const WordRules& rules, const std::string& verb) {
+  for (const std::string& word : words.flags()) {
+    const std::string name = word.substr(0, word.find('='));
+    if (rules.takes_value(name)) continue;
+    const std::string_view advice = advice_on(name);
+    const bool is_group = !word.starts_with("--") && name.size() > 2;
+    const bool has_letter_without_value = is_group && rules.takes_value(name.substr(0, 2)) == false;
+    if (!advice.empty() || has_letter_without_value)
+      fail_user("[{}] {} is not an option{}{}", verb, quote(word), advice.empty() ? "" : ": ", advice);
   }
-  return spread;
 }
 
 std::string Flags::parse(const std::vector<std::string>& words, const std::vector<std::string>& other_names) {
   check_verb(words);
+  const Flags* below = verb_of(words);
+  const std::span<const std::string> all(words);
+  const WordRules rules = (below == nullptr ? this : below)->word_rules();
+  const SortedWords sorted(all.subspan(below == nullptr ? 0 : 1), rules);
+  check_letters(sorted, rules, app_->get_name() + (below == nullptr ? "" : " " + below->app_->get_name()));
   try {
-    const std::vector<std::string> spread = with_a_flag_for_each_value(words);
-    std::vector<std::string> reversed(spread.rbegin(), spread.rend());
+    std::vector<std::string> reversed = sorted.spread();
+    if (below != nullptr) reversed.insert(reversed.begin(), words[0]);
+    std::reverse(reversed.begin(), reversed.end());
     app_->parse(reversed);
+    sorted.check_one_model();
     obey_environment();
   } catch (const CLI::CallForHelp&) {
     return app_->help();
   } catch (const CLI::Error& error) {
     std::string text = error.what();
     if (text.ends_with(' ')) text += quote("");  // the library prints an empty word as it is
-    refuse(words, other_names, text);
+    refuse(sorted, below, other_names, text);
   }
   return "";
 }
@@ -199,16 +230,14 @@ void Flags::check_verb(const std::vector<std::string>& words) const {
 }
 
 // CLI11 names what it did not expect; this adds the nearest flag there is.
-void Flags::refuse(const std::vector<std::string>& words, const std::vector<std::string>& other_names,
+void Flags::refuse(const SortedWords& words, const Flags* below, const std::vector<std::string>& other_names,
                    const std::string& problem) const {
-  const Flags* below = verb_of(words);
   std::vector<std::string> known = other_names;
   for (const Flags* flags : {this, below})
     if (flags != nullptr)
       for (const std::string& name : flags->names(true)) known.push_back(name.substr(name.find_first_not_of('-')));
   const std::string verb = app_->get_name() + (below == nullptr ? "" : " " + below->app_->get_name());
-  for (const std::string& word : words) {
-    if (word.size() < 2 || word[0] != '-' || word == "--" || (word[1] >= '0' && word[1] <= '9')) continue;
+  for (const std::string& word : words.flags()) {
     const std::size_t begin = word.find_first_not_of('-');
     if (begin == std::string::npos) continue;
     const std::string name =
@@ -218,6 +247,7 @@ void Flags::refuse(const std::vector<std::string>& words, const std::vector<std:
     if (!is_short && std::find(known.begin(), known.end(), name) == known.end())
       fail_user("[{}] {} is not an option{}", verb, quote(word), suggestion(name, known));
   }
+  words.check_one_model();
   fail_user("[{}] {}", verb, problem);
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/cli/sorted_words.h"
 #include "base/environment.h"
 
 namespace CLI {
@@ -24,7 +25,8 @@ struct FlagRules {
   bool required = false;
   bool shows_default = false;  // in the help
   std::string excludes = {};   // a flag declared earlier that may not be given together with this one
-  bool takes_several = false;  // of a list: after MODEL the flag may be followed by several values
+  bool takes_several = false;  // of a list: the flag may be followed by several values
+  char separator = '\0';       // of such a list: a word that contains it is always a value, as in KEY=VALUE
   bool is_hidden = false;      // not in the help and not in names()
   bool has_no_value = false;   // of a function that takes one: it gets "true" where the flag is given
   bool may_be_empty = false;   // of one text: "" is a value, and not what a shell makes of a variable that is not set
@@ -57,15 +59,16 @@ class Flags {
   Flags& verb(const std::string& name, const std::string& summary, std::function<void()> chosen = {});
 
   // A flag that the next parsed words do not give takes its value from the environment variable WEFT_ARG_ plus its long
-  // name in capitals (WEFT_ARG_TEMP), unless the words give a flag that excludes it. Empty variables count as unset.
-  // Call this after all flags are declared.
+  // name in capitals (WEFT_ARG_TEMP), unless the words give a flag that excludes it. Empty variables count as unset. A
+  // flag with several values takes them from words separated by white space. Call this after all flags are declared.
   void take_environment(const EnvironmentLookup& environment);
 
   // Returns whether the words of the last parse had the flag.
   bool given(const std::string& name) const;
 
   // Returns the text of --help if the words ask for it, else "". Throws UserError, with the nearest known name, for
-  // words that do not fit. `other_names` are flags that were already removed from the words, without dashes.
+  // words that do not fit. `other_names` are flags that were already removed from the words, without dashes. Names of
+  // flags may have `_` for `-`.
   std::string parse(const std::vector<std::string>& words, const std::vector<std::string>& other_names = {});
 
   // Returns the flags that the help has, with their dashes.
@@ -81,9 +84,11 @@ class Flags {
   void obey_environment();
   std::vector<std::string> names(bool with_hidden) const;
   const Flags* verb_of(const std::vector<std::string>& words) const;
-  std::vector<std::string> with_a_flag_for_each_value(const std::vector<std::string>& words) const;
+  WordRules word_rules() const;
   void check_verb(const std::vector<std::string>& words) const;
-  [[noreturn]] void refuse(const std::vector<std::string>& words, const std::vector<std::string>& other_names,
+  static void check_letters(const SortedWords& words, const WordRules& rules, const std::string& verb);
+  // `below` is the sub-verb of these words, or nullptr.
+  [[noreturn]] void refuse(const SortedWords& words, const Flags* below, const std::vector<std::string>& other_names,
                            const std::string& problem) const;
 
   std::unique_ptr<CLI::App> owned_;  // null in a sub-verb
@@ -92,10 +97,10 @@ class Flags {
   struct Mirrored {
     CLI::Option* option;
     std::string variable;
-    std::string value;
+    std::vector<std::string> values;
   };
   std::vector<Mirrored> mirrored_;  // flags that the environment sets
-  std::vector<std::string> lists_;  // flags that take several values
+  std::vector<ListFlag> lists_;
 };
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 
 #include "apps/cli/config_file.h"
 #include "apps/cli/verb.h"
+#include "apps/cli/vllm_flags.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -55,7 +56,7 @@ void print_options_of_functions(const VerbCall& call) {
 int run_verb(const std::string& name, const Verb& verb, std::vector<std::string> words, VerbCall& call) {
   for (std::string& word : words)
     for (const auto& [short_form, long_form] : verb.respelled)
-      if (word == short_form) word = long_form;
+      if (word == short_form || word.starts_with(short_form + "=")) word.replace(0, short_form.size(), long_form);
   Flags flags(name, verb.summary);
   const VerbBody body = verb.setup(flags, call);
   flags.take_environment(call.environment);
@@ -117,6 +118,7 @@ int run_program(const std::vector<std::string>& words, const ProgramEnvironment&
   apply_environment(call.options, environment.lookup);
   std::vector<std::string> flags(words.begin() + 1, words.end());
   if (found->second.takes_config) flags = with_flags_of_config(std::move(flags));
+  respell_vllm_values(flags);
   const std::vector<std::string> rest = take_options(call.options, flags, found->second.own_options);
   return run_verb(found->first, found->second, rest, call);
 }

@@ -48,9 +48,8 @@ void ModelArgument::declare_to_run(Flags& flags) {
 }
 
 std::string ModelArgument::path(const VerbCall& call) const {
-  USER_CHECK(!is_artifact(name),
-             "[{}] is an artifact, which complete, chat, logits, explain and bench model take; name its model here",
-             quote(name, 1000));
+  USER_CHECK(!is_artifact(name), "[{}] is an artifact, which {} take; name its model here", quote(name, 1000),
+             kArtifactVerbs);
   return resolve_model(name, call.options, call.environment);
 }
 
@@ -60,6 +59,13 @@ ModelRequest ModelArgument::request(const VerbCall& call) const {
 
 Checkpoint ModelArgument::open(const VerbCall& call) const {
   return open_checkpoint(path(call), call.options, make_model_registry());
+}
+
+std::unique_ptr<Engine> open_engine(const ModelArgument& model, VerbCall& call, const NoteFunction& note) {
+  auto engine = open_engine(model.request(call), note, &call.watch);
+  const std::string& last = engine->context().options.compile_to;
+  if (last != "plan") note(fmt::format("[compile-to] the compiler stops after {}, so the model runs op by op", last));
+  return engine;
 }
 
 void PromptArgument::declare(Flags& flags) {
@@ -142,11 +148,18 @@ std::vector<int> parse_token_ids(const std::string& text, const std::string& wha
 }
 
 std::string read_standard_input(const VerbCall& call, const std::string& what) {
-  std::string text(std::istreambuf_iterator<char>(call.in), {});
+  std::string text;
+  try {
+    text.assign(std::istreambuf_iterator<char>(call.in), {});
+  } catch (const std::ios_base::failure& error) {
+    fail_user("[stdin] cannot be read: {}", error.code().message());
+  }
   USER_CHECK(text.size() <= kMaxPromptBytes, "[{}] must be at most {} bytes, but is {}", what, kMaxPromptBytes,
              text.size());
   return text;
 }
+
+void check_input_was_read(const VerbCall& call) { USER_CHECK(!call.in.bad(), "[stdin] cannot be read"); }
 
 std::int64_t in_range(std::int64_t value, std::int64_t least, std::int64_t most, const std::string& flag) {
   USER_CHECK(value >= least && value <= most, "[{}] must be from {} to {}, but is {}", flag, least, most, value);

@@ -14,6 +14,10 @@
 
 namespace weft {
 
+// The verbs that take an artifact of `weft compile`, for messages.
+inline constexpr const char* kArtifactVerbs =
+    "complete, chat, logits, explain, serve, run-batch and bench (latency, model, serve, throughput)";
+
 // The argument MODEL or -m/--model.
 struct ModelArgument {
   enum Need : bool { optional, required };
@@ -29,6 +33,10 @@ struct ModelArgument {
   // Opens the checkpoint in the format of --load-format.
   Checkpoint open(const VerbCall& call) const;
 };
+
+// The same as open_engine() of a request. It also notes that the model runs op by op where --compile-to stops the
+// compiler, because the option's name says no more than that the compiler stops.
+std::unique_ptr<Engine> open_engine(const ModelArgument& model, VerbCall& call, const NoteFunction& note);
 
 // The arguments -p/--prompt TEXT (`-` for standard input) and -f/--file FILE.
 struct PromptArgument {
@@ -64,8 +72,12 @@ struct TemplateArgument {
 // Parses a JSON list of token ids. Throws a UserError that names `[what]` for anything else.
 std::vector<int> parse_token_ids(const std::string& text, const std::string& what);
 
-// Reads all of standard input. Throws a UserError that names `[what]` if it is longer than a prompt may be.
+// Reads all of standard input. Throws a UserError that names `[what]` if it is longer than a prompt may be, and one
+// that names `[stdin]` if it cannot be read.
 std::string read_standard_input(const VerbCall& call, const std::string& what);
+
+// Throws UserError if reading standard input failed, which a loop over its lines takes for the end.
+void check_input_was_read(const VerbCall& call);
 
 // Returns the value of a flag. UserError unless it is from `least` to `most`.
 std::int64_t in_range(std::int64_t value, std::int64_t least, std::int64_t most, const std::string& flag);

@@ -2,18 +2,21 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <vector>
 
 #include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "options/option_value.h"
 
 namespace weft {
 namespace {
 
 struct Row {
-  enum Kind : std::uint8_t { flag, option, refused_flag, refused_option };
+  // The value of `model` must be MODEL.
+  enum Kind : std::uint8_t { flag, option, model, refused_flag, refused_option };
   std::uint8_t commands;  // bits of VllmCommand
   Kind kind;
   const char* names;      // as Flags takes them
@@ -33,6 +36,7 @@ constexpr const char* kNoDownload = "MODEL is a file or a folder that is there";
 constexpr const char* kOwnReader = "MODEL is read by Weft alone, and nothing in it is run";
 constexpr const char* kOwnLog =
     "--disable-uvicorn-access-log, --enable-log-requests and --disable-log-stats say what is logged";
+constexpr const char* kTextAlone = "requests are text alone";
 constexpr const char* kAlwaysChunked = "long prompts are always computed in chunks";
 constexpr const char* kCheckpointSays = "the checkpoint says it";
 constexpr const char* kOneRate = "all requests are those of the dataset, sent at --request-rate";
@@ -59,20 +63,32 @@ constexpr Row kRows[] = {
     {kServe | kLoad | kEngine, Row::option, "--tokenizer-mode", kOwnReader},
     {kServe | kEngine, Row::option, "--config-format", kOwnReader},
     {kServe | kEngine, Row::option, "--model-impl", kOwnReader},
-    {kServe | kEngine, Row::option, "--quantization", kCheckpointSays},
-    {kServe | kEngine, Row::option, "--limit-mm-per-prompt", "requests are text alone"},
+    {kServe | kEngine, Row::model, "--tokenizer", "the tokenizer is the model's"},
+    {kServe | kEngine, Row::option, "--quantization,-q", kCheckpointSays},
+    {kServe | kEngine, Row::option, "--hf-overrides", "config.json says what the model is", "{}"},
+    {kServe | kEngine, Row::option,
+     "--limit-mm-per-prompt,--limit-mm-per-prompt.image,--limit-mm-per-prompt.video,--limit-mm-per-prompt.audio",
+     kTextAlone},
+    {kServe | kEngine, Row::option, "--mm-processor-kwargs", kTextAlone},
+    {kServe | kEngine, Row::flag, "--language-model-only", kTextAlone},
+    {kServe | kEngine, Row::option, "--attention-backend", "the kernels are Weft's: --ir-op-priority chooses them"},
     {kServe | kEngine, Row::option, "--runner", "MODEL generates text", "auto generate"},
     {kServe | kEngine, Row::option, "--task", "MODEL generates text", "auto generate"},
     {kServe, Row::option, "--response-role", "answers are the assistant's", "assistant"},
     {kServe | kEngine, Row::option, "--logprobs-mode", "log probabilities are those of the model", "raw_logprobs"},
     {kServe, Row::option, "--seed", "a request without a seed is drawn with one of its own"},
+    {kServe, Row::option, "--chat-template-content-format", "a template gets the texts of a message as one text",
+     "auto string"},
+    {kServe | kEngine, Row::option, "--structured-outputs-config.backend", "Weft's own compiler makes all constraints"},
     {kServe, Row::flag, "--enable-auto-tool-choice", "tool calls are always found"},
+    {kServe, Row::flag, "--enable-server-load-tracking", "GET /load is always answered"},
     {kServe | kEngine, Row::flag, "--enable-chunked-prefill,--no-enable-chunked-prefill", kAlwaysChunked},
     {kServe | kEngine, Row::flag, "--async-scheduling,--no-async-scheduling",
      "a step is prepared while the one before it runs"},
     {kServe | kEngine, Row::option, "--prefix-caching-hash-algo", "tokens are compared where hashes are equal"},
     {kServe, Row::option, "--uvicorn-log-level", kOwnLog},
     {kServe, Row::flag, "--disable-log-requests", kOwnLog},
+    {kServe, Row::flag, "--enable-log-outputs", kOwnLog},
     {kServe, Row::option, "--max-log-len", kOwnLog},
     {kServe, Row::flag, "--disable-fastapi-docs", "there is no page of the API"},
 
@@ -89,6 +105,8 @@ constexpr Row kRows[] = {
     {kEngine, Row::flag, "--disable-detokenize", "tokens always become text, on the engine's thread"},
     {kEngine, Row::option, "--served-model-name", "no request names the model"},
 
+    {kServe, Row::refused_flag, "--exclude-tools-when-tool-choice-none",
+     "a prompt has the tools of its request, whatever tool_choice is"},
     {kLoad | kEngine, Row::refused_flag, "--use-beam-search", "there is no beam search"},
     {kLoad | kEngine, Row::refused_flag, "--profile", kNoProfiler},
     {kLoad, Row::refused_option, "--lora-modules", kNoAdapters},
@@ -103,7 +121,6 @@ constexpr Row kRows[] = {
     {kLoad, Row::refused_flag, "--plot-timeline", kNoPlots},
     {kLoad, Row::refused_option, "--timeline-itl-thresholds", kNoPlots},
     {kLoad, Row::refused_flag, "--plot-dataset-stats", kNoPlots},
-    {kEngine, Row::refused_option, "--tokenizer", "the tokenizer is the model's"},
     {kEngine, Row::refused_option, "--hf-max-batch-size", "the engine is the one of this program"},
     {kEngine, Row::refused_flag, "--hf-enable-torch-compile", "the engine is the one of this program"},
     {kLoad | kEngine, Row::refused_flag, "--enable-multimodal-chat", kDatasets},
@@ -139,10 +156,24 @@ constexpr Row kRows[] = {
     {kLoad, Row::refused_option, "--speed-bench-category", kDatasets},
 };
 
+// Values of options that mean the same as another one, which the option knows.
+struct ValueRow {
+  const char* option;
+  const char* value;
+  const char* known;
+};
+
+constexpr ValueRow kValues[] = {
+    {"max-model-len", "-1", "auto"},
+    {"load-format", "safetensors", "auto"},
+};
+
 // Throws UserError unless the value decides nothing.
 void check_value(const Row& row, const std::string& value) {
   const std::vector<std::string> only = split_text(row.only, ' ');
-  USER_CHECK(*row.only == '\0' || std::find(only.begin(), only.end(), value) != only.end(),
+  std::string dense = value;  // "{ }" is an empty object, too
+  std::erase(dense, ' ');
+  USER_CHECK(*row.only == '\0' || std::find(only.begin(), only.end(), dense) != only.end(),
              "[{}] must be {}, because {}, but is {}", row.name(), fmt::join(only, " or "), row.reason, quote(value));
 }
 
@@ -167,15 +198,21 @@ void VllmFlags::declare(Flags& flags) {
       flags.flag(row.names, is_given, sentence);
       continue;
     }
-    const auto take = [&row, &is_given](const std::string& value) {
+    const auto take = [this, &row, &is_given](const std::string& value) {
       check_value(row, value);
+      if (row.kind == Row::model) models_[row.name()] = value;
       is_given = true;
     };
     flags.option(row.names, take, sentence);
   }
 }
 
-void VllmFlags::report(const NoteFunction& note) const {
+void VllmFlags::report(const std::string& model, const NoteFunction& note) const {
+  for (const auto& [name, value] : models_) {
+    std::error_code none;
+    USER_CHECK(value == model || std::filesystem::equivalent(value, model, none),
+               "[{}] must be MODEL, which is {}, but is {}", name, quote(model, 1000), quote(value, 1000));
+  }
   std::map<std::string, std::vector<std::string>> names;  // by reason
   for (const Row& row : kRows)
     if (const auto given = given_.find(row.name()); row.is_of(command_) && given != given_.end() && given->second)
@@ -183,6 +220,25 @@ void VllmFlags::report(const NoteFunction& note) const {
   for (const auto& [reason, flags] : names)
     note(fmt::format("[{}] {} accepted but {} no effect: {}", fmt::join(flags, ", "), flags.size() == 1 ? "is" : "are",
                      flags.size() == 1 ? "has" : "have", reason));
+}
+
+std::vector<std::pair<std::string, std::string>> vllm_short_forms() {
+  return {{"-pp", "--pipeline-parallel-size"}, {"-dp", "--data-parallel-size"}, {"-asc", "--api-server-count"}};
+}
+
+void respell_vllm_values(std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const std::size_t equals = words[i].find('=');
+    const bool is_next = equals == std::string::npos;
+    if (!words[i].starts_with("--") || (is_next && i + 1 == words.size())) continue;
+    const std::string name = plain_spelling(words[i].substr(0, equals));
+    for (const ValueRow& row : kValues) {
+      if (name != row.option) continue;
+      if (is_next && words[i + 1] == row.value) words[i + 1] = row.known;
+      if (!is_next && words[i].substr(equals + 1) == row.value)
+        words[i].replace(equals + 1, std::string::npos, row.known);
+    }
+  }
 }
 
 }  // namespace weft

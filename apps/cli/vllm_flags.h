@@ -1,11 +1,13 @@
 #pragma once
 
 // Flags of vLLM's commands that decide nothing here, and those that ask for what is not there. The first are accepted,
-// so that a pasted command works, and reported; the others are refused with the reason.
+// so that a pasted command works, and reported; the others are refused with the reason. Also spellings of vLLM.
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "apps/cli/flags.h"
 #include "engine/open_model.h"
@@ -20,12 +22,20 @@ class VllmFlags {
   explicit VllmFlags(VllmCommand command) : command_(command) {}
   // parse() throws UserError for a flag or a value that asks for what is not there.
   void declare(Flags& flags);
-  // Reports the flags that were given, those with the same reason in one line.
-  void report(const NoteFunction& note) const;
+  // Reports the flags that were given, those with the same reason in one line. UserError if a flag that must name the
+  // model that is run names another one.
+  void report(const std::string& model, const NoteFunction& note) const;
 
  private:
   VllmCommand command_;
-  std::map<std::string, bool> given_;  // by the first name of each
+  std::map<std::string, bool> given_;          // by the first name of each
+  std::map<std::string, std::string> models_;  // values of flags that must name the model that is run
 };
+
+// Flags with one dash and several letters, and their long forms: {"-pp", "--pipeline-parallel-size"}.
+std::vector<std::pair<std::string, std::string>> vllm_short_forms();
+
+// Replaces values of options that vLLM spells in another way: `--max-model-len -1` becomes `--max-model-len auto`.
+void respell_vllm_values(std::vector<std::string>& words);
 
 }  // namespace weft

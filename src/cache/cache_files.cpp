@@ -78,8 +78,9 @@ std::vector<CacheFile> cache_files(const std::string& root, const FileSystem& fi
       if (hash.empty() && !temporary) continue;
       const std::string path = folder + "/" + name;
       const FileStatus status = file_status(path, file_system);
-      // Other processes may remove files at the same time.
-      if (status.kind != FileKind::regular) continue;
+      // Other processes may remove files at the same time. A folder with the name of an entry prevents each store of
+      // it.
+      if (status.kind == FileKind::missing || (temporary && status.kind != FileKind::regular)) continue;
       files.push_back({temporary ? CacheFile::temporary : CacheFile::entry, kind, hash, path, status});
     }
   }

@@ -45,8 +45,8 @@ struct CacheFile {
   FileStatus status;
 };
 
-// All files of the cache, sorted by kind and name; empty where the root does not exist. Throws the errors of
-// is_usable_folder.
+// All files of the cache, sorted by kind and name; empty where the root does not exist. What has the name of an entry
+// is an entry, also if it is a folder. Throws the errors of is_usable_folder.
 std::vector<CacheFile> cache_files(const std::string& root, const FileSystem& file_system);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "cache/entry_file.h"
 #include "cache/remove_entries.h"
@@ -152,25 +153,29 @@ void CompileCache::make_room(std::int64_t stored_bytes, const std::string& path)
 }
 
 CachePruned CompileCache::prune(std::int64_t most_bytes) {
-  CachePruned pruned;
-  if (!enabled()) return pruned;
+  if (!enabled()) return {};
+  CachePruned bad;
   std::vector<CacheListing> left;
   for (CacheListing& entry : list(Read::everything)) {
     if (entry.problem.empty()) continue;
-    if (!entry.is_of_no_use || file_system_->remove(entry.path) != 0) {
+    if (!entry.is_of_no_use) {
       left.push_back(std::move(entry));
-      continue;
+    } else if (remove_entry(entry.path, *file_system_, bad.failures) == Removal::removed) {
+      ++bad.entries;
+      bad.bytes += entry.bytes;
+      bad.bad.push_back(std::move(entry.problem));
     }
-    ++pruned.entries;
-    pruned.bytes += entry.bytes;
-    pruned.bad.push_back(entry.problem);
   }
-  const CachePruned removed = remove_entries(root(), most_bytes, "", *file_system_).removed;
-  for (const CacheListing& entry : left)
-    if (file_status(entry.path, *file_system_).kind != FileKind::missing) pruned.left.push_back(entry.problem);
-  pruned.entries += removed.entries;
-  pruned.bytes += removed.bytes;
-  pruned.temporary_files = removed.temporary_files;
+  CachePruned pruned = remove_entries(root(), most_bytes, "", *file_system_).removed;
+  for (CacheListing& entry : left)
+    if (file_status(entry.path, *file_system_).kind != FileKind::missing)
+      pruned.left.push_back(std::move(entry.problem));
+  pruned.entries += bad.entries;
+  pruned.bytes += bad.bytes;
+  pruned.bad = std::move(bad.bad);
+  // remove_entries may have tried to remove the same bad entries.
+  pruned.failures.insert(pruned.failures.end(), bad.failures.begin(), bad.failures.end());
+  sort_without_repeats(pruned.failures);
   return pruned;
 }
 

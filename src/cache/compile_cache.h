@@ -71,7 +71,9 @@ struct CachePruned {
   std::int64_t bytes = 0;  // of all removed files
   std::int64_t temporary_files = 0;
   std::vector<std::string> bad = {};   // the problems of removed entries that were damaged or untrusted
-  std::vector<std::string> left = {};  // the problems of bad entries that remain, such as another user's
+  std::vector<std::string> left = {};  // the problems of bad entries that must stay, such as another user's
+  // Why files were not removed although they had to be, `[path] cannot be removed: Read-only file system`.
+  std::vector<std::string> failures = {};
 };
 
 // Thread-safe.
@@ -113,7 +115,8 @@ class CompileCache {
 
   // Removes every entry for which list(Read::everything) reports a problem, unless it belongs to another user, and the
   // temporary files of killed processes. Then removes the least recently used entries until the rest has at most
-  // `most_bytes`. With 0 bytes nothing is left; a process that stores at that moment fails to store.
+  // `most_bytes`. With 0 bytes nothing is left; a process that stores at that moment fails to store. A folder with the
+  // name of an entry is never removed, because its files may be of use to someone: it is a failure.
   CachePruned prune(std::int64_t most_bytes);
 
  private:

@@ -7,8 +7,11 @@
 #include <limits>
 #include <tuple>
 #include <utility>
-#include <vector>
 
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/text.h"
 #include "cache/cache_files.h"
 
 namespace weft {
@@ -23,6 +26,13 @@ std::int64_t now() {
 
 }  // namespace
 
+Removal remove_entry(const std::string& path, const FileSystem& file_system, std::vector<std::string>& failures) {
+  if (file_system.remove(path) == 0) return Removal::removed;
+  if (errno == ENOENT) return Removal::gone;
+  failures.push_back(fmt::format("[{}] cannot be removed: {}", quote(path, 1000), system_error_text()));
+  return Removal::failed;
+}
+
 CacheRoom remove_entries(const std::string& root, std::int64_t most_bytes, const std::string& kept,
                          const FileSystem& file_system) {
   const std::int64_t time = now();
@@ -33,7 +43,7 @@ CacheRoom remove_entries(const std::string& root, std::int64_t most_bytes, const
       room.bytes_left += file.status.bytes;
       entries.push_back(std::move(file));
     } else if (most_bytes <= 0 || std::abs(time - file.status.modified) > kHour) {
-      if (file_system.remove(file.path) != 0) continue;
+      if (remove_entry(file.path, file_system, room.removed.failures) != Removal::removed) continue;
       ++room.removed.temporary_files;
       room.removed.bytes += file.status.bytes;
     }
@@ -49,10 +59,10 @@ CacheRoom remove_entries(const std::string& root, std::int64_t most_bytes, const
   for (const CacheFile& entry : entries) {
     if (room.bytes_left <= most_bytes) break;
     if (entry.path == kept) continue;
-    const bool removed = file_system.remove(entry.path) == 0;
-    if (!removed && errno != ENOENT) continue;  // otherwise another process has removed it
+    const Removal removal = remove_entry(entry.path, file_system, room.removed.failures);
+    if (removal == Removal::failed) continue;
     room.bytes_left -= entry.status.bytes;
-    if (!removed) continue;
+    if (removal == Removal::gone) continue;
     ++room.removed.entries;
     room.removed.bytes += entry.status.bytes;
   }

@@ -149,6 +149,10 @@ class Regions {
     std::vector<int> numbers = added;
     for (const int other : regions)
       for (const Node* part : region(other).nodes) numbers.push_back(number_.at(part));
+    if (numbers.size() > kMostNodesOfRegion) {
+      reason = fmt::format("a function has at most {} nodes", kMostNodesOfRegion);
+      return false;
+    }
     std::sort(numbers.begin(), numbers.end());
     if (has_way_around(numbers)) {
       reason = "a call is between them";

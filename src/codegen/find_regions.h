@@ -3,6 +3,7 @@
 // Cuts a piece into row programs and calls. Nodes chosen as `native` that work on the same rows and use each other's
 // values become one function. Linears, attention and nodes with a chosen kernel stay calls.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "codegen/build_row_program.h"
 
 namespace weft {
+
+// The row program is built again for each node that joins a region, so the time grows with the square of this.
+inline constexpr std::size_t kMostNodesOfRegion = 256;
 
 // One step of a piece: a node, view or call, or a region.
 struct ScheduledStep {

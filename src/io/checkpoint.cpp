@@ -13,7 +13,6 @@
 #include "base/sort.h"
 #include "io/architecture_name.h"
 #include "io/expert_config.h"
-#include "io/folder_vocabulary.h"
 #include "io/gguf_split.h"
 #include "io/model_dtype.h"
 #include "io/safetensors.h"
@@ -43,6 +42,11 @@ File over(ModelFile mapped) {
   const auto size = static_cast<std::int64_t>(mapped.bytes.size());
   auto storage = Storage::view_of(bytes, size, mapped.map);
   return {std::move(mapped), std::move(storage)};
+}
+
+template <class Bytes>
+CheckpointFile described(const std::string& name, const Bytes& bytes) {
+  return {name, static_cast<std::int64_t>(bytes.size()), hash_bytes(bytes)};
 }
 
 // Returns a view of the file, or a copy if the address in the file is not aligned for the elements.
@@ -75,9 +79,10 @@ struct Checkpoint::Contents {
   std::string path;
   std::string architecture;
   ModelFiles source;
-  std::optional<Gguf> gguf;  // views of files[0], the first part if there are several
-  std::string config_path;   // if the path is a folder
-  std::string config_text;
+  std::optional<Gguf> gguf;                  // views of `files`
+  std::string config_path;                   // if the path is a folder
+  std::string config_text;                   // with the quantization_config of another file, if one is read
+  std::vector<CheckpointFile> config_files;  // all that config_text was made from
   std::vector<File> files;
   bool is_dummy = false;
   std::vector<std::string> notes;
@@ -99,6 +104,7 @@ void Checkpoint::Contents::open_gguf(const std::string& name) {
   const File given = over(source.map(name));
   Gguf own = Gguf::parse(given.bytes, path);
   const std::vector<std::string> names = gguf_part_names(own, name);
+  std::vector<Gguf> parts;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool is_given = names[i] == name;
     const std::string part_path = is_given ? path : source.path_of(names[i]);
@@ -111,11 +117,12 @@ void Checkpoint::Contents::open_gguf(const std::string& name) {
       tensors.push_back({std::string(tensor.name),
                          tensor_in(files[i], tensor.dtype, matrix_shape(tensor), tensor.offset, tensor.bytes),
                          part_path});
-    if (i == 0) gguf = std::move(part);
+    parts.push_back(std::move(part));
   }
+  index_names();  // before the parts are joined, because its message names both files of a repeated tensor
+  gguf = Gguf::of_parts(std::move(parts));
   if (names.size() > 1) check_gguf_part_tensors(*gguf, tensors.size());
   architecture = architecture_from_gguf(*gguf);
-  index_names();
 }
 
 void Checkpoint::Contents::add_safetensors(const std::string& name) {
@@ -141,10 +148,13 @@ void Checkpoint::Contents::read_config(const std::string& name) {
   auto text = source.text(name);
   USER_CHECK(text, "[{}] wanted a folder with {}, but it has none{}", path, name, hint_of_folder(path));
   config_text = std::move(*text);
+  config_files.push_back(described(name, config_text));
   architecture = architecture_from_json(config_text, config_path);
-  if (const auto quantization = source.text(kModelOptConfig))
-    if (add_modelopt_config(*quantization, source.path_of(kModelOptConfig), config_path, config_text))
-      notes.push_back(fmt::format("[{}] {} is read as the quantization_config of {}", path, kModelOptConfig, name));
+  const auto quantization = source.text(kModelOptConfig);
+  if (!quantization || !add_modelopt_config(*quantization, source.path_of(kModelOptConfig), config_path, config_text))
+    return;
+  config_files.push_back(described(kModelOptConfig, *quantization));
+  notes.push_back(fmt::format("[{}] {} is read as the quantization_config of {}", path, kModelOptConfig, name));
 }
 
 void Checkpoint::Contents::open_folder() {
@@ -294,42 +304,19 @@ std::int64_t Checkpoint::file_bytes() const {
 }
 
 std::vector<CheckpointFile> Checkpoint::files() const {
-  std::vector<CheckpointFile> files;
-  if (!is_gguf())
-    files.push_back(
-        {kConfig, static_cast<std::int64_t>(contents_->config_text.size()), hash_bytes(contents_->config_text)});
-  for (const auto& file : contents_->files)
-    files.push_back({file.name, static_cast<std::int64_t>(file.bytes.size()), hash_bytes(file.bytes)});
+  std::vector<CheckpointFile> files = contents_->config_files;
+  for (const auto& file : contents_->files) files.push_back(described(file.name, file.bytes));
   return files;
 }
 
 std::vector<ModelFile> Checkpoint::all_files() const {
   std::vector<ModelFile> files;
-  if (!is_gguf()) files.push_back(contents_->source.map(kConfig));
+  for (const auto& file : contents_->config_files) files.push_back(contents_->source.map(file.name));
   files.insert(files.end(), contents_->files.begin(), contents_->files.end());
   if (is_gguf()) return files;
   if (!contents_->source.has(kWeights)) files.push_back(contents_->source.map(kIndex));
   for (const std::string& name : text_names()) files.push_back(contents_->source.map(name));
   return files;
-}
-
-bool Checkpoint::has_vocabulary() const {
-  const auto names = vocabulary_file_names();
-  return is_gguf() ||
-         std::any_of(names.begin(), names.end(), [&](std::string_view name) { return contents_->source.has(name); });
-}
-
-std::vector<std::string> Checkpoint::text_names() const {
-  std::vector<std::string> names;
-  const auto add = [&](std::string_view name) {
-    if (contents_->source.has(name)) names.emplace_back(name);
-  };
-  for (const std::string_view name : vocabulary_file_names()) add(name);
-  for (const char* name :
-       {"encoding.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-        "merges.txt", "generation_config.json", "chat_template.jinja", "chat_template.json"})
-    add(name);
-  return names;
 }
 
 ModelConfig Checkpoint::config(const ArchitectureFacts& facts) const {
@@ -370,6 +357,8 @@ const Gguf& Checkpoint::gguf() const {
   CHECK(is_gguf(), "[{}] is a folder and has no GGUF metadata", path());
   return *contents_->gguf;
 }
+
+const ModelFiles& Checkpoint::source() const { return contents_->source; }
 
 std::optional<std::string> Checkpoint::folder_file(std::string_view name) const {
   CHECK(!is_gguf(), "[{}] is a GGUF file, not a folder", path());

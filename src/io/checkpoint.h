@@ -73,13 +73,14 @@ class Checkpoint {
   // Bytes of all mapped files.
   std::int64_t file_bytes() const;
 
-  // The files that define the model: the GGUF file, or config.json and the weight files. Reads all their bytes for the
-  // hashes.
+  // The files that define the model: the GGUF files, or config.json, hf_quant_config.json if the config takes its
+  // quantization from there, and the weight files. Reads all bytes of the weight files for the hashes.
   std::vector<CheckpointFile> files() const;
   // The same files in the same order, followed by the other files of a folder that are read: the index and
   // text_names().
   std::vector<ModelFile> all_files() const;
-  // The existing files of a folder, other than config.json, that define how it reads, writes and samples text.
+  // The existing files of a folder, other than config.json, that define how it reads, writes and samples text. Those
+  // of a subfolder have its name before theirs: additional_chat_templates/tool_use.jinja.
   std::vector<std::string> text_names() const;
 
   // May be unknown to Weft. The architecture's file in src/models has the facts that config() needs.
@@ -105,8 +106,9 @@ class Checkpoint {
   Vocabulary vocabulary() const;
   // Whether a folder has a vocabulary file; always true for a GGUF file.
   bool has_vocabulary() const;
-  // The chat template with this name; nullopt if there is none. A folder has it in chat_template.jinja, else in
-  // chat_template of tokenizer_config.json, else in chat_template.json.
+  // The chat template with this name; nullopt if there is none. A folder has it in chat_template.jinja or, with another
+  // name than "default", in additional_chat_templates/NAME.jinja, else in chat_template of tokenizer_config.json, else
+  // in chat_template.json.
   std::optional<std::string> chat_template(std::string_view name = "default") const;
   // The names of all chat templates other than "default", sorted.
   std::vector<std::string> chat_template_names() const;
@@ -125,6 +127,7 @@ class Checkpoint {
  private:
   struct Contents;
   explicit Checkpoint(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
+  const ModelFiles& source() const;
   std::shared_ptr<const Contents> contents_;
 };
 

@@ -148,6 +148,22 @@ Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   return vocabulary;
 }
 
+constexpr std::string_view kTemplateFolder = "additional_chat_templates", kTemplateEnding = ".jinja";
+
+// The file of a template that has a name other than "default".
+std::string template_file(std::string_view name) {
+  return fmt::format("{}/{}{}", kTemplateFolder, name, kTemplateEnding);
+}
+
+std::vector<std::string> names_of_template_files(const ModelFiles& files) {
+  const std::size_t begin = kTemplateFolder.size() + 1;  // after the slash
+  std::vector<std::string> names;
+  for (const std::string& file : files.names_in(kTemplateFolder))
+    if (file.ends_with(kTemplateEnding))
+      names.push_back(file.substr(begin, file.size() - begin - kTemplateEnding.size()));
+  return names;
+}
+
 // The value of chat_template is a template, or a list of objects with `name` and `template`.
 std::optional<std::string> template_in(const JsonFields& fields, std::string_view name) {
   const auto* value = fields.value("chat_template");
@@ -179,15 +195,37 @@ Vocabulary Checkpoint::vocabulary() const {
   }
 }
 
+bool Checkpoint::has_vocabulary() const {
+  const auto names = vocabulary_file_names();
+  return is_gguf() ||
+         std::any_of(names.begin(), names.end(), [&](std::string_view name) { return source().has(name); });
+}
+
+std::vector<std::string> Checkpoint::text_names() const {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view name) {
+    if (source().has(name)) names.emplace_back(name);
+  };
+  for (const std::string_view name : vocabulary_file_names()) add(name);
+  for (const char* name :
+       {"encoding.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+        "merges.txt", "generation_config.json", "chat_template.jinja", "chat_template.json"})
+    add(name);
+  for (const std::string& name : names_of_template_files(source())) names.push_back(template_file(name));
+  return names;
+}
+
 std::vector<std::string> Checkpoint::chat_template_names() const {
   std::vector<std::string> names;
   if (is_gguf()) {
     constexpr std::string_view kPrefix = "tokenizer.chat_template.";
     for (const GgufEntry& entry : gguf().entries())
       if (entry.key.starts_with(kPrefix)) names.emplace_back(entry.key.substr(kPrefix.size()));
-  } else if (const auto json = Folder(*this).json("tokenizer_config.json")) {
-    const auto list = json->find("chat_template");
-    if (list != json->end() && list->is_array())
+  } else {
+    names = names_of_template_files(source());
+    const Json json = Folder(*this).json("tokenizer_config.json").value_or(Json::object());
+    const auto list = json.find("chat_template");
+    if (list != json.end() && list->is_array())
       for (const auto& item : *list)
         if (item.is_object() && item.contains("name") && item["name"].is_string()) names.push_back(item["name"]);
     std::erase(names, "default");
@@ -204,8 +242,7 @@ std::optional<std::string> Checkpoint::chat_template(std::string_view name) cons
     if (!text) return std::nullopt;
     return std::string(*text);
   }
-  const std::string file_name =
-      name == "default" ? "chat_template.jinja" : fmt::format("additional_chat_templates/{}.jinja", name);
+  const std::string file_name = name == "default" ? "chat_template.jinja" : template_file(name);
   const bool is_plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
   if (is_plain)
     if (auto text = folder_file(file_name)) return text;

@@ -55,9 +55,6 @@ void read_input(const JsonFields& input, const std::string& type, std::int64_t b
   }
   config.static_input = !is_dynamic(input);
   text_among(input, "strategy", {config.static_input ? "tensor" : "token"});
-  USER_CHECK(!config.static_input || config.codes == DType::f8e4m3,
-             "[{}] {} must be true for int8: scales of the checkpoint are supported for fp8 alone", input.where(),
-             input.name("dynamic"));
 }
 
 void read_scaled(const JsonFields& weights, const std::optional<JsonFields>& input, QuantizationConfig& config) {

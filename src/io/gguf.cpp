@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -277,6 +278,15 @@ Gguf Gguf::parse(std::span<const std::byte> file, std::string where) {
   gguf.tensors_by_name_ = sort_names(gguf.tensors_, name_of, "tensor", gguf.where_);
   place_tensors(cursor, gguf.tensors_, gguf.alignment_);
   return gguf;
+}
+
+Gguf Gguf::of_parts(std::vector<Gguf> parts) {
+  CHECK(!parts.empty(), "a model of no parts");
+  Gguf whole = std::move(parts.front());
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    std::move(parts[i].tensors_.begin(), parts[i].tensors_.end(), std::back_inserter(whole.tensors_));
+  whole.tensors_by_name_ = sort_names(whole.tensors_, name_of, "tensor", whole.where_);
+  return whole;
 }
 
 const GgufTensor* Gguf::find_tensor(std::string_view name) const {

@@ -68,11 +68,14 @@ class Gguf {
  public:
   // `where` names the file in messages.
   static Gguf parse(std::span<const std::byte> file, std::string where);
+  // A model in several files: where(), version, alignment and metadata of the first part, and the tensors of all parts.
+  // The offset of each tensor is in its own part. UserError if a tensor occurs twice.
+  static Gguf of_parts(std::vector<Gguf> parts);
 
   const std::string& where() const { return where_; }
   std::uint32_t version() const { return version_; }
   std::int64_t alignment() const { return alignment_; }
-  // Both in the order of the file.
+  // Both in the order of the file, and tensors also in that of the parts.
   const std::vector<GgufEntry>& entries() const { return entries_; }
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
 

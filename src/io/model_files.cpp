@@ -29,6 +29,17 @@ bool ModelFiles::has(std::string_view name) const {
   return file_status(path_of(name)).kind != FileKind::missing;
 }
 
+std::vector<std::string> ModelFiles::names_in(std::string_view subfolder) const {
+  const std::string prefix = std::string(subfolder) + "/", path = path_of(subfolder);
+  std::vector<std::string> names;
+  if (whole_ == nullptr && file_status(path).kind == FileKind::folder)
+    for (const std::string& name : folder_names(path)) names.push_back(prefix + name);
+  // A longer path from a damaged file may contain "..", which would be another folder.
+  for (const auto& [name, part] : parts_)
+    if (name.starts_with(prefix) && name.find('/', prefix.size()) == std::string::npos) names.push_back(name);
+  return names;
+}
+
 std::optional<std::string> ModelFiles::text(std::string_view name) const {
   if (!has(name)) return std::nullopt;
   if (whole_ == nullptr) return read_file(path_of(name), kLongestText);

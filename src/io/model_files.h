@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/files.h"
 
@@ -30,6 +31,9 @@ class ModelFiles {
   // The path of a file for messages. For a part, the path treats the containing file as a folder.
   std::string path_of(std::string_view name) const;
   bool has(std::string_view name) const;
+  // The names of the files that are directly in a subfolder, each after the subfolder's name and a slash, sorted. Empty
+  // if there is no such subfolder.
+  std::vector<std::string> names_in(std::string_view subfolder) const;
   // Nullopt if there is no such file. UserErrors as in read_file.
   std::optional<std::string> text(std::string_view name) const;
   // UserErrors as in MappedFile.

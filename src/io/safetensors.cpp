@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/byte_order_mark.h"
 #include "tensor/tensor_view.h"
 
 namespace weft {
@@ -215,7 +216,7 @@ std::optional<DType> dtype_from_safetensors(std::string_view name) {
 std::map<std::string, std::string> parse_safetensors_index(std::string_view text, const std::string& where) {
   simdjson::dom::parser parser;
   std::optional<std::map<std::string, std::string>> files;
-  for (const auto& [key, value] : parse_object(parser, text, where)) {
+  for (const auto& [key, value] : parse_object(parser, without_byte_order_mark(text), where)) {
     if (key != "weight_map") continue;
     USER_CHECK(!files, "[{}] weight_map occurs twice", where);
     files = parse_texts(value, key, where);

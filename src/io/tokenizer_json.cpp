@@ -5,6 +5,7 @@
 #include <simdjson.h>
 
 #include "base/error.h"
+#include "io/byte_order_mark.h"
 #include "io/tokenizer_json_parts.h"
 
 namespace weft {
@@ -63,7 +64,8 @@ void read_post_processor(const Member& root, Vocabulary& vocabulary) {
 }  // namespace
 }  // namespace tokenizer_json
 
-Vocabulary read_tokenizer_json(std::string_view json_text) {
+Vocabulary read_tokenizer_json(std::string_view text) {
+  const std::string_view json_text = without_byte_order_mark(text);
   simdjson::dom::parser parser;
   tokenizer_json::Member root;
   root.present = true;

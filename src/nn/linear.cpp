@@ -25,6 +25,7 @@
 #include "ops/scaled_fp4_quant.h"
 #include "ops/slice.h"
 #include "ops/static_scaled_fp8_quant.h"
+#include "ops/static_scaled_int8_quant.h"
 #include "ops/take_along_dim.h"
 #include "tensor/block_format.h"
 
@@ -69,14 +70,14 @@ class QuantizedParams {
 };
 
 Value scaled_linear(const Value& x, const QuantizedParams& params, const QuantizationConfig& config) {
+  const bool is_integer = config.codes == DType::i8;
   Value codes, scale;
-  if (config.codes == DType::i8) {
-    std::tie(codes, scale) = dynamic_per_token_scaled_int8_quant(x);
-  } else if (config.static_input) {
+  if (config.static_input) {
     scale = params.input_scale();
-    codes = static_scaled_fp8_quant(x, scale);
+    codes = is_integer ? static_scaled_int8_quant(x, scale) : static_scaled_fp8_quant(x, scale);
   } else {
-    std::tie(codes, scale) = dynamic_per_token_scaled_fp8_quant(x);
+    std::tie(codes, scale) =
+        is_integer ? dynamic_per_token_scaled_int8_quant(x) : dynamic_per_token_scaled_fp8_quant(x);
   }
   return linear_scaled(codes, scale, params.codes(), params.scale(WeightRole::row_scale), {}, x.dtype());
 }

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <set>
 
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "base/files.h"
-#include "base/text.h"
 #include "io/config_fields.h"
 #include "io/quantization_config.h"
 #include "io/quantized_weight.h"
@@ -17,14 +13,13 @@
 #include "io/scaled_blocks.h"
 #include "models/unread_tensors.h"
 #include "quantize/hugging_face_files.h"
+#include "quantize/output_folder.h"
 #include "quantize/weight_codes.h"
 #include "tensor/convert.h"
 #include "tensor/quant_key.h"
 
 namespace weft {
 namespace {
-
-namespace filesystem = std::filesystem;
 
 // A weight of the model: its key in the checkpoint and its name in the folder.
 struct Source {
@@ -276,20 +271,6 @@ std::string file_name(std::size_t index, std::size_t count) {
 
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-// If the folder contained weights of another model, a reader would load them together with the new ones or instead of
-// them.
-void check_folder(const Checkpoint& checkpoint, const std::string& folder, const std::set<std::string>& names) {
-  std::error_code error;
-  USER_CHECK(!filesystem::equivalent(checkpoint.path(), folder, error),
-             "[-o] must be another folder than the checkpoint's own, but is {}", quote(folder));
-  for (filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    const bool is_weights = name.ends_with(".safetensors") || name == kIndex;
-    USER_CHECK(!is_weights || names.contains(name), "[-o] must have no other weights in it, but {} has {}", folder,
-               quote(name));
-  }
-}
-
 // Stacks of gate and up, and experts in blocks, are not taken apart into the tensors of a folder.
 void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const ArchitectureFacts& facts) {
   const bool is_folder = config.format == CheckpointFormat::hugging_face;
@@ -305,9 +286,8 @@ void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const
              "[{}] has experts in MXFP4: wanted the folder with experts in plain numbers", checkpoint.path());
 }
 
-void write_index(const std::string& folder, const std::map<std::string, std::string>& file_of, std::int64_t bytes) {
-  const Json json{{"metadata", {{"total_size", bytes}}}, {"weight_map", file_of}};
-  write_then_rename(folder + "/" + kIndex, json_text(json, 2) + "\n");
+std::string index_json(const std::map<std::string, std::string>& file_of, std::int64_t bytes) {
+  return json_text(Json{{"metadata", {{"total_size", bytes}}}, {"weight_map", file_of}}, 2) + "\n";
 }
 
 }  // namespace
@@ -333,19 +313,16 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   for (const Source& source : sources)
     if (source.is_linear) check_divides(source, recipe);
   const std::vector<std::vector<Source>> files = shared_out(std::move(sources), recipe.file_bytes);
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < files.size(); ++i) names.insert(file_name(i, files.size()));
-  if (files.size() > 1) names.insert(kIndex);
-  check_folder(checkpoint, folder, names);
+  OutputFolder output(folder);
   const Json sample = parse_json(model.sample_config);
   const Json quantization = quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {"lm_head"});
-  // These calls may throw, so they run before anything is written: on an error, no partial output is left.
   const std::string json = config_json(checkpoint, config, model.facts, sample, quantization);
   const std::map<std::string, std::string> texts = text_files(checkpoint, config);
 
   Quantizer quantizer(checkpoint, config, recipe, threads);
   std::map<std::string, std::string> file_of;
-  make_folders(folder);
+  // The small files are first, so that another run with the same folder, which may start meanwhile, finds it in use.
+  for (const auto& [name, text] : texts) output.write(name, text);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string name = file_name(i, files.size());
     std::vector<NamedTensor> tensors;
@@ -357,12 +334,12 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
         tensors.push_back(std::move(tensor));
       }
     }
-    write_safetensors(folder + "/" + name, tensors, {{"format", "pt"}});
+    output.write(name, encode_safetensors(tensors, {{"format", "pt"}}));
     summary.files.push_back(name);
   }
-  if (files.size() > 1) write_index(folder, file_of, summary.bytes);
-  for (const auto& [name, text] : texts) write_then_rename(folder + "/" + name, text);
-  write_then_rename(folder + "/config.json", json);
+  if (files.size() > 1) output.write(kIndex, index_json(file_of, summary.bytes));
+  output.write("config.json", json);
+  output.keep();
   return summary;
 }
 

@@ -41,9 +41,9 @@ struct QuantizeSummary {
   std::vector<std::string> notes;  // sentences about tensors that are not in the folder
 };
 
-// Writes the folder. config.json is last, so an incomplete folder cannot be opened. UserError for an invalid
-// checkpoint, for blocks that do not divide a weight (it names both), for missing inputs, and for a folder that is the
-// checkpoint's own or contains other weights.
+// Writes the folder, which must be missing or empty (quantize/output_folder.h). If it fails, nothing of it is left.
+// config.json is last, so what a killed process leaves cannot be opened. UserError for an invalid checkpoint, for
+// blocks that do not divide a weight (it names both), for missing inputs, and for a folder that is not empty.
 QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDefinition& model,
                                     const QuantizeRecipe& recipe, const std::string& folder, ThreadPool& threads);
 

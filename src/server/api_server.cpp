@@ -22,8 +22,10 @@ bool is_json(std::string_view content_type) {
   return to_lower_ascii(trim(content_type.substr(0, content_type.find(';')))) == "application/json";
 }
 
-ErrorForm error_form_of(const Route* route) {
-  return route == nullptr ? ErrorForm::openai : error_form(route->endpoint);
+// Of an unknown path, the form that the clients of the paths beside it read.
+ErrorForm error_form_at(const std::string& path) {
+  if (const Route* route = find_route(path)) return error_form(route->endpoint);
+  return path.starts_with("/v1/messages") ? ErrorForm::anthropic : ErrorForm::openai;
 }
 
 }  // namespace
@@ -56,7 +58,7 @@ void ApiServer::set_model(const ServedModel& model, EngineLoop& loop) {
 }
 
 HttpResponse ApiServer::fault(const HttpRequest& head, int status, const std::string& message) {
-  return with_id(http_error(status, message).response(error_form_of(find_route(own_path(head.path)))), head);
+  return with_id(http_error(status, message).response(error_form_at(own_path(head.path))), head);
 }
 
 HttpResponse ApiServer::with_id(HttpResponse response, const HttpRequest& head) {
@@ -71,7 +73,7 @@ std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
   try {
     check_head(head, route);
   } catch (const ApiError& error) {
-    HttpResponse response = error.response(error_form_of(route));
+    HttpResponse response = error.response(error_form_at(own_path(head.path)));
     if (error.status() == 405) response.fields.emplace_back("allow", route->methods);
     response.closes = is_draining_;
     return with_id(std::move(response), head);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/byte_order_mark.h"
 #include "server/api_error.h"
 #include "server/json_body.h"
 #include "server/metric_families.h"
@@ -89,19 +90,21 @@ void BatchRun::read_lines() {
   std::string text;
   while (!is_read_ && lines_.size() < kMostLines) {
     if (!std::getline(in_, text)) {
+      USER_CHECK(!in_.bad(), "[input] cannot be read after line {}", lines_read_);
       is_read_ = true;
-    } else if (!trim(text).empty()) {
-      begin(std::move(text));
+      return;
     }
+    if (++lines_read_ == 1) text = std::string(without_byte_order_mark(text));
+    if (!trim(text).empty()) begin(std::move(text));
   }
 }
 
 void BatchRun::begin(std::string text) {
   const std::size_t index = first_ + lines_.size();
-  lines_.push_back({.custom_id = "null", .result = {}});
+  lines_.push_back({.number = lines_read_, .custom_id = "null", .result = {}});
   ++counts_.lines;
   try {
-    const JsonBody json(std::move(text));
+    const JsonBody json(std::move(text), "the line");
     const simdjson::dom::object line = json.object();
     lines_.back().custom_id = json_text(std::string(text_of(line, "custom_id")));
     const std::string_view method = text_of(line, "method"), url = text_of(line, "url");
@@ -148,7 +151,7 @@ void BatchRun::answer(std::size_t index, const HttpResponse& response) {
 }
 
 void BatchRun::refuse(std::size_t index, const std::string& sentence) {
-  finish(index, 400, "null", json_text(sentence));
+  finish(index, 400, "null", json_text(fmt::format("line {}: {}", lines_[index - first_].number, sentence)));
 }
 
 // The body is JSON already: it is written as the server writes it.
@@ -169,7 +172,7 @@ void BatchRun::write_results() {
     lines_.pop_front();
   }
   out_.flush();
-  USER_CHECK(out_.good(), "[output-file] could not be written");
+  if (!out_.good()) fail_device("[output] could not be written");
 }
 
 std::string BatchRun::new_id() { return fmt::format("{:08x}{:08x}", random_(), random_()); }

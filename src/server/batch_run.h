@@ -26,13 +26,15 @@ class BatchRun {
   BatchRun(Engine& engine, const ServedModel& model, std::istream& in, std::ostream& out,
            const std::function<void(const std::string& line)>& log);
 
-  // Runs all lines on the calling thread. UserError where the output cannot be written.
+  // Runs all lines on the calling thread. UserError where the input cannot be read, DeviceError where the output cannot
+  // be written.
   Counts run();
 
  private:
   class LineReply;
   // A line that was read and whose result is not written.
   struct Line {
+    std::size_t number;     // in the file, from 1
     std::string custom_id;  // JSON
     std::optional<std::string> result;
   };
@@ -59,8 +61,9 @@ class BatchRun {
   GenerationTable generations_;
   std::random_device random_;
   std::deque<Line> lines_;
-  std::size_t first_ = 0;  // the index of lines_[0] in the file
-  bool is_read_ = false;   // to the end of the file
+  std::size_t first_ = 0;       // the index of lines_[0] among the lines with a text
+  std::size_t lines_read_ = 0;  // also empty ones
+  bool is_read_ = false;        // to the end of the file
   Counts counts_;
 };
 

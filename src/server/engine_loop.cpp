@@ -11,6 +11,9 @@ namespace {
 // One is handled while the next step runs.
 constexpr int kMostUndelivered = 2;
 constexpr std::chrono::seconds kBetweenWarnings{10};
+// A step waits this many times `longest_wait` for all requests together, and this part of it if none is expected.
+constexpr int kMostWaits = 10;
+constexpr int kWaitsOfNone = 4;
 
 }  // namespace
 
@@ -18,6 +21,7 @@ void EngineLoop::give(std::vector<Command> commands) {
   {
     const std::lock_guard lock(mutex_);
     for (Command& command : commands) commands_.push_back(std::move(command));
+    ++arrivals_;
   }
   changed_.notify_one();
 }
@@ -47,8 +51,12 @@ void EngineLoop::stop() {
 }
 
 void EngineLoop::begin_preparing() {
-  const std::lock_guard lock(mutex_);
-  ++preparing_;
+  {
+    const std::lock_guard lock(mutex_);
+    ++preparing_;
+    ++arrivals_;
+  }
+  changed_.notify_one();
 }
 
 void EngineLoop::end_preparing() {
@@ -94,9 +102,7 @@ bool EngineLoop::take_commands(std::vector<SequenceEvent>& events) {
       const bool has_work = !commands_.empty() || !engine_.is_idle();
       return is_stopped_ || (has_work && undelivered_ < kMostUndelivered);
     });
-    if (engine_.is_idle())
-      changed_.wait_for(lock, longest_wait_,
-                        [this] { return is_stopped_ || (preparing_ == 0 && commands_.size() >= ended_together_); });
+    if (engine_.is_idle()) wait_for_more(lock);
     if (is_stopped_) return false;
     commands.swap(commands_);
   }
@@ -111,6 +117,20 @@ bool EngineLoop::take_commands(std::vector<SequenceEvent>& events) {
   }
   load_ = requests_.size();
   return true;
+}
+
+// A request that comes just after the step has begun waits for all of it, and then has only the part of a step that
+// prompts may take beside a sequence that decodes.
+void EngineLoop::wait_for_more(std::unique_lock<std::mutex>& lock) {
+  const auto expects_more = [this] { return preparing_ > 0 || commands_.size() < ended_together_; };
+  const auto end = std::chrono::steady_clock::now() + kMostWaits * longest_wait_;
+  bool has_more = true;
+  while (has_more && !is_stopped_ && std::chrono::steady_clock::now() < end) {
+    const bool expects = expects_more();
+    const std::uint64_t arrivals = arrivals_;
+    has_more = changed_.wait_for(lock, expects ? longest_wait_ : longest_wait_ / kWaitsOfNone,
+                                 [&] { return is_stopped_ || arrivals_ != arrivals || expects_more() != expects; });
+  }
 }
 
 void EngineLoop::add(const Sequence& sequence, std::vector<SequenceEvent>& events) {

@@ -60,10 +60,11 @@ class EngineLoop {
   using Now = std::function<MonotonicClock::time_point()>;
 
   // `deliver` and `log` are called on the thread of run(), without a lock. `now` is for tests.
-  // `longest_wait`: for requests that are being prepared (begin_preparing), and for as many as ended with the last step
-  // if nothing runs: clients that ask again at once are then computed together again.
+  // If nothing runs, a step waits for requests that arrive together, so that they are computed together: after each one
+  // up to `longest_wait`, while others are being prepared or fewer have come than ended with the last step, else up to
+  // a quarter of it.
   EngineLoop(Engine& engine, Deliver deliver, Log log, Now now = MonotonicClock::now,
-             std::chrono::milliseconds longest_wait = std::chrono::milliseconds(2))
+             std::chrono::microseconds longest_wait = std::chrono::milliseconds(2))
       : engine_(engine),
         deliver_(std::move(deliver)),
         log_(std::move(log)),
@@ -77,8 +78,7 @@ class EngineLoop {
   // and nothing was done.
   void reset_prefix_cache(std::function<void(bool)> done);
   void stop();
-  // A request is being prepared: if nothing runs, the next step waits for it, but not for long, so that requests that
-  // arrive together are computed together.
+  // A request is being prepared.
   void begin_preparing();
   // After its submit(), or without one.
   void end_preparing();
@@ -102,6 +102,7 @@ class EngineLoop {
 
   void give(std::vector<Command> commands);
   bool take_commands(std::vector<SequenceEvent>& events);
+  void wait_for_more(std::unique_lock<std::mutex>& lock);
   void add(const Sequence& sequence, std::vector<SequenceEvent>& events);
   void cancel(Ticket ticket);
   void step(StepReport& report);
@@ -112,14 +113,15 @@ class EngineLoop {
   Deliver deliver_;
   Log log_;
   Now now_;
-  std::chrono::milliseconds longest_wait_;
+  std::chrono::microseconds longest_wait_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Command> commands_;
   bool is_stopped_ = false;
-  int undelivered_ = 0;  // calls of deliver_ that are not acknowledged
-  int preparing_ = 0;    // requests
+  int undelivered_ = 0;         // calls of deliver_ that are not acknowledged
+  int preparing_ = 0;           // requests
+  std::uint64_t arrivals_ = 0;  // of commands, and of requests that are being prepared
   std::atomic<std::size_t> load_ = 0;
   std::atomic<MonotonicClock::duration> step_begin_{};  // since the clock's epoch; 0 between steps
 

@@ -61,8 +61,9 @@ std::size_t levels_of(std::string_view text) {
 
 }  // namespace
 
-JsonBody::JsonBody(std::string text) : text_(std::move(text)) {
-  if (text_.starts_with("\xEF\xBB\xBF")) throw wrong_type("the body must not begin with a byte order mark", "");
+JsonBody::JsonBody(std::string text, std::string_view name) : text_(std::move(text)) {
+  if (text_.starts_with("\xEF\xBB\xBF"))
+    throw wrong_type(fmt::format("{} must not begin with a byte order mark", name), "");
   simdjson::dom::element root;
   simdjson::error_code error = parse(root);
   if (error == simdjson::NUMBER_ERROR) {
@@ -70,11 +71,11 @@ JsonBody::JsonBody(std::string text) : text_(std::move(text)) {
     error = parse(root);
   }
   if (error == simdjson::DEPTH_ERROR)
-    throw wrong_type(fmt::format("the body must be nested at most {} deep", kMostLevels), "");
+    throw wrong_type(fmt::format("{} must be nested at most {} deep", name, kMostLevels), "");
   if (error != simdjson::SUCCESS)
-    throw wrong_type(fmt::format("the body is not JSON: {}", simdjson::error_message(error)), "");
+    throw wrong_type(fmt::format("{} is not JSON: {}", name, simdjson::error_message(error)), "");
   if (root.get(object_) != simdjson::SUCCESS)
-    throw wrong_type(fmt::format("the body must be a JSON object, but is {}", shown(root)), "");
+    throw wrong_type(fmt::format("{} must be a JSON object, but is {}", name, shown(root)), "");
 }
 
 simdjson::error_code JsonBody::parse(simdjson::dom::element& root) {

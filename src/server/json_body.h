@@ -17,8 +17,8 @@ namespace weft {
 
 class JsonBody {
  public:
-  // ApiError 400 for a text that is not a JSON object.
-  explicit JsonBody(std::string text);
+  // ApiError 400 for a text that is not a JSON object. Messages call the text `name`.
+  explicit JsonBody(std::string text, std::string_view name = "the body");
 
   // Valid as long as this object.
   simdjson::dom::object object() const { return object_; }

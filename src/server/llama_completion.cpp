@@ -1,5 +1,6 @@
 #include "server/llama_completion.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -31,15 +32,11 @@ LlamaCompletion::LlamaCompletion(PreparedRequest prepared, const ServedModel& mo
       ticket_(ticket) {}
 
 std::vector<Sequence> LlamaCompletion::begin(std::uint64_t random_seed) {
-  seed_ = prepared_.has_seed ? prepared_.parameters.seed : random_seed;
-  if (prepared_.parameters.max_tokens == 0) {
-    finish("limit", "");
-    return {};
-  }
-  return {{.ticket = ticket_,
-           .prompt = prepared_.prompts[0].ids,
-           .parameters = std::make_shared<const SamplingParameters>(prepared_.parameters),
-           .seed = seed_}};
+  // The answer has the seed, and a request can have each number of 32 bits but the one that asks for any seed.
+  seed_ = prepared_.has_seed ? prepared_.parameters.seed : random_seed % kLlamaRandomSeed;
+  auto parameters = std::make_shared<SamplingParameters>(prepared_.parameters);
+  parameters->max_tokens = std::max<std::int64_t>(parameters->max_tokens, 1);
+  return {{.ticket = ticket_, .prompt = prepared_.prompts[0].ids, .parameters = std::move(parameters), .seed = seed_}};
 }
 
 std::vector<Ticket> LlamaCompletion::open_tickets() const {
@@ -53,6 +50,8 @@ void LlamaCompletion::take(const SequenceEvent& taken) {
   last_ = MonotonicClock::now();
   if (tokens_.empty()) first_ = last_;
   cached_tokens_ = event.cached_tokens;
+  // The prompt alone was asked for: its tokens are in the cache now.
+  if (prepared_.parameters.max_tokens == 0) return finish("limit", "");
   tokens_.push_back(event.token);
   text_ += event.text;
   if (event.logprobs && !is_stream()) logprobs_.push_back(*event.logprobs);

@@ -84,6 +84,13 @@ std::string read_text_bias(Element value, ApiRequest& request) {
   return "";
 }
 
+std::string read_other_limit(Element value, ApiRequest& request) {
+  std::int64_t limit = 0;
+  if (value.get(limit) != simdjson::SUCCESS || limit < -1) return "an integer of at least -1";
+  if (!request.n_predict) request.n_predict = limit;
+  return "";
+}
+
 SamplingParameters llama_defaults() { return {.temperature = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05}; }
 
 Json llama_settings(const SamplingParameters& parameters) {

@@ -266,19 +266,20 @@ std::string read_client_choice(Element value, ApiRequest& request) {
 
 // The model ends its reasoning itself: budget_tokens is a number that nothing enforces.
 std::string read_thinking(Element value, ApiRequest& request) {
-  static constexpr const char* kWanted =
-      "an object of the type enabled, disabled or adaptive, whose budget_tokens is an integer and whose display is "
-      "summarized or omitted";
   const Json thinking = to_json(value, "thinking");
-  if (!thinking.is_object() || !has_text(thinking, "type")) return kWanted;
-  const std::string type = thinking["type"];
-  if (type != "enabled" && type != "disabled" && type != "adaptive") return kWanted;
-  if (is_given(thinking, "budget_tokens") && !thinking["budget_tokens"].is_number_integer()) return kWanted;
+  if (!thinking.is_object()) return "an object with a type";
+  const Json type = thinking.value("type", Json()), budget = thinking.value("budget_tokens", Json()),
+             display = thinking.value("display", Json());
+  const auto check = [](bool fits, const char* key, const char* wanted, const Json& found) {
+    if (!fits) throw WrongPart{fmt::format("{} must be {}, but is {}", key, wanted, shown(found))};
+  };
+  check(type == "enabled" || type == "disabled" || type == "adaptive", "type", "enabled, disabled or adaptive", type);
+  check(budget.is_null() || budget.is_number_integer(), "budget_tokens", "an integer", budget);
+  check(display.is_null() || display == "summarized" || display == "omitted", "display", "summarized or omitted",
+        display);
   // The template has its own default, as it has for a chat.
   if (type != "adaptive") request.enables_thinking = type == "enabled";
-  if (!is_given(thinking, "display")) return "";
-  if (thinking["display"] != "summarized" && thinking["display"] != "omitted") return kWanted;
-  request.include_reasoning = thinking["display"] != "omitted";
+  if (!display.is_null()) request.include_reasoning = display != "omitted";
   return "";
 }
 

@@ -12,6 +12,7 @@
 #include "server/api_error.h"
 #include "server/conversation_parts.h"
 #include "server/json_body.h"
+#include "server/llama_endpoints.h"
 #include "server/prompt_length.h"
 #include "server/sampling_fields.h"
 #include "server/structured_outputs.h"
@@ -21,8 +22,7 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kDefaultMaxTokens = 16;         // OpenAI's, of completions
-constexpr std::int64_t kLlamaRandomSeed = 4294967295;  // LLAMA_DEFAULT_SEED
+constexpr std::int64_t kDefaultMaxTokens = 16;  // OpenAI's, of completions
 
 // The names that the request has for these.
 const char* messages_field(const ApiRequest& request) { return request.endpoint == responses ? "input" : "messages"; }
@@ -142,7 +142,7 @@ void add_prompt(PreparedRequest& prepared, std::string text, std::vector<int> id
   truncate(ids, prepared.request, model);
   if (whole > 0 && ids.empty())
     throw wrong_value("[truncate_prompt_tokens] must leave a token of the prompt, but is 0", "truncate_prompt_tokens");
-  if (!text.empty() && ids.size() != whole)
+  if (prepared.request.endpoint == completions && !text.empty() && ids.size() != whole)
     text = model.tokenizer->decode(ids, {.skip_special = prepared.request.skip_special_tokens.value_or(true)});
   if (ids.empty()) throw wrong_value("[prompt] must have at least one token", "prompt");
   check_length(ids.size(), prepared.request, model);
@@ -364,7 +364,8 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   show_markers(prepared, model);
   prepared.choices = prepared.request.n.value_or(1);
   const std::int64_t seed = prepared.request.seed.value_or(-1);
-  prepared.has_seed = seed != -1 && !(prepared.request.endpoint == llama_completion && seed == kLlamaRandomSeed);
+  prepared.has_seed =
+      seed != -1 && !(prepared.request.endpoint == llama_completion && seed == std::int64_t{kLlamaRandomSeed});
   if (prepared.has_seed) prepared.parameters.seed = static_cast<std::uint64_t>(*prepared.request.seed);
   // The prompt and the constraint are made of them. They may be large, and it is the I/O thread that frees the request.
   for (Json ApiRequest::*used :

@@ -236,6 +236,7 @@ const FieldRow kRows[] = {
 
     {"prompt", llama_completion, ReadField(read_prompt_parts)},
     {"n_predict", llama_completion, &ApiRequest::n_predict, -1},
+    {"max_tokens", llama_completion, ReadField(read_other_limit)},
     {"repeat_penalty", llama_completion, &ApiRequest::repetition_penalty, 0, 1e18, true},
     {"repeat_last_n", llama_completion, &ApiRequest::repeat_last_n, -1},
     {"return_tokens", llama_completion, &ApiRequest::return_token_ids},

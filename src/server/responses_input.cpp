@@ -200,6 +200,8 @@ std::string read_flat_choice(Element value, ApiRequest& request) {
     request.tool_choice = {.kind = choice == "none" ? Kind::none : choice == "auto" ? Kind::automatic : Kind::required};
   } else {
     if (!choice.is_object() || !has_text(choice, "type")) return kWanted;
+    if (choice["type"] == "allowed_tools")
+      throw WrongPart{"of the type allowed_tools is not supported: give the allowed tools alone in tools"};
     if (choice["type"] != "function") refuse_tool("tool_choice", choice["type"]);
     if (!has_text(choice, "name")) return kWanted;
     request.tool_choice = {.kind = Kind::named, .function = choice["name"]};
@@ -237,9 +239,12 @@ std::string read_include(Element value, ApiRequest& request) {
     return std::any_of(std::begin(kIncludable), std::end(kIncludable),
                        [&](std::string_view name) { return one == name; });
   };
+  const auto known = [] { return names_of(kIncludable, [](std::string_view name) { return name; }); };
   const Json include = to_json(value, "include");
-  if (!include.is_array() || !std::all_of(include.begin(), include.end(), is_known))
-    return fmt::format("a list of {}", names_of(kIncludable, [](std::string_view name) { return name; }));
+  if (!include.is_array()) return fmt::format("a list of {}", known());
+  const auto unknown = std::find_if_not(include.begin(), include.end(), is_known);
+  if (unknown != include.end())
+    throw WrongPart{fmt::format("item {} must be {}, but is {}", unknown - include.begin(), known(), shown(*unknown))};
   request.wants_logprobs = std::find(include.begin(), include.end(), kIncludedLogprobs) != include.end();
   return "";
 }

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "server/connection_stream.h"
+#include "server/event_stream.h"
 
 namespace weft {
 namespace {
@@ -37,23 +38,17 @@ struct StreamClient::State {
 
 class StreamClient::Connection : public std::enable_shared_from_this<Connection> {
  public:
-  explicit Connection(State& state) : state_(state) {
-    on_chunk_ = [this](std::uint64_t, boost::beast::string_view data, error_code&) {
-      take_events({data.data(), data.size()});
-      return data.size();
-    };
-  }
+  explicit Connection(State& state) : state_(state) {}
 
   void begin(ClientCall call) {
     call_ = std::move(call);
     is_reused_ = stream_.has_value();
     has_answer_ = false;
     in_.clear();
-    events_.clear();
+    events_ = {};
     parser_.emplace();
     parser_->body_limit(boost::none);
     parser_->eager(true);
-    parser_->on_chunk_body(on_chunk_);
     out_ = fmt::format("{} {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
                        call_.method, call_.path, state_.host_field, call_.body.size());
     for (const auto& [name, value] : call_.fields) out_ += name + ": " + value + "\r\n";
@@ -118,22 +113,21 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
     while (!in_.empty() && used > 0 && !error && !parser_->is_done()) {
       used = parser_->put(asio::const_buffer(in_.data(), in_.size()), error);
       in_.erase(0, used);
+      take_events();
     }
     if (error && error != http::error::need_more) return fail("the response is not valid HTTP: " + error.message());
     if (parser_->is_done()) return finish();
     read();
   }
 
-  void take_events(std::string_view data) {
-    events_ += data;
-    std::size_t begin = 0;
-    for (std::size_t end = events_.find("\n\n"); end != std::string::npos; end = events_.find("\n\n", begin)) {
-      const std::string_view event = std::string_view(events_).substr(begin, end - begin);
-      static constexpr std::string_view kData = "data:";
-      if (event.starts_with(kData) && call_.on_event) call_.on_event(trim(event.substr(kData.size())));
-      begin = end + 2;
-    }
-    events_.erase(0, begin);
+  // What the parser has added to the body is bytes of events, whether or not they came in chunks.
+  void take_events() {
+    if (!call_.on_event || !parser_->is_header_done()) return;
+    const std::string_view type = parser_->get()[http::field::content_type];
+    if (!to_lower_ascii(type).starts_with("text/event-stream")) return;
+    std::string& body = parser_->get().body();
+    events_.take(body, call_.on_event);
+    body.clear();
   }
 
   void finish() {
@@ -166,10 +160,10 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
   std::size_t written_ = 0;                 // bytes of out_
   ClientCall call_;
   bool is_reused_ = false, has_answer_ = false;
-  std::string out_, in_, events_;
+  std::string out_, in_;
+  EventStream events_;
   std::string scratch_ = std::string(std::size_t{16} << 10, '\0');
   std::optional<http::response_parser<http::string_body>> parser_;
-  std::function<std::size_t(std::uint64_t, boost::beast::string_view, error_code&)> on_chunk_;
 };
 
 StreamClient::StreamClient(const StreamServer& server) : state_(std::make_unique<State>()) {

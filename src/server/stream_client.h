@@ -18,7 +18,7 @@ struct ClientCall {
   std::string path;
   HttpFields fields;
   std::string body = {};
-  // The data of an event.
+  // The data of an event, in a response of the type text/event-stream.
   std::function<void(std::string_view data)> on_event = {};
   // The end of the response. `body` is that of a response without events. Status 0: there was no whole response, and
   // `body` is the reason.

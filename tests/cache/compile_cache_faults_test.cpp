@@ -1,5 +1,6 @@
 // Faults that a disk, an administrator or another user can cause in a compile cache.
 
+#include <algorithm>
 #include <cerrno>
 
 #include <gtest/gtest.h>
@@ -110,11 +111,22 @@ TEST(CompileCacheFaults, AReadOnlyFolderIsStillRead) {
   for (int number = 3; number < 6; ++number) EXPECT_FALSE(cache->store(numbered_key(number), numbered_payload(number)));
   EXPECT_EQ(files.warnings.size(), 1u);
 
-  put_text(files.path_of(numbered_key(2)), "damaged");
+  const std::vector<std::string> paths{files.path_of(numbered_key(1)), files.path_of(numbered_key(2)),
+                                       files.kind_folder() + "/.weft-1-0.tmp"};
+  put_text(paths[1], "damaged");
+  put_text(paths[2], "of a process that runs");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(finds(*cache, 2), std::nullopt);
   EXPECT_EQ(files.warnings.size(), 2u);
   EXPECT_TRUE(std::filesystem::exists(files.path_of(numbered_key(2))));
-  EXPECT_EQ(cache->prune(0).entries, 0);
+  // Each of the three files is a failure once, also the damaged one.
+  const CachePruned pruned = cache->prune(0);
+  EXPECT_EQ(pruned.entries, 0);
+  std::vector<std::string> wanted;
+  for (const std::string& path : paths) wanted.push_back("[\"" + path + "\"] cannot be removed: Read-only file system");
+  std::sort(wanted.begin(), wanted.end());
+  EXPECT_EQ(pruned.failures, wanted);
+  for (const std::string& path : paths) EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(cache->prune(kDefaultCacheBytes).failures.size(), 1u);  // the damaged one
 }
 
 TEST(CompileCacheFaults, AMissingFolderThatCannotBeMadeIsOneWarning) {

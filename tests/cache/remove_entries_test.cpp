@@ -176,6 +176,28 @@ TEST(RemoveEntries, PruneTakesWhatVerifyCallsBad) {
   EXPECT_EQ(finds(*files.open(), 0), true);
 }
 
+// Each look-up and store of that key warns, so verify names it. Its files may be of use to someone, so it stays.
+TEST(RemoveEntries, AFolderWithTheNameOfAnEntryIsBadAndAFailure) {
+  CacheCase files;
+  fill(files, 2);
+  const std::string folder = files.path_of(numbered_key(2));
+  std::filesystem::create_directory(folder);
+  put_text(folder + "/notes", "mine");
+  const auto entries = files.open()->list(CompileCache::Read::everything);
+  ASSERT_EQ(entries.size(), 3u);
+  for (const CacheListing& entry : entries)
+    EXPECT_EQ(entry.problem, entry.path == folder ? "[\"" + folder + "\"] is not used: it is not a file" : "");
+  for (const std::int64_t most_bytes : {kDefaultCacheBytes, std::int64_t{0}}) {
+    const CachePruned pruned = files.open()->prune(most_bytes);
+    EXPECT_EQ(pruned.entries, most_bytes == 0 ? 2 : 0);
+    EXPECT_EQ(pruned.failures, std::vector<std::string>{"[\"" + folder + "\"] cannot be removed: Is a directory"});
+    EXPECT_TRUE(pruned.left.empty());
+  }
+  EXPECT_EQ(file_text(folder + "/notes"), "mine");
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(files.open()->prune(0).failures.empty());
+}
+
 TEST(RemoveEntries, NothingIsThereWhereThereIsNoFolder) {
   CacheCase files;
   EXPECT_EQ(files.open()->prune(0).entries, 0);

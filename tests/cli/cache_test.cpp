@@ -150,6 +150,22 @@ TEST_F(CacheVerb, PrunesToASizeOrAll) {
   EXPECT_EQ(breach_of_refusal(weft({"prune", "--to", "1", "--all"}), "--to"), "");
 }
 
+// Root may remove files from any folder, but no one may unlink a folder.
+TEST_F(CacheVerb, PruneFailsIfItCannotRemoveAnEntry) {
+  const std::string folder = path_of(numbered_key(3));
+  std::filesystem::create_directory(folder);
+  EXPECT_EQ(weft({"verify"}).out, "[\"" + folder + "\"] is not used: it is not a file\n4 entries, 1 bad\n");
+  const ProgramRun run = weft({"prune", "--to", "2.5k"});
+  const std::string failure = "[\"" + folder + "\"] cannot be removed: Is a directory";
+  EXPECT_EQ(run.status, 2);
+  EXPECT_EQ(run.out.substr(0, run.out.rfind(',')), "left: " + failure + "\nremoved 1 entries and 0 temporary files");
+  const nlohmann::json report = weft_json({"prune", "--all"}, 2);
+  EXPECT_EQ(report["failures"], nlohmann::json::array({failure}));
+  EXPECT_EQ(report["entries"], 2);
+  std::filesystem::remove(folder);
+  EXPECT_EQ(weft_json({"prune", "--all"})["failures"], nlohmann::json::array());
+}
+
 TEST_F(CacheVerb, ExportsAndImports) {
   const std::string archive = folder_ / "cache.zip";
   EXPECT_EQ(weft_json({"export", archive})["entries"], 3);

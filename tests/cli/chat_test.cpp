@@ -46,4 +46,9 @@ TEST_F(ChatVerb, AnswersTheLineAfterABadOne) {
   }
 }
 
+TEST_F(ChatVerb, RefusesAStandardInputThatCannotBeRead) {
+  std::ifstream folder(folder_.path());
+  EXPECT_EQ(breach_of_refusal(run_weft({"chat", model_, "-n", "1"}, folder), "[stdin]"), "");
+}
+
 }  // namespace weft::chat_test

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
+#include "apps/cli/verb.h"
 #include "base/files.h"
 #include "codegen/compile_rows.h"
 #include "tests/artifact_case.h"
@@ -26,6 +27,23 @@ TEST_F(CompileVerb, WhatItMakesRunsAsTheModelDoes) {
   EXPECT_EQ(breach_of_refusal(weft({"chat", artifact}), "[chat template] the model at " + model_), "");
   EXPECT_EQ(weft({"bench", "model", artifact, "-p", "4", "-n", "2", "-r", "1"}).status, 0);
   expect_refused(weft({"compile", artifact, "-o", folder_ / "n.weft"}), "is an artifact");
+}
+
+TEST_F(CompileVerb, ItsSummaryAndTheErrorNameTheVerbsThatTakeIt) {
+  const std::string artifact = compile("m.weft");
+  const std::string summary = text_of(weft({"compile", "--help"})), error = weft({"plan", artifact}).err;
+  int count = 0;
+  const auto check = [&](Words words, const std::string& name) {
+    words.push_back("--help");
+    if (run_weft(words).out.find("--checkpoint ") == std::string::npos) return;
+    ++count;
+    EXPECT_NE(summary.find(name), std::string::npos) << name;
+    EXPECT_NE(error.find(name), std::string::npos) << name;
+  };
+  const VerbTable verbs = make_verb_table();
+  for (const auto& [name, verb] : verbs.all()) check({name}, name);
+  for (const char* name : {"latency", "model", "ops", "serve", "startup", "throughput"}) check({"bench", name}, name);
+  EXPECT_EQ(count, 10);
 }
 
 TEST_F(CompileVerb, WhatItMakesIsExplainedAsTheModelIs) {
@@ -150,7 +168,7 @@ TEST_F(CompileVerb, RefusesWhatItCannotKeepOrWrite) {
   expect_refused(weft({"compile", model_}), "[-o] must be given");
   expect_refused(weft({"compile", "-o", out}), "[model] must be given");
   expect_refused(weft({"compile", model_, "-o", folder_ / "none/m.weft"}), "cannot be written");
-  expect_refused(weft({"compile", model_, "-o", model_}), "is the model itself");
+  expect_refused(weft({"compile", model_, "-o", model_}), "is a file of the model");
   expect_refused(weft({"compile", model_, "-o", out, "--enforce-eager"}), "nothing is compiled");
   expect_refused(weft({"compile", model_, "-o", out, "--compile-to", "lowered"}), "nothing is compiled");
   expect_refused(weft({"compile", model_, "-o", out, "--skip-pass", "raise"}), "cannot be kept");
@@ -158,6 +176,50 @@ TEST_F(CompileVerb, RefusesWhatItCannotKeepOrWrite) {
   expect_refused(weft({"compile", model_, "-o", out, "--target", "cpu=sse9"}), "sse9");
   expect_refused(weft({"compile", model_, "-o", out, "--inspect", out}), "[--inspect]");
   EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST_F(CompileVerb, OverwritesNoFileOfAFolder) {
+  const std::string folder = sample().write_folder(folder_, "hf", DType::bf16, 2);
+  std::filesystem::create_symlink(folder + "/config.json", folder_ / "link");
+  std::filesystem::rename(folder + "/tokenizer.json", folder_ / "blob");  // as in the cache of Hugging Face's hub
+  std::filesystem::create_symlink(folder_ / "blob", folder + "/tokenizer.json");
+  write_then_rename(folder + "/README.md", "of the model");
+  Words paths{folder_ / "link", folder_ / "blob", folder + "/../hf/config.json"};
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) paths.push_back(entry.path());
+  ASSERT_GE(paths.size(), 9u);  // two files of weights, their index, the config, the tokenizer, the README
+  for (const std::string& path : paths) {
+    const std::string before = read_file(path, 1 << 24);
+    for (const Words& more : {Words{}, {"--load-format", "dummy"}}) {
+      Words words{"compile", folder, "-o", path};
+      words.insert(words.end(), more.begin(), more.end());
+      expect_refused(weft(words), "is a file of the model");
+      EXPECT_EQ(read_file(path, 1 << 24), before) << path;
+    }
+  }
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(weft({"compile", folder, "-o", folder + "/m.weft"}).status, 0);
+}
+
+TEST_F(CompileVerb, OverwritesNoPartOfASplitModel) {
+  SampleCheckpoint most = sample();
+  const std::string norm = "model.norm.weight", norm_in_part = most.gguf_name(norm);
+  const auto width = static_cast<std::uint64_t>(most.config().hidden_size);
+  const auto count = static_cast<std::int32_t>(most.weights().size());
+  most.erase(norm);
+  const auto part = [&](testing::GgufBytes file, std::uint16_t index) {
+    return file.entry("split.no", testing::kU16, testing::raw(index))
+        .entry("split.count", testing::kU16, testing::raw(std::uint16_t{2}))
+        .entry("split.tensors.count", testing::kI32, testing::raw(count));
+  };
+  const std::string first = folder_ / "s-00001-of-00002.gguf", second = folder_ / "s-00002-of-00002.gguf";
+  write_then_rename(first, part(most.gguf(DType::q4_1), 0).bytes());
+  const std::string zeros(width * sizeof(float), '\0');
+  write_then_rename(second, part({}, 1).tensor(norm_in_part, {width}, testing::kGgmlF32, zeros).bytes());
+  for (const std::string& path : {first, second}) {
+    const std::string before = read_file(path, 1 << 24);
+    expect_refused(weft({"compile", first, "-o", path}), "is a file of the model");
+    EXPECT_EQ(read_file(path, 1 << 24), before);
+  }
+  EXPECT_EQ(weft({"compile", first, "-o", folder_ / "s.weft"}).status, 0);
 }
 
 }  // namespace weft::compile_test

@@ -41,6 +41,18 @@ TEST_F(KvMemory, IsNotThatOfADevice) {
   EXPECT_TRUE(done["kv_memory_bytes"].is_null());
 }
 
+TEST_F(KvMemory, CompileToSaysWhatItDoesWhereAModelRuns) {
+  const std::vector<std::string> words{"complete", model_, "-p", "abc", "-n", "2", "--ignore-eos"};
+  const ProgramRun whole = run_weft(words);
+  EXPECT_EQ(whole.err.find("[compile-to]"), std::string::npos) << whole.err;
+  std::vector<std::string> stopped_words = words;
+  stopped_words.push_back("--compile-to=traced");
+  const ProgramRun stopped = run_weft(stopped_words);
+  EXPECT_EQ(stopped.status, 0) << stopped.err;
+  EXPECT_NE(stopped.err.find("[compile-to]"), std::string::npos) << stopped.err;
+  EXPECT_EQ(stopped.out, whole.out);
+}
+
 // WEFT_ARG_ and a flag's name in capitals: of verbs, too, of words that need no flag, and of verbs below others.
 class MirrorsOfFlags : public KvMemory {
  protected:

@@ -102,6 +102,29 @@ TEST(Program, RefusesNumbersOutOfBounds) {
   expect_refused({"bench", "model", "m", "-r", "0"}, "[-r]");
 }
 
+TEST(Program, RefusesAStandardInputThatCannotBeRead) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"complete", "m", "-p", "-"},
+                                                {"tokenize", "m", "-p", "-"},
+                                                {"detokenize", "m"},
+                                                {"detokenize", "m", "-"},
+                                                {"template", "m", "--messages", "-"}}) {
+    std::ifstream folder("/");  // it can be opened, and the first read fails
+    ASSERT_TRUE(folder.is_open());
+    EXPECT_EQ(breach_of_refusal(run_weft(words, folder), "[stdin]"), "") << words[0];
+  }
+}
+
+TEST(Program, RefusesTwoInputsAndNamesBoth) {
+  const std::pair<std::vector<std::string>, std::pair<std::string, std::string>> cases[] = {
+      {{"logits", "m", "--ids", "[1]", "-p", "a"}, {"--ids", "--prompt"}},
+      {{"logits", "m", "--ids", "[1]", "-f", "a"}, {"--ids", "--file"}},
+      {{"detokenize", "m", "[28]", "--ids", "[29]"}, {"[28]", "[29]"}}};
+  for (const auto& [words, names] : cases) {
+    expect_refused(words, names.first);
+    expect_refused(words, names.second);
+  }
+}
+
 TEST(Program, RefusesIdsThatAreNone) {
   expect_refused({"detokenize", "m", "[1, -2]"}, "must hold token ids");
   expect_refused({"detokenize", "m", "{}"}, "must be a JSON list");

@@ -92,6 +92,10 @@ TEST_F(TuneVerb, MergesDatabases) {
   ASSERT_EQ(tune().status, 0);
   ASSERT_EQ(run_weft({"tune", "merge", database_, database_, "-o", folder_ / "both"}).status, 0);
   EXPECT_EQ(read_file(folder_ / "both", 1 << 20), read_file(database_, 1 << 20));
+  const auto json =
+      nlohmann::json::parse(run_weft({"tune", "merge", database_, database_, "-o", folder_ / "both", "--json"}).out);
+  EXPECT_EQ(json["file"], folder_ / "both");
+  EXPECT_EQ(json["known"], nlohmann::json::parse(tune({"--json"}).out)["known"]) << "the same calls as of one";
   EXPECT_EQ(breach_of_refusal(run_weft({"tune", "merge", database_}), "tune merge A B -o C"), "");
   EXPECT_EQ(breach_of_refusal(run_weft({"tune", "merge", database_, model_, "-o", folder_ / "c"}), model_), "");
 }

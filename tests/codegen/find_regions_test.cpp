@@ -53,6 +53,24 @@ TEST(FindRegions, JoinsWhatWorksOnTheSameRowsAndStopsAtCalls) {
             "[a b] c [d e]");
 }
 
+TEST(FindRegions, CutsALongChainIntoSeveralFunctions) {
+  std::string body, value = "x";
+  for (std::size_t i = 0; i < 2 * kMostNodesOfRegion + 1; ++i) {
+    const std::string next = "a" + std::to_string(i);
+    body += "%" + next + " = exp@native(%" + value + ")\n";
+    value = next;
+  }
+  const auto graph = piece(kRows, body, "%" + value);
+  const Schedule schedule = schedule_piece(*graph);
+  std::size_t nodes = 0;
+  for (const RowRegion& region : schedule.regions) {
+    EXPECT_LE(region.nodes.size(), kMostNodesOfRegion);
+    nodes += region.nodes.size();
+  }
+  EXPECT_EQ(nodes, 2 * kMostNodesOfRegion + 1);
+  EXPECT_EQ(schedule.steps.size(), 3U);
+}
+
 TEST(FindRegions, LeavesChosenKernelsAlone) {
   EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = mul@cpu(%a, %n)\n%c = neg@native(%b)\n", "%c"), "[a] b [c]");
 }

@@ -104,6 +104,26 @@ TEST_F(Debugging, WhyNotTellsOfEachNodeOrOfOne) {
   EXPECT_EQ(run_weft({"explain", model_, "--why-not", "act_quent"}).status, 2);
 }
 
+TEST_F(Debugging, WhyNotAsJsonHasTheMatchesOfTheText) {
+  const std::vector<std::string> words{"explain", model_, "--why-not", "silu_and_mul_per_token_group_quant_int8"};
+  const ProgramRun text = run_weft(words);
+  ASSERT_EQ(text.status, 0) << text.err;
+  std::vector<std::string> json_words = words;
+  json_words.push_back("--json");
+  const ProgramRun run = run_weft(json_words);
+  ASSERT_EQ(run.status, 0) << run.err;
+  std::size_t matches = 0;
+  for (const nlohmann::json& found : nlohmann::json::parse(run.out)) {
+    EXPECT_EQ(found.at("pattern"), words.back());
+    EXPECT_LE(found.at("range").at(0), found.at("range").at(1));
+    if (found.at("matches").empty()) continue;
+    ++matches;
+    EXPECT_EQ(found.at("graph"), "forward");
+    EXPECT_NE(text.out.find("%" + found.at("matches").at(0).get<std::string>()), std::string::npos) << text.out;
+  }
+  EXPECT_EQ(matches, 1U);
+}
+
 TEST_F(Debugging, GraphMatchTellsMatchesAndNearMisses) {
   const std::string path = folder_ / "match.graph";
   std::ofstream(path) << "graph g(%x: f32[s0, 128]) stage=pure {\n  %a = silu_and_mul(%x)\n"

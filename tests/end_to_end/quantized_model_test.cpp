@@ -35,7 +35,9 @@ struct Format {
 
 class QuantizedModel : public ::testing::TestWithParam<std::string> {
  protected:
+  // Replaces the folder of an earlier call with this name.
   std::string quantize(const std::string& model, const std::string& name, const Words& words) const {
+    std::filesystem::remove_all(folder_ / name);
     Words all{"quantize", model, "-o", folder_ / name};
     all.insert(all.end(), words.begin(), words.end());
     const ProgramRun run = run_weft(all);
@@ -288,10 +290,12 @@ TEST_P(QuantizedModel, IsRefusedForWordsThatDoNotFit) {
             "");
   EXPECT_EQ(refusal({"-o", out, "--format", "int8", "--calibrate", text_}, "[--calibrate] is of use for fp8"), "");
   EXPECT_EQ(refusal({"-o", out, "--format", "fp8", "--calibrate", folder_ / "no"}, "no"), "");
-  EXPECT_EQ(refusal({"-o", folder_model_, "--format", "fp8"}, "[-o] must be another folder"), "");
+  EXPECT_EQ(refusal({"-o", folder_model_, "--format", "fp8"}, "[-o] must be a new or empty folder"), "");
+  EXPECT_FALSE(std::filesystem::exists(out));
   std::filesystem::create_directory(out);
-  std::ofstream(out + "/other.safetensors") << "x";
-  EXPECT_EQ(refusal({"-o", out, "--format", "fp8"}, "[-o] must have no other weights in it"), "");
+  std::ofstream(out + "/hf_quant_config.json") << "{}";
+  // Before the calibration, which writes a note.
+  EXPECT_EQ(refusal({"-o", out, "--format", "nvfp4"}, "\"hf_quant_config.json\""), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, QuantizedModel, ::testing::Values("gemma", "llama", "mistral", "qwen3"),

@@ -20,6 +20,13 @@ json quantized(NumberFormat format, bool has_static_input) {
   return {{"quantization_config", json::parse(written.dump())}};
 }
 
+json calibrated_int8() {
+  json config = quantized(NumberFormat::int8, false);
+  config.at("/quantization_config/config_groups/group_0/input_activations"_json_pointer)
+      .update({{"dynamic", false}, {"strategy", "tensor"}});
+  return config;
+}
+
 }  // namespace
 
 std::vector<ModelForm> model_forms(const TemporaryFolder& folder, const json& changes) {
@@ -38,6 +45,7 @@ std::vector<ModelForm> model_forms(const TemporaryFolder& folder, const json& ch
     for (const NumberFormat format : kFormats)
       add_config(std::string(number_format_text(format)), "bf16", quantized(format, false));
     add_config("calibrated fp8", "bf16", quantized(NumberFormat::fp8, true));
+    add_config("calibrated int8", "bf16", calibrated_int8());
     for (const DType dtype : {DType::q4_1, DType::q8_0}) {
       const std::string form(dtype_text(dtype));
       const SampleCheckpoint sample(models.find(architecture, "test"), changes);

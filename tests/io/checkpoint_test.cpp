@@ -1,5 +1,6 @@
 #include "io/checkpoint.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -156,6 +157,72 @@ TEST(Checkpoint, OfPartsOfAFileIsThatOfTheFolder) {
   fewer.erase("model-2.safetensors");
   EXPECT_NE(message_of([&] { Checkpoint::open_parts(elsewhere / "whole", fewer); }).find("model-2.safetensors"),
             std::string::npos);
+}
+
+std::vector<std::string> names_of(const std::vector<CheckpointFile>& files) {
+  std::vector<std::string> names;
+  for (const CheckpointFile& file : files) names.push_back(file.name);
+  return names;
+}
+
+TEST(Checkpoint, TheFileOfItsQuantizationIsAmongItsFiles) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  folder.add("hf_quant_config.json", R"({"quantization": {"quant_algo": "FP8"}})");
+  const auto checkpoint = Checkpoint::open(folder.path());
+  const auto files = checkpoint.files();
+  EXPECT_EQ(names_of(files), (std::vector<std::string>{"config.json", "hf_quant_config.json", "model.safetensors"}));
+  const auto all = checkpoint.all_files();
+  ASSERT_EQ(all.size(), files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    EXPECT_EQ(all[i].name, files[i].name);
+    EXPECT_EQ(static_cast<std::int64_t>(all[i].bytes.size()), files[i].bytes) << files[i].name;
+    EXPECT_EQ(hash_bytes(all[i].bytes), files[i].hash) << files[i].name;
+  }
+  const auto texts = checkpoint.text_names();
+  EXPECT_EQ(std::count(texts.begin(), texts.end(), "hf_quant_config.json"), 0) << "quantize writes a config of its own";
+  const TemporaryFolder elsewhere;
+  const auto parts = Checkpoint::open_parts(elsewhere / "whole", write_parts(checkpoint, elsewhere / "whole"));
+  EXPECT_EQ(parts.files(), files);
+  ASSERT_TRUE(parts.config({}).quantization.has_value());
+  EXPECT_TRUE(parts.config({}).quantization->static_input);
+  folder.add("hf_quant_config.json", R"({"quantization": {"quant_algo": "FP8", "exclude_modules": ["lm_head"]}})");
+  EXPECT_NE(Checkpoint::open(folder.path()).files(), files);
+
+  const std::string config = kConfig;
+  folder.add("config.json",
+             config.substr(0, config.size() - 1) + R"(, "quantization_config": {"quant_method": "fp8"}})");
+  EXPECT_EQ(names_of(Checkpoint::open(folder.path()).files()),
+            (std::vector<std::string>{"config.json", "model.safetensors"}))
+      << "the other file is not read";
+}
+
+// As editors on Windows write it.
+TEST(Checkpoint, AByteOrderMarkBeforeJsonIsSkipped) {
+  const std::string mark = "\xef\xbb\xbf";
+  const Folder plain, marked;
+  for (const Folder* folder : {&plain, &marked}) {
+    const std::string before = folder == &marked ? mark : "";
+    folder->add("config.json", before + kConfig);
+    folder->add("tokenizer.json", before + kTokenizer);
+    folder->add("tokenizer_config.json", before + R"({"pad_token": "c", "chat_template": "T"})");
+    folder->add("generation_config.json", before + R"({"temperature": 0.6, "eos_token_id": [2, 5]})");
+    folder->add("hf_quant_config.json", before + R"({"quantization": {"quant_algo": "FP8"}})");
+    folder->add("one.safetensors", {counted("a", 1)});
+    folder->add("model.safetensors.index.json", before + R"({"weight_map": {"a": "one.safetensors"}})");
+  }
+  const auto wanted = Checkpoint::open(plain.path()), checkpoint = Checkpoint::open(marked.path());
+  EXPECT_EQ(checkpoint.config({}).hidden_size, wanted.config({}).hidden_size);
+  EXPECT_TRUE(checkpoint.config({}).quantization.has_value());
+  EXPECT_EQ(first_of(checkpoint.tensor("a")), 1);
+  const Vocabulary vocabulary = checkpoint.vocabulary();
+  EXPECT_EQ(vocabulary.tokens, wanted.vocabulary().tokens);
+  EXPECT_EQ(vocabulary.padding, 2);
+  EXPECT_EQ(vocabulary.end_of_generation, (std::vector<int>{2, 5}));
+  EXPECT_EQ(checkpoint.generation_config().temperature, 0.6);
+  EXPECT_EQ(checkpoint.chat_template(), "T");
+  marked.add("tokenizer.json", mark + mark + kTokenizer);
+  EXPECT_NE(message_of([&] { checkpoint.vocabulary(); }), "") << "there is one mark at most";
 }
 
 TEST(Checkpoint, OfAPartOfAFileIsThatOfTheGgufFile) {

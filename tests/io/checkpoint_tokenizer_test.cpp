@@ -108,6 +108,28 @@ TEST(CheckpointTokenizer, FindsTheChatTemplateOfAFolder) {
   EXPECT_THROW(checkpoint.chat_template("tools"), UserError);
 }
 
+TEST(CheckpointTokenizer, TemplatesInASubfolderAreFilesOfTheModel) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  folder.add("tokenizer.json", kTokenizer);
+  const auto checkpoint = Checkpoint::open(folder.path());
+  EXPECT_EQ(checkpoint.text_names(), std::vector<std::string>{"tokenizer.json"});
+  std::filesystem::create_directories(folder / "additional_chat_templates/inner");
+  folder.add("additional_chat_templates/tool_use.jinja", "TOOLS");
+  folder.add("additional_chat_templates/rag.jinja", "RAG");
+  folder.add("additional_chat_templates/README.md", "no template");
+  folder.add("additional_chat_templates/inner/deep.jinja", "no one reads it");
+  const std::vector<std::string> wanted{"tokenizer.json", "additional_chat_templates/rag.jinja",
+                                        "additional_chat_templates/tool_use.jinja"};
+  EXPECT_EQ(checkpoint.text_names(), wanted);
+  EXPECT_EQ(checkpoint.chat_template_names(), (std::vector<std::string>{"rag", "tool_use"}));
+  folder.add("tokenizer_config.json",
+             R"({"chat_template": [{"name": "default", "template": "D"}, {"name": "rag", "template": "other"},
+                 {"name": "plain", "template": "P"}]})");
+  EXPECT_EQ(checkpoint.chat_template_names(), (std::vector<std::string>{"plain", "rag", "tool_use"}));
+  EXPECT_EQ(checkpoint.chat_template("rag"), "RAG");
+}
+
 TEST(CheckpointTokenizer, RefusesGenerationConfigsOutOfBounds) {
   const Folder folder;
   folder.add("model.safetensors", {counted("a", 1)});

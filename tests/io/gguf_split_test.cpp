@@ -2,14 +2,18 @@
 
 #include "io/gguf_split.h"
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "io/checkpoint.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/io/gguf_bytes.h"
+#include "tests/io/tiny_config.h"
 #include "tests/thrown_message.h"
 
 namespace weft::gguf_split_test {
@@ -89,6 +93,89 @@ TEST_F(SplitGguf, RefusesNamesAndKeysThatNameNoParts) {
   too_many.u32("split.count", 100000);
   write(1, too_many);
   expect_refused("split.count must be at most 99999");
+}
+
+using Names = std::vector<std::string>;
+
+// Writes a tiny Llama with these tensors and returns its path. Each tensor has values of its own, which follow from its
+// position in `all`. Of several parts, only the first has the metadata.
+std::string write_model(const TemporaryFolder& folder, const std::string& name, const Names& all,
+                        const std::vector<Names>& parts) {
+  const auto path = [&](std::size_t part) {
+    return parts.size() == 1 ? folder / (name + ".gguf")
+                             : folder / fmt::format("{}-{:05}-of-{:05}.gguf", name, part + 1, parts.size());
+  };
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    GgufBytes file = part == 0 ? testing::tiny_llama_gguf() : GgufBytes();
+    if (parts.size() > 1)
+      as_part(file, static_cast<int>(part), static_cast<int>(parts.size()), static_cast<int>(all.size()));
+    for (const std::string& tensor : parts[part]) {
+      const auto position = std::find(all.begin(), all.end(), tensor) - all.begin();
+      const auto width = static_cast<std::uint64_t>(position + 2);  // so that shapes differ, too
+      std::string values;
+      for (std::uint64_t i = 0; i < width; ++i)
+        values += raw(static_cast<float>(position * 100) + static_cast<float>(i));
+      file.tensor(tensor, {width}, testing::kGgmlF32, values);
+    }
+    std::ofstream(path(part), std::ios::binary) << file.bytes();
+  }
+  return path(0);
+}
+
+// What the config of a Llama takes from the tensors of its file.
+std::string read_from_tensors(const Checkpoint& checkpoint) {
+  const ModelConfig config = checkpoint.config(tiny_config::facts_of("llama"));
+  return fmt::format("tied {}, biases {}, merged {}, factors \"{}\", scaling {}", config.tie_word_embeddings,
+                     config.attention_bias, config.merges_query_key_value, config.rope.frequency_factors,
+                     rope_scaling_text(config.rope.scaling.type));
+}
+
+void expect_equal(const Checkpoint& split, const Checkpoint& whole) {
+  EXPECT_EQ(read_from_tensors(split), read_from_tensors(whole));
+  ASSERT_EQ(split.tensors().size(), whole.tensors().size());
+  EXPECT_EQ(split.gguf().tensors().size(), whole.gguf().tensors().size());
+  for (const TensorEntry& entry : whole.tensors()) {
+    const Tensor& tensor = split.tensor(entry.name);
+    ASSERT_EQ(tensor.meta, entry.tensor.meta) << entry.name;
+    const auto bytes = static_cast<std::size_t>(tensor.meta.bytes().number());
+    EXPECT_EQ(std::memcmp(tensor.data(), entry.tensor.data(), bytes), 0) << entry.name;
+    // All other readers of a config find tensors by this call.
+    const GgufTensor* found = split.gguf().find_tensor(entry.name);
+    ASSERT_NE(found, nullptr) << entry.name;
+    EXPECT_EQ(found->shape, whole.gguf().find_tensor(entry.name)->shape) << entry.name;
+  }
+  EXPECT_EQ(split.gguf().find_tensor("none"), nullptr);
+}
+
+// Expects that the whole model equals each of its splits in two parts, the first of which may have no tensor, and its
+// split in one part per tensor. Returns what the whole model's config takes from the tensors.
+std::string expect_equal_splits(const Names& all) {
+  const TemporaryFolder folder;
+  const Checkpoint whole = Checkpoint::open(write_model(folder, "whole", all, {all}));
+  for (std::ptrdiff_t cut = 0; cut < std::ssize(all); ++cut) {
+    SCOPED_TRACE(fmt::format("the first {} of {} tensors in part 1", cut, all.size()));
+    const Names first(all.begin(), all.begin() + cut), second(all.begin() + cut, all.end());
+    expect_equal(Checkpoint::open(write_model(folder, fmt::format("cut{}", cut), all, {first, second})), whole);
+  }
+  std::vector<Names> singles;
+  for (const std::string& name : all) singles.push_back({name});
+  expect_equal(Checkpoint::open(write_model(folder, "singles", all, singles)), whole);
+  return read_from_tensors(whole);
+}
+
+TEST(GgufSplit, TensorsOfAnyPartDecideTheConfig) {
+  EXPECT_EQ(expect_equal_splits({"token_embd.weight", "output_norm.weight"}),
+            "tied true, biases false, merged false, factors \"\", scaling default");
+  EXPECT_EQ(expect_equal_splits({"token_embd.weight", "output_norm.weight", "output.weight"}),
+            "tied false, biases false, merged false, factors \"\", scaling default");
+  EXPECT_EQ(expect_equal_splits({"token_embd.weight", "blk.0.attn_q.weight", "blk.0.attn_q.bias"}),
+            "tied true, biases true, merged false, factors \"\", scaling default");
+  EXPECT_EQ(expect_equal_splits({"token_embd.weight", "blk.0.attn_qkv.weight", "blk.0.attn_qkv.bias"}),
+            "tied true, biases true, merged true, factors \"\", scaling default");
+  EXPECT_EQ(expect_equal_splits({"token_embd.weight", "rope_freqs.weight", "output.weight"}),
+            "tied false, biases false, merged false, factors \"rope_freqs.weight\", scaling default");
+  EXPECT_EQ(expect_equal_splits({"token_embd.weight", "rope_factors_long.weight", "rope_factors_short.weight"}),
+            "tied true, biases false, merged false, factors \"\", scaling longrope");
 }
 
 TEST(GgufSplit, OnePartIsAWholeFile) {

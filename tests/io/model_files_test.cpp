@@ -1,5 +1,9 @@
 #include "io/model_files.h"
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "tests/base/temporary_folder.h"
@@ -35,6 +39,23 @@ TEST_F(ModelFilesTest, AreTheSameInAFolderAndInPartsOfAFile) {
   }
   EXPECT_EQ(parts().path_of("weights"), folder_ / "whole/weights");
   EXPECT_EQ(ModelFiles("").path_of("m.gguf"), "m.gguf");
+}
+
+TEST_F(ModelFilesTest, NamesOfASubfolderAreTheSameInAFolderAndInPartsOfAFile) {
+  using Names = std::vector<std::string>;
+  std::filesystem::create_directory(folder_ / "more");
+  for (const char* name : {"more/b", "more/a"}) write_then_rename(folder_ / name, std::string_view("x"));
+  const ModelFiles parts(folder_ / "whole", {{"config.json", {2, 2}},
+                                             {"more/a", {0, 1}},
+                                             {"more/b", {1, 1}},
+                                             {"more/../weights", {8, 10}},
+                                             {"moreover/c", {0, 1}}});
+  for (const ModelFiles& files : {ModelFiles(folder_.path()), parts}) {
+    EXPECT_EQ(files.names_in("more"), (Names{"more/a", "more/b"}));
+    EXPECT_EQ(files.names_in("none"), Names());
+    EXPECT_EQ(files.names_in("config.json"), Names());
+    EXPECT_TRUE(files.has("more/a"));
+  }
 }
 
 TEST_F(ModelFilesTest, PartsShareOneMapThatOutlivesThem) {

@@ -40,6 +40,10 @@ TEST(QuantizationConfig, ReadsWhatEveryFormatWrites) {
   EXPECT_EQ(token.codes, DType::f8e4m3);
   EXPECT_FALSE(token.static_input);
   EXPECT_EQ(int8.codes, DType::i8);
+  EXPECT_FALSE(int8.static_input);
+  json calibrated = written(NumberFormat::int8);
+  calibrated["config_groups"]["group_0"]["input_activations"].update({{"dynamic", false}, {"strategy", "tensor"}});
+  EXPECT_TRUE(read(calibrated).static_input);
   const auto nvfp4 = read(written(NumberFormat::nvfp4));
   EXPECT_EQ(nvfp4.scheme, QuantizationScheme::nvfp4);
   EXPECT_EQ(nvfp4.codes, DType::f4e2m1);

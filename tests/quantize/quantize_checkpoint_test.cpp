@@ -3,10 +3,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "builtin/models.h"
 #include "io/quantized_weight.h"
 #include "quantize/weight_codes.h"
@@ -42,9 +44,44 @@ TEST_F(QuantizeCheckpoint, SharesManyWeightsOutOverFiles) {
     ASSERT_EQ(other.meta, entry.tensor.meta) << entry.name;
     EXPECT_EQ(std::memcmp(other.data(), entry.tensor.data(), static_cast<std::size_t>(other.meta.bytes().number())), 0);
   }
-  // A folder of several files is not overwritten by a single file: both would exist.
-  recipe.file_bytes = std::int64_t{1} << 30;
-  EXPECT_THROW(quantize_checkpoint(source_, model_, recipe, folder_ / "many", threads_), UserError);
+}
+
+// A reader would mix the files of both: weights of one model, the chat template and sampling of the other.
+TEST_F(QuantizeCheckpoint, LeavesAFolderThatHasAModelAsItIs) {
+  std::ofstream(folder_ / "source/chat_template.jinja") << "template of the first";
+  std::ofstream(folder_ / "source/generation_config.json") << R"({"temperature": 0.5})";
+  const std::string out = folder_ / "out";
+  quantize_checkpoint(source_, model_, {}, out, threads_);
+  const auto contents = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(out))
+      files[entry.path().filename()] = read_file(entry.path(), 1 << 24);
+    return files;
+  };
+  const std::map<std::string, std::string> first = contents();
+  ASSERT_EQ(first.at("chat_template.jinja"), "template of the first");
+  ASSERT_EQ(first.at("generation_config.json"), R"({"temperature": 0.5})");
+  const std::string other = SampleCheckpoint(model_, {}, 2).write_folder(folder_, "other", DType::bf16);
+  for (const QuantizeRecipe& recipe : {QuantizeRecipe{}, QuantizeRecipe{.format = NumberFormat::int8}}) {
+    const std::string message =
+        message_of([&] { quantize_checkpoint(Checkpoint::open(other), model_, recipe, out, threads_); });
+    EXPECT_EQ(missing_part(message, {"[-o] must be a new or empty folder", out, "\"chat_template.jinja\""}), "");
+    EXPECT_EQ(contents(), first);
+  }
+}
+
+// ModelOpt's file would be read as the quantization of the new weights.
+TEST_F(QuantizeCheckpoint, RefusesAFolderWithAnyFile) {
+  std::filesystem::create_directory(folder_ / "out");
+  quantize_checkpoint(source_, model_, {}, folder_ / "out", threads_);  // an empty folder is as good as none
+  Checkpoint::open(folder_ / "out");
+  std::filesystem::create_directory(folder_ / "other");
+  std::ofstream(folder_ / "other/hf_quant_config.json") << R"({"quantization": {"quant_algo": "FP8"}})";
+  const std::string message =
+      message_of([&] { quantize_checkpoint(source_, model_, {}, folder_ / "other", threads_); });
+  EXPECT_NE(message.find("\"hf_quant_config.json\""), std::string::npos) << message;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "other/config.json"));
+  EXPECT_THROW(quantize_checkpoint(source_, model_, {}, source_.path(), threads_), UserError);
 }
 
 TEST_F(QuantizeCheckpoint, SaysWhatItLeavesOut) {
@@ -161,9 +198,12 @@ TEST_F(QuantizeCheckpoint, RefusesGroupsThatDoNotDivideAWeight) {
 
 TEST_F(QuantizeCheckpoint, WantsTheInputsOfEveryLayer) {
   const QuantizeRecipe recipe{.format = NumberFormat::nvfp4,
-                              .inputs = {{{"model.layers.0.self_attn.o_proj.weight"}, 1.0F}}};
-  EXPECT_THROW(quantize_checkpoint(source_, model_, recipe, folder_ / "q", threads_), UserError);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "q/config.json"));
+                              .inputs = {{{"model.layers.0.self_attn.o_proj.weight"}, 1.0F}},
+                              .file_bytes = 1};  // a file for each weight: those before the layer are written
+  const std::string message =
+      message_of([&] { quantize_checkpoint(source_, model_, recipe, folder_ / "q/deep", threads_); });
+  EXPECT_NE(message.find("wanted the inputs of "), std::string::npos) << message;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "q"));
 }
 
 }  // namespace weft::quantize_checkpoint_test

@@ -10,6 +10,7 @@
 #include "tests/engine/tiny_model.h"
 #include "tests/http_client.h"
 #include "tests/server/running_server.h"
+#include "tests/thrown_message.h"
 
 namespace weft::batch_run_test {
 
@@ -25,17 +26,20 @@ struct Batch {
 class BatchRunTest : public ::testing::Test {
  protected:
   Batch run(const std::string& text, const RunningServer& beside) {
+    std::istringstream in(text);
+    std::ostringstream out;
+    Batch batch;
+    batch.counts = run(in, out, beside);
+    std::istringstream written(out.str());
+    for (std::string one; std::getline(written, one);) batch.results.push_back(parse_json(one));
+    return batch;
+  }
+  BatchRun::Counts run(std::istream& in, std::ostream& out, const RunningServer& beside) {
     const auto engine = tiny_engine(beside.model_path(), {{"max-num-seqs", "3"}, {"max-num-batched-tokens", "16"}});
     ServedModel model =
         make_served_model(*engine, {.names = {"tiny"}, .root = "tiny.gguf", .chat_template = beside.template_path()});
     if (dialect_ != nullptr) model.dialect = dialect_;
-    std::istringstream in(text);
-    std::ostringstream out;
-    Batch batch;
-    batch.counts = BatchRun(*engine, model, in, out, [this](const std::string& said) { log_.push_back(said); }).run();
-    std::istringstream written(out.str());
-    for (std::string one; std::getline(written, one);) batch.results.push_back(parse_json(one));
-    return batch;
+    return BatchRun(*engine, model, in, out, [this](const std::string& said) { log_.push_back(said); }).run();
   }
 
   std::vector<std::string> log_;
@@ -100,6 +104,48 @@ TEST_F(BatchRunTest, WritesALineForEachErrorAndGoesOn) {
   EXPECT_EQ(batch.results[7]["response"]["status_code"], 200);
   ASSERT_EQ(log_.size(), 1U);
   EXPECT_NE(log_[0].find("no_such_field"), std::string::npos);
+}
+
+TEST_F(BatchRunTest, NamesTheLinesThatAreWrong) {
+  RunningServer server;
+  const std::string mark = "\xEF\xBB\xBF";
+  const Batch batch = run(mark + line("first", R"({"prompt":"a","max_tokens":1})") + "\nnot json\n[1]\n" + mark +
+                              "{}\n" + line("stream", R"({"prompt":"a","stream":true})"),
+                          server);
+  ASSERT_EQ(batch.results.size(), 5U);
+  EXPECT_EQ(batch.results[0]["response"]["status_code"], 200) << "editors put a mark at the start of a file";
+  for (std::size_t i = 1; i < 5; ++i) {
+    const std::string error = batch.results[i]["error"];
+    EXPECT_TRUE(error.starts_with("line " + std::to_string(i + 2) + ": ")) << "line 2 is empty: " << error;
+    EXPECT_EQ(error.find("the body"), std::string::npos) << "a member of lines has this name: " << error;
+  }
+}
+
+// Has a text, and cannot be read after it.
+class FailingInput final : public std::stringbuf {
+ public:
+  using std::stringbuf::stringbuf;
+
+ protected:
+  int_type underflow() override {
+    const int_type next = std::stringbuf::underflow();
+    if (next == traits_type::eof()) throw std::runtime_error("a disk fails");
+    return next;
+  }
+};
+
+TEST_F(BatchRunTest, EndsWhereItsInputOrOutputFails) {
+  RunningServer server;
+  const std::string good = line("a", R"({"prompt":"a","max_tokens":1})");
+  FailingInput failing(good + good, std::ios::in);
+  std::istream broken_in(&failing);
+  std::ostringstream out;
+  const std::string message = message_of([&] { run(broken_in, out, server); });
+  EXPECT_NE(message.find("[input]"), std::string::npos) << message;
+  EXPECT_NE(message.find("line 2"), std::string::npos) << message;
+  std::istringstream in(good);
+  std::ostream broken_out(nullptr);
+  EXPECT_NE(message_of<DeviceError>([&] { run(in, broken_out, server); }).find("[output]"), std::string::npos);
 }
 
 TEST_F(BatchRunTest, FailsARequestAloneWhateverIsThrown) {

@@ -2,6 +2,7 @@
 
 #include "server/llama_endpoints.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/utf8.h"
@@ -77,8 +78,44 @@ TEST(LlamaEndpoints, SayWhyAnAnswerEnded) {
   EXPECT_EQ(stopped["stop_type"], "word");
   EXPECT_EQ(stopped["content"], "");
   EXPECT_EQ(json_text(stopped["stopping_word"]), stop);
-  EXPECT_EQ(json_of(client.post("/completion", R"({"prompt":"a","n_predict":0})"))["tokens_predicted"], 0);
   EXPECT_EQ(json_of(client.post("/completion", R"({"prompt":"a"})"))["stop"], true) << "to the end of the context";
+}
+
+TEST(LlamaEndpoints, StoreAPromptWithoutAnAnswer) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string prompt = fmt::format(R"({{"prompt":"{}")", std::string(64, 'a'));
+  const Json none = json_of(client.post("/completion", prompt + R"(,"n_predict":0,"return_tokens":true})"));
+  EXPECT_EQ(none["tokens_predicted"], 0);
+  EXPECT_EQ(none["content"], "");
+  EXPECT_EQ(none["tokens"], Json::array());
+  EXPECT_GT(json_of(client.post("/completion", prompt + R"(,"n_predict":1})"))["timings"]["cache_n"], 0);
+}
+
+TEST(LlamaEndpoints, TakeBothNamesOfTheLimit) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const auto predicted = [&](const std::string& limits) {
+    return json_of(
+        client.post("/completion", R"({"prompt":"a","ignore_eos":true,)" + limits + "}"))["tokens_predicted"];
+  };
+  EXPECT_EQ(predicted(R"("max_tokens":3)"), 3);
+  EXPECT_EQ(predicted(R"("max_tokens":3,"n_predict":2)"), 2);
+  EXPECT_EQ(predicted(R"("n_predict":2,"max_tokens":3)"), 2);
+  EXPECT_EQ(client.post("/completion", R"({"prompt":"a","max_tokens":"3"})").status, 400);
+}
+
+TEST(LlamaEndpoints, SayASeedThatARequestCanHave) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string asked = R"({"prompt":"ab","n_predict":4,"temperature":1)";
+  for (int i = 0; i < 4; ++i) {
+    const Json first = json_of(client.post("/completion", asked + "}"));
+    const auto seed = first["generation_settings"]["seed"].get<std::uint64_t>();
+    EXPECT_LT(seed, 4294967295U);
+    const Json again = json_of(client.post("/completion", asked + fmt::format(",\"seed\":{}}}", seed)));
+    EXPECT_EQ(again["content"], first["content"]);
+  }
 }
 
 TEST(LlamaEndpoints, RefuseSamplersThatAreOn) {

@@ -133,7 +133,8 @@ TEST(MessagesServer, AnswersErrorsInTheFormOfItsClients) {
     EXPECT_NE(error["error"]["message"].get<std::string>().find(word), std::string::npos) << error;
   }
   EXPECT_EQ(parse_json(client.get("/v1/messages").body)["error"]["type"], "invalid_request_error");
-  EXPECT_EQ(parse_json(client.post("/v1/messages/batches", "{}").body)["type"], "error");
+  for (const char* path : {"/v1/messages/batches", "/v1/messages/batches/a", "/v1/messages/a"})
+    EXPECT_EQ(parse_json(client.post(path, "{}").body)["type"], "error") << path;
   const ClientResponse large = client.post("/v1/messages", std::string(200000, ' '));
   EXPECT_EQ(large.status, 413);
   EXPECT_EQ(parse_json(large.body)["error"]["type"], "request_too_large");

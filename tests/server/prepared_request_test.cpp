@@ -63,4 +63,18 @@ TEST(PreparedRequest, RefusesATextThatCannotFitBeforeItsTokensAreKnown) {
   EXPECT_EQ(prepared(R"(,"truncate_prompt_tokens":5)").prompts[0].ids->size(), 5U);
 }
 
+// What is echoed are the words of the last message, whatever is left of the prompt.
+TEST(PreparedRequest, EchoesTheLastMessageOfATruncatedChat) {
+  const TemporaryFolder folder;
+  const std::string chat_template = folder / "template.jinja";
+  std::ofstream(chat_template) << "{% for m in messages %}{{ m.content }}{% endfor %}";
+  const auto engine = tiny_engine(write_tiny_model(folder));
+  const ServedModel model =
+      make_served_model(*engine, {.names = {"tiny"}, .root = "tiny.gguf", .chat_template = chat_template});
+  const JsonBody body(
+      R"({"messages":[{"role":"user","content":"Say hi"},{"role":"assistant","content":"The sky"}],"echo":true,)"
+      R"("continue_final_message":true,"add_generation_prompt":false,"truncate_prompt_tokens":5})");
+  EXPECT_EQ(prepare(read_fields(body.object(), chat), model).prompts[0].text, "The sky");
+}
+
 }  // namespace weft::prepared_request_test

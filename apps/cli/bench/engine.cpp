@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "apps/cli/bench/numbers.h"
+#include "apps/cli/bench/result_file.h"
 #include "base/error.h"
 #include "base/files.h"
 
@@ -65,7 +66,8 @@ void report(const Arguments& arguments, const std::string& text, const Json& jso
 int bench_throughput(const ThroughputArguments& arguments, VerbCall& call) {
   in_range(arguments.choices, 1, kMostCount, "--n");
   in_range(arguments.warm_ups, 0, kMostCount, "--num-warmups");
-  arguments.vllm.report(log_to(call));
+  if (!arguments.output.empty()) check_can_write(arguments.output, "--output-json");
+  arguments.vllm.report(arguments.model.name, log_to(call));
   const auto engine = open_engine_to_measure(arguments.model, arguments.threads, call);
   const std::vector<BenchRequest> requests = bench_requests(arguments.dataset, vocabulary_of(*engine));
   std::int64_t prompt_tokens = 0, output_tokens = 0;
@@ -106,7 +108,8 @@ int bench_latency(const LatencyArguments& arguments, VerbCall& call) {
   in_range(arguments.choices, 1, kMostCount, "--n");
   in_range(arguments.warm_ups, 0, kMostCount, "--num-iters-warmup");
   in_range(arguments.iterations, 1, kMostCount, "--num-iters");
-  arguments.vllm.report(log_to(call));
+  if (!arguments.output.empty()) check_can_write(arguments.output, "--output-json");
+  arguments.vllm.report(arguments.model.name, log_to(call));
   // Else the sequences of a prompt would share what is to be measured, and so would the iterations. vLLM's benchmark
   // switches it off, too.
   if (!call.options.requested.contains("enable-prefix-caching"))

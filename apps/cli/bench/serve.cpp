@@ -1,5 +1,6 @@
 #include "apps/cli/bench/serve.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -11,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/cli/bench/result_file.h"
 #include "apps/cli/bench/serve_load.h"
 #include "apps/cli/bench/serve_results.h"
 #include "apps/cli/bench/serve_target.h"
@@ -144,7 +146,11 @@ void check_arguments(const BenchServeArguments& arguments) {
 class ServeBench {
  public:
   ServeBench(const BenchServeArguments& arguments, VerbCall& call)
-      : arguments_(arguments), call_(call), settings_(report_settings(arguments)) {}
+      : arguments_(arguments), call_(call), settings_(report_settings(arguments)) {
+    if (!arguments_.saves && !arguments_.appends) return;
+    if (!arguments_.folder.empty()) make_folders(arguments_.folder);
+    (arguments_.appends ? check_can_append : check_can_write)(result_path(now_text()), "--result-filename");
+  }
 
   void make_requests(const BenchVocabulary& vocabulary) {
     const Json fields = request_fields(arguments_);
@@ -207,24 +213,28 @@ class ServeBench {
     return date;
   }
 
-  void save(const ServeResults& results) const {
-    const std::string date = now_text();
+  std::string result_path(const std::string& date) const {
     std::string name = arguments_.file;
     if (name.empty()) {
-      const std::string label = arguments_.label.empty() ? arguments_.backend : arguments_.label;
+      std::string label = arguments_.label.empty() ? arguments_.backend : arguments_.label;
+      std::replace(label.begin(), label.end(), '/', '_');
       const std::string concurrency =
           settings_.max_concurrency ? fmt::format("-concurrency{}", *settings_.max_concurrency) : "";
       name = fmt::format("{}-{}qps{}-{}-{}.json", label, arguments_.request_rate, concurrency,
                          std::filesystem::path(arguments_.model).filename().string(), date);
     }
-    const auto path = std::filesystem::path(arguments_.folder) / name;
-    if (!arguments_.folder.empty()) make_folders(arguments_.folder);
+    return std::filesystem::path(arguments_.folder) / name;
+  }
+
+  void save(const ServeResults& results) const {
+    const std::string date = now_text(), path = result_path(date), text = json_text(results.json(date));
+    if (!arguments_.appends) return write_then_rename(path, text);
     std::error_code error;
-    const bool has_more = arguments_.appends && std::filesystem::exists(path, error);
-    std::ofstream file(path, arguments_.appends ? std::ios::app : std::ios::trunc);
-    file << (has_more ? "\n" : "") << json_text(results.json(date));
+    const bool has_more = std::filesystem::exists(path, error);
+    std::ofstream file(path, std::ios::app);
+    file << (has_more ? "\n" : "") << text;
     file.close();
-    USER_CHECK(file.good(), "[--result-filename] {} cannot be written", quote(path.string(), 1000));
+    USER_CHECK(file.good(), "[--result-filename] {} cannot be written", quote(path, 1000));
   }
 
   const BenchServeArguments& arguments_;
@@ -291,7 +301,7 @@ int bench_own_server(const BenchServeArguments& arguments, VerbCall& call) {
 
 int bench_serve(const BenchServeArguments& arguments, VerbCall& call) {
   check_arguments(arguments);
-  arguments.vllm.report(log_to(call));
+  arguments.vllm.report(arguments.model, log_to(call));
   if (!arguments.base_url.empty() && (!arguments.host.empty() || arguments.port != 0))
     log_to(call)("[--host, --port] have no effect: --base-url names the server");
   const bool is_given = !arguments.base_url.empty() || !arguments.host.empty() || arguments.port != 0;
@@ -344,7 +354,7 @@ void BenchServeArguments::declare_requests(Flags& flags) {
   flags.option("--logprobs", logprobs, "Log probabilities of the chosen token and of the N most likely ones.");
   flags.option("--extra-body", extra_body, "A JSON object of more fields for each request.");
   flags.option("--header", headers, "NAME=VALUE for the head of each request; several, or given several times.",
-               {.takes_several = true});
+               {.takes_several = true, .separator = '='});
   flags.option("--request-id-prefix", id_prefix, "Each request has this and its number as X-Request-Id.",
                {.may_be_empty = true});
 }
@@ -354,7 +364,7 @@ void BenchServeArguments::declare_results(Flags& flags) {
                {.shows_default = true});
   flags.option("--metric-percentiles", percents, "Their percentiles.", {.shows_default = true});
   flags.option("--goodput", goodput, "METRIC:MILLISECONDS that a good request keeps: several, or given several times.",
-               {.takes_several = true});
+               {.takes_several = true, .separator = ':'});
   flags.flag("--json", is_json, "Print the results as JSON, with the keys of --save-result.");
   flags.flag("--save-result", saves, "Write the results to a JSON file.");
   flags.flag("--save-detailed", is_detailed, "With the values of each request.");
@@ -363,7 +373,7 @@ void BenchServeArguments::declare_results(Flags& flags) {
   flags.option("--result-filename", file, "Its name, else one of label, rate, model and date.");
   flags.option("--label", label, "The prefix of that name, and a key of the results.");
   flags.option("--metadata", metadata, "KEY=VALUE for the results: several, or given several times.",
-               {.takes_several = true});
+               {.takes_several = true, .separator = '='});
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "apps/cli/bench/numbers.h"
+#include "apps/cli/bench/result_file.h"
 #include "apps/cli/child_process.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -207,6 +208,7 @@ int bench_startup(const StartupArguments& arguments, VerbCall& call) {
   if (!arguments.threads.empty()) set_option(call.options, "threads", arguments.threads, "command line");
   if (arguments.once) return start_once(arguments, call);
   check_iterations(arguments);
+  if (!arguments.output.empty()) check_can_write(arguments.output, "--output-json");
   const std::vector<std::string> words = words_of_iteration(arguments, call);
   std::vector<std::pair<std::string, Starts>> kinds;
   if (arguments.cold > 0) {

@@ -208,6 +208,13 @@ void declare_ops(Flags& ops, OpsArguments& arguments) {
   ops.flag("--json", arguments.json, "The same as -o json.");
 }
 
+// Those of llama-bench, and those of vLLM's benchmarks.
+std::vector<std::pair<std::string, std::string>> respelled_flags() {
+  std::vector<std::pair<std::string, std::string>> flags = vllm_short_forms();
+  flags.insert(flags.end(), {{"-pg", "--pg"}, {"-npl", "--npl"}});
+  return flags;
+}
+
 }  // namespace
 }  // namespace weft
 
@@ -257,5 +264,5 @@ VERB(bench) {
          return [run] { return (*run)(); };
        },
        .own_options = {"-t", "--threads"},
-       .respelled = {{"-pg", "--pg"}, {"-npl", "--npl"}}});
+       .respelled = respelled_flags()});
 }

@@ -150,19 +150,17 @@ int prune_entries(const CacheArguments& arguments, VerbCall& call) {
   CompileCache cache = open_cache(call);
   const CachePruned pruned = cache.prune(arguments.all ? 0 : arguments.most_bytes);
   if (arguments.json) {
-    const Json report{{"entries", pruned.entries},
-                      {"bytes", pruned.bytes},
-                      {"temporary_files", pruned.temporary_files},
-                      {"bad", pruned.bad},
-                      {"left", pruned.left}};
+    const Json report{{"entries", pruned.entries}, {"bytes", pruned.bytes}, {"temporary_files", pruned.temporary_files},
+                      {"bad", pruned.bad},         {"left", pruned.left},   {"failures", pruned.failures}};
     call.out << json_text(report, 2) << "\n";
   } else {
     for (const std::string& problem : pruned.bad) call.out << "removed: " << problem << "\n";
     for (const std::string& problem : pruned.left) call.out << "left: " << problem << "\n";
+    for (const std::string& failure : pruned.failures) call.out << "left: " << failure << "\n";
     call.out << fmt::format("removed {} entries and {} temporary files, {}\n", pruned.entries, pruned.temporary_files,
                             bytes_text(pruned.bytes));
   }
-  return 0;
+  return pruned.failures.empty() ? 0 : 2;
 }
 
 // Of an export or import.

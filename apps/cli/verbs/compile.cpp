@@ -84,7 +84,7 @@ int compile_model(const CompileArguments& arguments, VerbCall& call) {
 
 VERB(compile) {
   verbs.add("compile",
-            {"Compile a model ahead of time into one file, which complete, chat, logits, explain and bench model take.",
+            {fmt::format("Compile a model ahead of time into one file, which {} take.", kArtifactVerbs),
              [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<CompileArguments>();
                arguments->model.declare(flags, ModelArgument::optional);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "io/checkpoint.h"
 #include "io/tokenizer.h"
 
@@ -13,7 +14,7 @@ constexpr std::size_t kMaxListBytes = 64u << 20;
 
 struct DetokenizeArguments {
   ModelArgument model;
-  std::string ids;
+  std::vector<std::string> ids;  // one at most
   std::string file;
   bool plain = false;
   bool skip_special = false;
@@ -22,7 +23,10 @@ struct DetokenizeArguments {
 
 std::string read_list(const DetokenizeArguments& arguments, const VerbCall& call) {
   if (!arguments.file.empty()) return read_file(arguments.file, kMaxListBytes);
-  return arguments.ids.empty() || arguments.ids == "-" ? read_standard_input(call, "ids") : arguments.ids;
+  const std::vector<std::string>& ids = arguments.ids;
+  if (ids.empty()) return read_standard_input(call, "ids");
+  USER_CHECK(ids.size() == 1, "[--ids] wanted one list, but {} and {} are given", quote(ids[0]), quote(ids[1]));
+  return ids[0] == "-" ? read_standard_input(call, "ids") : ids[0];
 }
 
 int run_detokenize(const DetokenizeArguments& arguments, VerbCall& call) {

@@ -23,15 +23,25 @@ struct ExplainArguments {
   bool json = false;
 };
 
-// Prints where the pattern matches in each graph and range, and where it almost does.
+// Prints where the pattern matches in each graph and range, and where it almost does. As JSON it is the list of `weft
+// graph match --json`, whose objects also have the range.
 void say_why_not(const ExplainArguments& arguments, const Context& context, const ModelRunner& runner, VerbCall& call) {
   PatternLines lines(parse_pattern_question(arguments.why_not, "--why-not"), context, call.out);
+  Json list = Json::array();
   for (const ModelGraph* graph : runner.model().graphs())
     for (const TokenRange& range : graph->ranges) {
+      if (arguments.json) {
+        for (Json& found : lines.json(*graph->traced, range)) {
+          found["range"] = {range.lo, range.hi};
+          list.push_back(std::move(found));
+        }
+        continue;
+      }
       const std::string rows = graph->ranges.size() == 1 ? "" : fmt::format(", {} to {} rows", range.lo, range.hi);
       lines.print(graph->traced->name + rows, *graph->traced, range);
     }
   lines.check_node();
+  if (arguments.json) call.out << json_text(list, 2) << "\n";
 }
 
 int explain(const ExplainArguments& arguments, VerbCall& call) {

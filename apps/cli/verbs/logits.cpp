@@ -79,6 +79,8 @@ int print_perplexity(Engine& engine, const std::vector<int>& ids, VerbCall& call
 
 int print_logits(const LogitsArguments& arguments, VerbCall& call) {
   USER_CHECK(arguments.top_k >= 0, "[--top-k] must be at least 0, but is {}", arguments.top_k);
+  // --prompt is excluded where the flags are declared, and a flag excludes one other there.
+  USER_CHECK(arguments.ids.empty() || arguments.prompt.file.empty(), "[logits] --ids excludes --file");
   std::vector<int> ids;
   std::string prompt;
   if (arguments.ids.empty()) {
@@ -86,7 +88,7 @@ int print_logits(const LogitsArguments& arguments, VerbCall& call) {
   } else {
     ids = parse_token_ids(arguments.ids, "--ids");
   }
-  const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
+  const auto engine = open_engine(arguments.model, call, notes_to(call));
   if (arguments.ids.empty()) ids = engine->tokenizer().encode(prompt);
   USER_CHECK(!ids.empty(), "[logits] there is no token to look at");
   if (arguments.perplexity) return print_perplexity(*engine, ids, call);
@@ -108,7 +110,8 @@ VERB(logits) {
                          auto arguments = std::make_shared<LogitsArguments>();
                          arguments->model.declare_to_run(flags);
                          arguments->prompt.declare(flags);
-                         flags.option("--ids", arguments->ids, "A JSON list of token ids instead of a prompt.");
+                         flags.option("--ids", arguments->ids, "A JSON list of token ids instead of a prompt.",
+                                      {.excludes = "--prompt"});
                          flags.option("--positions", arguments->positions, "last, all, or positions as in 3,7.",
                                       {.shows_default = true});
                          flags.option("--top-k", arguments->top_k, "How many logits to print.",

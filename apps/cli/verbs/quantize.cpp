@@ -7,6 +7,7 @@
 #include "builtin/models.h"
 #include "engine/calibration.h"
 #include "options/effective_options.h"
+#include "quantize/output_folder.h"
 
 namespace weft {
 namespace {
@@ -58,6 +59,7 @@ int run_quantize(const QuantizeArguments& arguments, VerbCall& call) {
   USER_CHECK(recipe.format == NumberFormat::w4a16 || !arguments.flags->given("--group-size"),
              "[--group-size] is of use for w4a16, but --format is {}", arguments.format);
   if (recipe.format == NumberFormat::w4a16) recipe.block = group_from_text(arguments.group_size);
+  check_output_folder(arguments.output);  // quantize_checkpoint does it too, but only after the calibration
   const Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
   const ModelRegistry models = make_model_registry();
   const ModelDefinition& model = models.find_for_folder(checkpoint);
@@ -105,7 +107,8 @@ VERB(quantize) {
                flags.option("--calibrate", arguments->calibrate,
                             "A text whose first 4096 tokens give the scales of inputs: those of nvfp4, and of fp8, "
                             "which without it makes them as it runs.");
-               flags.option("-o,--output", arguments->output, "The folder to write.", {.required = true});
+               flags.option("-o,--output", arguments->output, "The folder to write, which must be new or empty.",
+                            {.required = true});
                flags.flag("--json", arguments->json, "Print JSON.");
                return [arguments, &call] { return run_quantize(*arguments, call); };
              }});

@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "apps/cli/bench/result_file.h"
 #include "apps/cli/served_model_argument.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -14,30 +15,49 @@ struct BatchArguments {
   std::string in, out;
 };
 
+// Opens the input once, because it may be a pipe. Errors that need no model are found here, before it is loaded.
+std::ifstream open_input(const BatchArguments& arguments) {
+  const std::string &in = arguments.in, &out = arguments.out;
+  std::error_code none;
+  std::ifstream file;
+  if (in != "-") {
+    USER_CHECK(!std::filesystem::is_directory(in, none), "[--input-file] {} cannot be read: it is a folder",
+               quote(in, 1000));
+    file.open(in);
+    USER_CHECK(file.is_open(), "[--input-file] {} cannot be read", quote(in, 1000));
+  }
+  if (out == "-") return file;
+  USER_CHECK(in == "-" || !std::filesystem::equivalent(in, out, none),
+             "[--output-file] must be another file than the input, but is {}", quote(out, 1000));
+  check_can_append(out, "--output-file");
+  return file;
+}
+
 int run_batch(const BatchArguments& arguments, VerbCall& call) {
   const ServedModelSettings settings = arguments.model.settings();
   const NoteFunction log = log_to(call);
-  arguments.model.vllm.report(log);
-  std::ifstream in_file;
-  std::ofstream out_file;
-  if (arguments.in != "-") {
-    in_file.open(arguments.in);
-    USER_CHECK(in_file.is_open(), "[--input-file] {} cannot be read", quote(arguments.in, 1000));
-  }
-  if (arguments.out != "-") {
-    std::error_code none;
-    USER_CHECK(arguments.in == "-" || !std::filesystem::equivalent(arguments.in, arguments.out, none),
-               "[--output-file] must be another file than the input, but is {}", quote(arguments.out, 1000));
-    out_file.open(arguments.out);
-    USER_CHECK(out_file.is_open(), "[--output-file] {} cannot be written", quote(arguments.out, 1000));
-  }
-  const auto engine = open_engine(arguments.model.model.request(call), log, &call.watch);
+  arguments.model.vllm.report(arguments.model.model.name, log);
+  std::ifstream in_file = open_input(arguments);
+  const auto engine = open_engine(arguments.model.model, call, log);
   const ServedModel model = make_served_model(*engine, settings);
   std::istream& in = arguments.in == "-" ? call.in : in_file;
+  in.peek();
+  USER_CHECK(!in.bad(), "[--input-file] {} cannot be read",
+             arguments.in == "-" ? "standard input" : quote(arguments.in, 1000));
+  // Opening the output empties it, so it is opened after everything that may fail before there are results.
+  std::ofstream out_file;
+  if (arguments.out != "-") out_file.open(arguments.out);
+  USER_CHECK(out_file.good(), "[--output-file] {} cannot be written", quote(arguments.out, 1000));
   std::ostream& out = arguments.out == "-" ? call.out : out_file;
-  const BatchRun::Counts counts = BatchRun(*engine, model, in, out, log).run();
-  log(fmt::format("{} lines, {} failed", counts.lines, counts.failed));
-  return counts.failed == 0 ? 0 : 1;
+  try {
+    const BatchRun::Counts counts = BatchRun(*engine, model, in, out, log).run();
+    log(fmt::format("{} lines, {} failed", counts.lines, counts.failed));
+    return counts.failed == 0 ? 0 : 1;
+  } catch (const DeviceError&) {
+    // A full disk is the user's fault where the user names a file, as in base/files.h.
+    USER_CHECK(out_file.good(), "[--output-file] {} could not be written", quote(arguments.out, 1000));
+    throw;
+  }
 }
 
 }  // namespace
@@ -55,5 +75,6 @@ VERB(run_batch) {
                             "The results, in the order of the requests; - is standard output.", {.required = true});
                return [arguments, &call] { return run_batch(*arguments, call); };
              },
-             .takes_config = true});
+             .takes_config = true,
+             .respelled = vllm_short_forms()});
 }

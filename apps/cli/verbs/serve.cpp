@@ -50,9 +50,10 @@ void declare_model(ServeArguments& arguments, Flags& flags) {
                {.shows_default = true});
   flags.option("--port", arguments.port, "The port to listen at; 0 is any free one.", {.shows_default = true});
   flags.option("--uds", arguments.socket_path, "Listen on this Unix socket (mode 0600) instead of --host and --port.");
-  flags.option("--api-key", arguments.keys,
-               "Answer only requests with this key, or one of several. Else WEFT_API_KEY, if it is set.",
-               {.takes_several = true});
+  flags.option(
+      "--api-key", arguments.keys,
+      "Answer only requests with this key, or one of several. Else WEFT_API_KEY or VLLM_API_KEY, if it is set.",
+      {.takes_several = true});
   flags.option("--stream-interval", arguments.model.given.answers.stream_interval,
                "Tokens of an event of a stream, but for its first and last; a request may ask for more.",
                {.shows_default = true});
@@ -226,8 +227,10 @@ ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& 
   settings.limits.stall =
       std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(arguments.stall_timeout * 1000)));
   settings.api.keys = arguments.keys;
-  if (const auto key = call.environment("WEFT_API_KEY"); settings.api.keys.empty() && key && !key->empty())
-    settings.api.keys = {*key};
+  // A server that was started for vLLM must not become open to all.
+  for (const char* variable : {"WEFT_API_KEY", "VLLM_API_KEY"})
+    if (const auto key = call.environment(variable); settings.api.keys.empty() && key && !key->empty())
+      settings.api.keys = {*key};
   for (const std::string& key : settings.api.keys) USER_CHECK(!key.empty(), "[--api-key] a key must not be empty");
   USER_CHECK(arguments.keep_alive_interval >= 0 && arguments.keep_alive_interval <= 1e6,
              "[--sse-keep-alive-interval] must be from 0 to 1000000 seconds, but is {}", arguments.keep_alive_interval);
@@ -273,7 +276,7 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
   const NoteFunction log = lines.function();
   in_range(arguments.model.given.answers.stream_interval, 1, std::int64_t{1} << 31, "--stream-interval");
   const ServedModelSettings model_of = arguments.model.settings();
-  arguments.model.vllm.report(log);
+  arguments.model.vllm.report(arguments.model.model.name, log);
   // The port is bound first: a second server on it ends at once, and not after it has loaded its model.
   Server server(server_settings(arguments, call), log);
   ModelRequest request = arguments.model.model.request(call);
@@ -300,5 +303,6 @@ VERB(serve) {
                         declare(*arguments, flags);
                         return [arguments, &call] { return serve(*arguments, call); };
                       },
-                      .takes_config = true});
+                      .takes_config = true,
+                      .respelled = vllm_short_forms()});
 }

@@ -104,6 +104,8 @@ int merge(const TuneArguments& arguments, VerbCall& call) {
   const TuningDatabase merged = merge_tuning(read(arguments.first), read(arguments.second));
   write_then_rename(arguments.output, merged.text());
   call.err << fmt::format("weft: {} calls are in {}\n", merged.entries.size(), arguments.output);
+  if (arguments.json)
+    call.out << json_text(Json{{"file", arguments.output}, {"known", merged.entries.size()}}, 2) << "\n";
   return 0;
 }
 

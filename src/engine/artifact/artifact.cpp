@@ -199,6 +199,25 @@ std::string difference_of(const std::vector<CheckpointFile>& wanted, const std::
   return "";
 }
 
+// Whether the path is the model, a file of its weights or texts, or any other file in its folder. The checkpoint does
+// not name all files of a folder: --load-format dummy reads no weights, and other programs read files that Weft does
+// not. An artifact is no file of the model, so one in the folder may be written anew.
+bool is_file_of(const Checkpoint& checkpoint, const std::string& path) {
+  namespace filesystem = std::filesystem;
+  std::error_code ignored;
+  std::set<filesystem::path> files{checkpoint.path()};
+  for (const TensorEntry& entry : checkpoint.tensors()) files.insert(entry.file);
+  if (!checkpoint.is_gguf() && !is_artifact(path)) {
+    filesystem::path folder = checkpoint.path();
+    if (!filesystem::is_directory(folder, ignored)) folder = folder.parent_path();
+    for (const std::string& name : checkpoint.text_names()) files.insert(folder / name);
+    for (filesystem::directory_iterator at(folder, ignored), end; at != end; at.increment(ignored))
+      files.insert(at->path());
+  }
+  return std::any_of(files.begin(), files.end(),
+                     [&](const filesystem::path& file) { return filesystem::equivalent(path, file, ignored); });
+}
+
 }  // namespace
 
 bool is_artifact(const std::string& path) {
@@ -217,9 +236,7 @@ ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompilati
   USER_CHECK(checkpoint.is_gguf() || !checkpoint.is_dummy() || !settings.with_weights,
              "[--with-weights] wanted the weights of {}, but --load-format dummy reads none",
              quote(checkpoint.path(), 1000));
-  std::error_code ignored;
-  USER_CHECK(!std::filesystem::equivalent(settings.path, checkpoint.path(), ignored), "[{}] is the model itself",
-             quote(settings.path, 1000));
+  USER_CHECK(!is_file_of(checkpoint, settings.path), "[{}] is a file of the model", quote(settings.path, 1000));
   ArtifactManifest manifest{.weft = kVersion,
                             .build = build_id(),
                             .emitter = std::string(row_emitter_hash()),

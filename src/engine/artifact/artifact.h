@@ -61,7 +61,7 @@ struct ArtifactSettings {
 };
 
 // Writes the compiled model and returns the manifest that was written. Equal models, options and programs give equal
-// bytes. UserError where there is nothing to write, or where the path cannot be written.
+// bytes. UserError where there is nothing to write, or where the path is a file of the model or cannot be written.
 ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompilation& model);
 
 class Artifact {

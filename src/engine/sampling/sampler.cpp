@@ -48,7 +48,7 @@ void SamplingParameters::check() const {
     USER_CHECK(value >= least && value <= most, "[{}] must be from {} to {}, but is {}", name, least, most, value);
   };
   in("temperature", temperature, 0, 1e6);
-  in("top_p", top_p, 1e-9, 1);
+  USER_CHECK(top_p > 0 && top_p <= 1, "[top_p] must be above 0 and at most 1, but is {}", top_p);
   in("min_p", min_p, 0, 1);
   USER_CHECK(repetition_penalty > 0 && repetition_penalty <= 1e18,
              "[repetition_penalty] must be above 0 and at most 1e18, but is {}", repetition_penalty);

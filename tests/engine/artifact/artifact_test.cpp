@@ -128,6 +128,29 @@ TEST_F(ArtifactTest, AFolderInsideIsMappedToo) {
   }
 }
 
+TEST_F(ArtifactTest, AFolderInsideHasAllThatItsConfigAndTemplatesAreReadFrom) {
+  const std::string plain = sample().write_folder(folder_, "plain", DType::f32), folder = folder_ / "hf";
+  write_then_rename(folder_ / "text", std::string_view("The sea is deep, and the boats go out at 5."));
+  ASSERT_EQ(weft({"quantize", plain, "--format", "fp8", "--calibrate", folder_ / "text", "-o", folder}).status, 0);
+  auto config = nlohmann::json::parse(read_file(folder + "/config.json", 1 << 20));
+  ASSERT_EQ(config.erase("quantization_config"), 1u);
+  write_then_rename(folder + "/config.json", std::string_view(config.dump()));
+  write_then_rename(folder + "/hf_quant_config.json",
+                    std::string_view(R"({"quantization": {"quant_algo": "FP8", "exclude_modules": ["lm_head"]}})"));
+  make_folders(folder + "/additional_chat_templates");
+  write_then_rename(folder + "/chat_template.jinja", std::string_view("plain"));
+  write_then_rename(folder + "/additional_chat_templates/tool_use.jinja", std::string_view("{{ tools[0] }}"));
+  const std::string artifact = folder_ / "hf.weft";
+  const ProgramRun run = weft({"compile", folder, "-o", artifact, "--with-weights"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const std::string wanted = text_of(complete(folder));
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(text_of(complete(artifact)), wanted);
+  const auto checkpoint = Artifact::open(artifact).open_checkpoint("", Options(), {});
+  EXPECT_EQ(checkpoint.chat_template("tool_use"), "{{ tools[0] }}");
+  EXPECT_EQ(checkpoint.chat_template(), "plain");
+}
+
 TEST_F(ArtifactTest, WhatIsNoArtifactIsRefused) {
   const std::string artifact = compile("m.weft"), no_zip = folder_ / "no.weft";
   write_then_rename(no_zip, std::string_view("GGUF is what it is not"));

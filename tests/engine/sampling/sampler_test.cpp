@@ -71,6 +71,7 @@ TEST(Sampler, RefusesParametersOutOfRange) {
   EXPECT_THROW(SamplingParameters{.temperature = -1}.check(), UserError);
   EXPECT_THROW(SamplingParameters{.top_k = -2}.check(), UserError);
   EXPECT_THROW(SamplingParameters{.top_p = 0}.check(), UserError);
+  EXPECT_NO_THROW(SamplingParameters{.top_p = 1e-300}.check());
   EXPECT_THROW(SamplingParameters{.min_p = 1.5}.check(), UserError);
   EXPECT_THROW(SamplingParameters{.repetition_penalty = 0}.check(), UserError);
   EXPECT_THROW(SamplingParameters{.max_tokens = 0}.check(), UserError);

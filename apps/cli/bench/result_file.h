@@ -1,0 +1,16 @@
+#pragma once
+
+// The file of a benchmark's results. A benchmark may take hours, so it is refused before if the file cannot be written.
+
+#include <string>
+
+namespace weft {
+
+// UserError, which names the flag, unless a file can be made at this path or can replace the one that is there. Changes
+// nothing and leaves nothing.
+void check_can_write(const std::string& path, const char* flag);
+
+// The same for a file that grows.
+void check_can_append(const std::string& path, const char* flag);
+
+}  // namespace weft
