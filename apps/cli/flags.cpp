@@ -37,7 +37,7 @@ CLI::Option* Flags::obey(CLI::Option* option, const FlagRules& rules) {
   option->required(rules.required);
   if (rules.shows_default) option->capture_default_str();
   if (rules.is_hidden) option->group("");
-  if (!rules.excludes.empty()) option->excludes(app_->get_option(rules.excludes));
+  for (const std::string& other : rules.excludes) option->excludes(app_->get_option(other));
   return option;
 }
 
@@ -165,8 +165,9 @@ WordRules Flags::word_rules() const {
   return rules;
 }
 
-// CLI11 reads the letters after `-h` as flags of one letter, and those after `-n` as its value.
-void Flags::check_letters(const SortedWords& words, const WordRules& rules, const std::string& verb) {
+// Refuses flags of other programs by their names here, and letters after a flag without a value. CLI11 would read the
+// letters after `-h` as flags of one letter; those after `-n` are its value.
+void Flags::check_flags(const SortedWords& words, const WordRules& rules, const Flags* below) const {
   for (const std::string& word : words.flags()) {
     const std::string name = word.substr(0, word.find('='));
     if (rules.takes_value(name)) continue;
@@ -174,7 +175,7 @@ void Flags::check_letters(const SortedWords& words, const WordRules& rules, cons
     const bool is_group = !word.starts_with("--") && name.size() > 2;
     const bool has_letter_without_value = is_group && rules.takes_value(name.substr(0, 2)) == false;
     if (!advice.empty() || has_letter_without_value)
-      fail_user("[{}] {} is not an option{}{}", verb, quote(word), advice.empty() ? "" : ": ", advice);
+      fail_user("[{}] {} is not an option{}{}", name_with(below), quote(word), advice.empty() ? "" : ": ", advice);
   }
 }
 
@@ -184,7 +185,7 @@ std::string Flags::parse(const std::vector<std::string>& words, const std::vecto
   const std::span<const std::string> all(words);
   const WordRules rules = (below == nullptr ? this : below)->word_rules();
   const SortedWords sorted(all.subspan(below == nullptr ? 0 : 1), rules);
-  check_letters(sorted, rules, app_->get_name() + (below == nullptr ? "" : " " + below->app_->get_name()));
+  check_flags(sorted, rules, below);
   try {
     std::vector<std::string> reversed = sorted.spread();
     if (below != nullptr) reversed.insert(reversed.begin(), words[0]);
@@ -220,6 +221,10 @@ const Flags* Flags::verb_of(const std::vector<std::string>& words) const {
   return nullptr;
 }
 
+std::string Flags::name_with(const Flags* below) const {
+  return app_->get_name() + (below == nullptr ? "" : " " + below->app_->get_name());
+}
+
 void Flags::check_verb(const std::vector<std::string>& words) const {
   if (verbs_.empty()) return;
   std::vector<std::string> known;
@@ -236,7 +241,7 @@ void Flags::refuse(const SortedWords& words, const Flags* below, const std::vect
   for (const Flags* flags : {this, below})
     if (flags != nullptr)
       for (const std::string& name : flags->names(true)) known.push_back(name.substr(name.find_first_not_of('-')));
-  const std::string verb = app_->get_name() + (below == nullptr ? "" : " " + below->app_->get_name());
+  const std::string verb = name_with(below);
   for (const std::string& word : words.flags()) {
     const std::size_t begin = word.find_first_not_of('-');
     if (begin == std::string::npos) continue;

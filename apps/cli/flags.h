@@ -23,13 +23,13 @@ namespace weft {
 
 struct FlagRules {
   bool required = false;
-  bool shows_default = false;  // in the help
-  std::string excludes = {};   // a flag declared earlier that may not be given together with this one
-  bool takes_several = false;  // of a list: the flag may be followed by several values
-  char separator = '\0';       // of such a list: a word that contains it is always a value, as in KEY=VALUE
-  bool is_hidden = false;      // not in the help and not in names()
-  bool has_no_value = false;   // of a function that takes one: it gets "true" where the flag is given
-  bool may_be_empty = false;   // of one text: "" is a value, and not what a shell makes of a variable that is not set
+  bool shows_default = false;              // in the help
+  std::vector<std::string> excludes = {};  // flags declared earlier that may not be given together with this one
+  bool takes_several = false;              // of a list: the flag may be followed by several values
+  char separator = '\0';                   // of such a list: a word that contains it is always a value, as in KEY=VALUE
+  bool is_hidden = false;                  // not in the help and not in names()
+  bool has_no_value = false;               // of a function that takes one: it gets "true" where the flag is given
+  bool may_be_empty = false;  // of one text: "" is a value, and not what a shell makes of a variable that is not set
 };
 
 class Flags {
@@ -86,8 +86,9 @@ class Flags {
   const Flags* verb_of(const std::vector<std::string>& words) const;
   WordRules word_rules() const;
   void check_verb(const std::vector<std::string>& words) const;
-  static void check_letters(const SortedWords& words, const WordRules& rules, const std::string& verb);
   // `below` is the sub-verb of these words, or nullptr.
+  std::string name_with(const Flags* below) const;
+  void check_flags(const SortedWords& words, const WordRules& rules, const Flags* below) const;
   [[noreturn]] void refuse(const SortedWords& words, const Flags* below, const std::vector<std::string>& other_names,
                            const std::string& problem) const;
 

@@ -11,7 +11,7 @@ struct ForeignFlag {
 constexpr std::string_view kContext = "use --max-model-len", kLength = "use -n, --max-tokens",
                            kBatch = "use --max-num-batched-tokens", kCacheType = "use --kv-cache-dtype",
                            kModel = "MODEL is a file or a folder that is there",
-                           kDevice = "--device says where all of the model runs", kChat = "use weft chat",
+                           kDevice = "--device chooses where all of the model runs", kChat = "use weft chat",
                            kSystem = "use --system of weft chat", kNone = "leave it out, nothing here depends on it",
                            kAdapters = "adapters are not supported";
 

@@ -2,7 +2,6 @@
 
 // Flags of llama.cpp, mlx-lm and vLLM whose names here are others, or which have no counterpart here.
 
-#include <string>
 #include <string_view>
 
 namespace weft {

@@ -19,9 +19,9 @@ StructuredOutput output_by_schema(const std::string& text, const std::string& wh
 
 void OutputArgument::declare(Flags& flags) {
   flags.option("-j,--json-schema", schema, "The answer is JSON of this schema; {} is any JSON.");
-  flags.option("--json-schema-file", schema_file, "The same, from a file.", {.excludes = "--json-schema"});
-  flags.option("--grammar", grammar, "The answer matches this grammar (GBNF).", {.excludes = "--json-schema"});
-  flags.option("--grammar-file", grammar_file, "The same, from a file.", {.excludes = "--grammar"});
+  flags.option("--json-schema-file", schema_file, "The same, from a file.", {.excludes = {"--json-schema"}});
+  flags.option("--grammar", grammar, "The answer matches this grammar (GBNF).", {.excludes = {"--json-schema"}});
+  flags.option("--grammar-file", grammar_file, "The same, from a file.", {.excludes = {"--grammar"}});
 }
 
 std::shared_ptr<const TokenConstraint> OutputArgument::constraint(Engine& engine) const {

@@ -74,7 +74,7 @@ void PromptArgument::declare(Flags& flags) {
     has_text = true;
   };
   flags.option("-p,--prompt", take, "The prompt; - reads standard input.");
-  flags.option("-f,--file", file, "Read the prompt from a file.", {.excludes = "--prompt"});
+  flags.option("-f,--file", file, "Read the prompt from a file.", {.excludes = {"--prompt"}});
 }
 
 std::string PromptArgument::read(const VerbCall& call) const {

@@ -22,7 +22,7 @@ bool is_json(std::string_view content_type) {
   return to_lower_ascii(trim(content_type.substr(0, content_type.find(';')))) == "application/json";
 }
 
-// Of an unknown path, the form that the clients of the paths beside it read.
+// Of an unknown path, the form that the clients of the paths next to it read.
 ErrorForm error_form_at(const std::string& path) {
   if (const Route* route = find_route(path)) return error_form(route->endpoint);
   return path.starts_with("/v1/messages") ? ErrorForm::anthropic : ErrorForm::openai;

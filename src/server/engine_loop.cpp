@@ -120,7 +120,7 @@ bool EngineLoop::take_commands(std::vector<SequenceEvent>& events) {
 }
 
 // A request that comes just after the step has begun waits for all of it, and then has only the part of a step that
-// prompts may take beside a sequence that decodes.
+// prompts may take while a sequence decodes.
 void EngineLoop::wait_for_more(std::unique_lock<std::mutex>& lock) {
   const auto expects_more = [this] { return preparing_ > 0 || commands_.size() < ended_together_; };
   const auto end = std::chrono::steady_clock::now() + kMostWaits * longest_wait_;

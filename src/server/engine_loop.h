@@ -62,7 +62,7 @@ class EngineLoop {
   // `deliver` and `log` are called on the thread of run(), without a lock. `now` is for tests.
   // If nothing runs, a step waits for requests that arrive together, so that they are computed together: after each one
   // up to `longest_wait`, while others are being prepared or fewer have come than ended with the last step, else up to
-  // a quarter of it.
+  // a quarter of it, and at most ten times `longest_wait` in all.
   EngineLoop(Engine& engine, Deliver deliver, Log log, Now now = MonotonicClock::now,
              std::chrono::microseconds longest_wait = std::chrono::milliseconds(2))
       : engine_(engine),

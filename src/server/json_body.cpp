@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "io/byte_order_mark.h"
 #include "server/api_error.h"
 
 namespace weft {
@@ -62,7 +63,7 @@ std::size_t levels_of(std::string_view text) {
 }  // namespace
 
 JsonBody::JsonBody(std::string text, std::string_view name) : text_(std::move(text)) {
-  if (text_.starts_with("\xEF\xBB\xBF"))
+  if (without_byte_order_mark(text_).size() < text_.size())
     throw wrong_type(fmt::format("{} must not begin with a byte order mark", name), "");
   simdjson::dom::element root;
   simdjson::error_code error = parse(root);

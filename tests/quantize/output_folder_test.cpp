@@ -88,7 +88,7 @@ TEST(OutputFolder, WhicheverCallFailsNothingIsLeft) {
       EXPECT_TRUE(fs::exists(folder / "a/out/sub/y.json"));
       break;
     }
-    // A file system may report that an existing parent cannot be made; that is no failure.
+    // A file system may report that an existing parent cannot be made; that is not a failure.
     if (message.empty()) continue;
     ++failures;
     EXPECT_TRUE(folder.names().empty()) << n << ": " << message;

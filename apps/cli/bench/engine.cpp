@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "apps/cli/bench/numbers.h"
-#include "apps/cli/bench/result_file.h"
+#include "apps/cli/result_file.h"
 #include "base/error.h"
 #include "base/files.h"
 

@@ -12,10 +12,10 @@
 
 #include <fmt/format.h>
 
-#include "apps/cli/bench/result_file.h"
 #include "apps/cli/bench/serve_load.h"
 #include "apps/cli/bench/serve_results.h"
 #include "apps/cli/bench/serve_target.h"
+#include "apps/cli/result_file.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "apps/cli/bench/numbers.h"
-#include "apps/cli/bench/result_file.h"
 #include "apps/cli/child_process.h"
+#include "apps/cli/result_file.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"

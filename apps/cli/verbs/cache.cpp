@@ -214,7 +214,7 @@ VERB(cache) {
            USER_CHECK(arguments->most_bytes >= 0, "[--to] must be at least 0, but is {}", arguments->most_bytes);
          };
          prune.option("--to", take, "The size in bytes that may be left (4G).");
-         prune.flag("--all", arguments->all, "Leave nothing.", {.excludes = "--to"});
+         prune.flag("--all", arguments->all, "Leave nothing.", {.excludes = {"--to"}});
          add("export", "Write all entries into one file.", export_entries)
              .option("file", arguments->file, "The archive, a zip file.", {.required = true});
          add("import", "Take the entries of a file that export wrote. They are code that this machine will run.",

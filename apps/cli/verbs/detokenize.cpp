@@ -50,10 +50,10 @@ VERB(detokenize) {
                auto arguments = std::make_shared<DetokenizeArguments>();
                arguments->model.declare(flags);
                flags.option("ids,--ids", arguments->ids, "The list; - or nothing reads standard input.");
-               flags.option("-f,--file", arguments->file, "Read the list from a file.", {.excludes = "--ids"});
+               flags.option("-f,--file", arguments->file, "Read the list from a file.", {.excludes = {"--ids"}});
                flags.flag("--no-special", arguments->plain, "Special tokens as plain text (the default).");
                flags.flag("--skip-special", arguments->skip_special, "Leave special tokens out.",
-                          {.excludes = "--no-special"});
+                          {.excludes = {"--no-special"}});
                flags.flag("--json", arguments->json, "Print an object with the text.");
                return [arguments, &call] { return run_detokenize(*arguments, call); };
              }});

@@ -201,7 +201,7 @@ VERB(dump) {
                Flags& graph = add("graph", "The graphs of a model, or of a .graph file, at a stage.", dump_graph);
                graph.option("--stage", arguments->stage, "traced, pure, lowered or split.", {.shows_default = true});
                graph.option("--piece", arguments->piece, "Only this piece, as a graph of its own: p2 or forward.p2.",
-                            {.excludes = "--stage"});
+                            {.excludes = {"--stage"}});
                Flags& plan = add("plan", "The Plans of a model, or of a .graph file.", dump_plan);
                Flags& code = add("code", "The functions generated for a model, or for a .graph file.", dump_code);
                for (Flags* verb : {&graph, &plan, &code}) {

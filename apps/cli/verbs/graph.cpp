@@ -151,30 +151,30 @@ using GraphCommand = int (*)(const GraphArguments&, VerbCall&);
 }  // namespace weft
 
 VERB(graph) {
-  verbs.add("graph",
-            {"Print, verify, optimize, match or run graph text.", [](Flags& flags, VerbCall& call) -> VerbBody {
-               auto arguments = std::make_shared<GraphArguments>();
-               auto chosen = std::make_shared<GraphCommand>(nullptr);
-               const auto add = [&](const char* name, const char* summary, GraphCommand command) -> Flags& {
-                 Flags& verb = flags.verb(name, summary, [chosen, command] { *chosen = command; });
-                 verb.option("file", arguments->file, "Graph text.", {.required = true});
-                 verb.flag("--json", arguments->json, "Print JSON.");
-                 return verb;
-               };
-               add("print", "Print graphs and patterns as they parse.", print_graphs)
-                   .flag("--canonical", arguments->canonical, "Values renumbered, names dropped.");
-               add("verify", "Check that graphs are legal at their stage, and patterns keep their rules.",
-                   verify_graphs);
-               Flags& optimize = add("opt", "Run passes and print the resulting graph.", optimize_graphs);
-               optimize.option("--to", arguments->to, "traced, pure, lowered or split.", {.shows_default = true});
-               optimize.option("--passes", arguments->passes, "Only these, in this order: a,b.", {.excludes = "--to"});
-               Flags& match = add("match", "Say where a pattern matches, and where it almost does.", match_graphs);
-               match.option("--pattern", arguments->pattern,
-                            "A pattern or fusion, all when not given; PATTERN@NODE for one node.");
-               Flags& run = add("run", "Run a graph on tensors of a file.", run_graph_file);
-               run.option("--in", arguments->in, "Safetensors file with the inputs by name.", {.required = true});
-               run.option("--out", arguments->out, "Safetensors file for the results.", {.required = true});
-               run.option("-m,--model", arguments->model.name, "A model that fills params by their keys.");
-               return [arguments, chosen, &call] { return (*chosen)(*arguments, call); };
-             }});
+  verbs.add(
+      "graph",
+      {"Print, verify, optimize, match or run graph text.", [](Flags& flags, VerbCall& call) -> VerbBody {
+         auto arguments = std::make_shared<GraphArguments>();
+         auto chosen = std::make_shared<GraphCommand>(nullptr);
+         const auto add = [&](const char* name, const char* summary, GraphCommand command) -> Flags& {
+           Flags& verb = flags.verb(name, summary, [chosen, command] { *chosen = command; });
+           verb.option("file", arguments->file, "Graph text.", {.required = true});
+           verb.flag("--json", arguments->json, "Print JSON.");
+           return verb;
+         };
+         add("print", "Print graphs and patterns as they parse.", print_graphs)
+             .flag("--canonical", arguments->canonical, "Values renumbered, names dropped.");
+         add("verify", "Check that graphs are legal at their stage, and patterns keep their rules.", verify_graphs);
+         Flags& optimize = add("opt", "Run passes and print the resulting graph.", optimize_graphs);
+         optimize.option("--to", arguments->to, "traced, pure, lowered or split.", {.shows_default = true});
+         optimize.option("--passes", arguments->passes, "Only these, in this order: a,b.", {.excludes = {"--to"}});
+         Flags& match = add("match", "Say where a pattern matches, and where it almost does.", match_graphs);
+         match.option("--pattern", arguments->pattern,
+                      "A pattern or fusion, all when not given; PATTERN@NODE for one node.");
+         Flags& run = add("run", "Run a graph on tensors of a file.", run_graph_file);
+         run.option("--in", arguments->in, "Safetensors file with the inputs by name.", {.required = true});
+         run.option("--out", arguments->out, "Safetensors file for the results.", {.required = true});
+         run.option("-m,--model", arguments->model.name, "A model that fills params by their keys.");
+         return [arguments, chosen, &call] { return (*chosen)(*arguments, call); };
+       }});
 }

@@ -79,8 +79,6 @@ int print_perplexity(Engine& engine, const std::vector<int>& ids, VerbCall& call
 
 int print_logits(const LogitsArguments& arguments, VerbCall& call) {
   USER_CHECK(arguments.top_k >= 0, "[--top-k] must be at least 0, but is {}", arguments.top_k);
-  // --prompt is excluded where the flags are declared, and a flag excludes one other there.
-  USER_CHECK(arguments.ids.empty() || arguments.prompt.file.empty(), "[logits] --ids excludes --file");
   std::vector<int> ids;
   std::string prompt;
   if (arguments.ids.empty()) {
@@ -111,7 +109,7 @@ VERB(logits) {
                          arguments->model.declare_to_run(flags);
                          arguments->prompt.declare(flags);
                          flags.option("--ids", arguments->ids, "A JSON list of token ids instead of a prompt.",
-                                      {.excludes = "--prompt"});
+                                      {.excludes = {"--prompt", "--file"}});
                          flags.option("--positions", arguments->positions, "last, all, or positions as in 3,7.",
                                       {.shows_default = true});
                          flags.option("--top-k", arguments->top_k, "How many logits to print.",

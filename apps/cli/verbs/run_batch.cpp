@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/cli/bench/result_file.h"
+#include "apps/cli/result_file.h"
 #include "apps/cli/served_model_argument.h"
 #include "base/error.h"
 #include "base/text.h"

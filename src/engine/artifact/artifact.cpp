@@ -201,7 +201,7 @@ std::string difference_of(const std::vector<CheckpointFile>& wanted, const std::
 
 // Whether the path is the model, a file of its weights or texts, or any other file in its folder. The checkpoint does
 // not name all files of a folder: --load-format dummy reads no weights, and other programs read files that Weft does
-// not. An artifact is no file of the model, so one in the folder may be written anew.
+// not. An artifact is not a file of the model, so one in the folder may be overwritten.
 bool is_file_of(const Checkpoint& checkpoint, const std::string& path) {
   namespace filesystem = std::filesystem;
   std::error_code ignored;

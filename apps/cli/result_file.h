@@ -1,6 +1,7 @@
 #pragma once
 
-// The file of a benchmark's results. A benchmark may take hours, so it is refused before if the file cannot be written.
+// The file of the results of a command that may take hours: a benchmark or a batch. If the file cannot be written, the
+// command is refused at its start.
 
 #include <string>
 

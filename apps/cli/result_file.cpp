@@ -1,8 +1,6 @@
-#include "apps/cli/bench/result_file.h"
+#include "apps/cli/result_file.h"
 
-#include <cerrno>
 #include <filesystem>
-#include <system_error>
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,8 +17,6 @@ namespace {
   fail_user("[{}] {} cannot be written: {}", flag, quote(path, 1000), reason);
 }
 
-std::string text_of(int error) { return std::generic_category().message(error); }
-
 // The folder in which a new file replaces `path`, as write_then_rename does it.
 std::filesystem::path folder_to_write(std::filesystem::path path, FileKind kind) {
   if (kind == FileKind::regular) path = std::filesystem::canonical(path);
@@ -35,7 +31,7 @@ void check_can_write(const std::string& path, const char* flag) {
   if (kind == FileKind::other) return;  // a pipe or a device, which is opened once
   std::string probe = folder_to_write(path, kind) / ".weft-XXXXXX";
   const int file = ::mkostemp(probe.data(), O_CLOEXEC);
-  if (file < 0) fail_write(path, flag, text_of(errno));
+  if (file < 0) fail_write(path, flag, system_error_text());
   ::close(file);
   ::unlink(probe.c_str());
 }
@@ -43,7 +39,7 @@ void check_can_write(const std::string& path, const char* flag) {
 void check_can_append(const std::string& path, const char* flag) {
   if (file_status(path).kind != FileKind::regular) return check_can_write(path, flag);
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file < 0) fail_write(path, flag, text_of(errno));
+  if (file < 0) fail_write(path, flag, system_error_text());
   ::close(file);
 }
 

@@ -1,6 +1,6 @@
 // What bench verbs do before they measure: they read lists of flags, and check that their results can be written.
 
-#include "apps/cli/bench/result_file.h"
+#include "apps/cli/result_file.h"
 
 #include <algorithm>
 #include <filesystem>
