@@ -268,7 +268,7 @@ int check_vectors_of(const std::vector<std::string>& words) {
   flags.option("folder", arguments.folder, "Holds FAMILY.manifest.json and FAMILY.safetensors.", {.required = true});
   flags.flag("--every", arguments.every, "Meanings and every provider, under every level of instruction sets.");
   flags.option("--provider", arguments.provider, "Run this provider's kernels instead of the meanings.",
-               {.excludes = "--every"});
+               {.excludes = {"--every"}});
   flags.flag("--compiled", arguments.compiled, "Compile each op: at that provider, default choices, or both.");
   flags.option("--family", arguments.family, "Check this family alone.");
   flags.option("--expect-failing", arguments.expect_failing, "Lists the cases that differ, and in how many elements.");
