@@ -118,7 +118,6 @@ int run_program(const std::vector<std::string>& words, const ProgramEnvironment&
   apply_environment(call.options, environment.lookup);
   std::vector<std::string> flags(words.begin() + 1, words.end());
   if (found->second.takes_config) flags = with_flags_of_config(std::move(flags));
-  respell_vllm_values(flags);
   const std::vector<std::string> rest = take_options(call.options, flags, found->second.own_options);
   return run_verb(found->first, found->second, rest, call);
 }

@@ -61,13 +61,6 @@ Checkpoint ModelArgument::open(const VerbCall& call) const {
   return open_checkpoint(path(call), call.options, make_model_registry());
 }
 
-std::unique_ptr<Engine> open_engine(const ModelArgument& model, VerbCall& call, const NoteFunction& note) {
-  auto engine = open_engine(model.request(call), note, &call.watch);
-  const std::string& last = engine->context().options.compile_to;
-  if (last != "plan") note(fmt::format("[compile-to] the compiler stops after {}, so the model runs op by op", last));
-  return engine;
-}
-
 void PromptArgument::declare(Flags& flags) {
   const auto take = [this](const std::string& given) {
     text = given;

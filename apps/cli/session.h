@@ -34,10 +34,6 @@ struct ModelArgument {
   Checkpoint open(const VerbCall& call) const;
 };
 
-// The same as open_engine() of a request. It also notes that the model runs op by op where --compile-to stops the
-// compiler, because the option's name says no more than that the compiler stops.
-std::unique_ptr<Engine> open_engine(const ModelArgument& model, VerbCall& call, const NoteFunction& note);
-
 // The arguments -p/--prompt TEXT (`-` for standard input) and -f/--file FILE.
 struct PromptArgument {
   std::string text;

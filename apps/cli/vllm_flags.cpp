@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "options/option_value.h"
 
 namespace weft {
 namespace {
@@ -156,18 +155,6 @@ constexpr Row kRows[] = {
     {kLoad, Row::refused_option, "--speed-bench-category", kDatasets},
 };
 
-// Values of options that mean the same as another one, which the option knows.
-struct ValueRow {
-  const char* option;
-  const char* value;
-  const char* known;
-};
-
-constexpr ValueRow kValues[] = {
-    {"max-model-len", "-1", "auto"},
-    {"load-format", "safetensors", "auto"},
-};
-
 // Throws UserError unless the value decides nothing.
 void check_value(const Row& row, const std::string& value) {
   const std::vector<std::string> only = split_text(row.only, ' ');
@@ -224,21 +211,6 @@ void VllmFlags::report(const std::string& model, const NoteFunction& note) const
 
 std::vector<std::pair<std::string, std::string>> vllm_short_forms() {
   return {{"-pp", "--pipeline-parallel-size"}, {"-dp", "--data-parallel-size"}, {"-asc", "--api-server-count"}};
-}
-
-void respell_vllm_values(std::vector<std::string>& words) {
-  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
-    const std::size_t equals = words[i].find('=');
-    const bool is_next = equals == std::string::npos;
-    if (!words[i].starts_with("--") || (is_next && i + 1 == words.size())) continue;
-    const std::string name = plain_spelling(words[i].substr(0, equals));
-    for (const ValueRow& row : kValues) {
-      if (name != row.option) continue;
-      if (is_next && words[i + 1] == row.value) words[i + 1] = row.known;
-      if (!is_next && words[i].substr(equals + 1) == row.value)
-        words[i].replace(equals + 1, std::string::npos, row.known);
-    }
-  }
 }
 
 }  // namespace weft

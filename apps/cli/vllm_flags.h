@@ -35,7 +35,4 @@ class VllmFlags {
 // Flags with one dash and several letters, and their long forms: {"-pp", "--pipeline-parallel-size"}.
 std::vector<std::pair<std::string, std::string>> vllm_short_forms();
 
-// Replaces values of options that vLLM spells in another way: `--max-model-len -1` becomes `--max-model-len auto`.
-void respell_vllm_values(std::vector<std::string>& words);
-
 }  // namespace weft

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "builtin/context.h"
@@ -59,6 +61,8 @@ std::unique_ptr<Engine> open_engine(const ModelRequest& request, const NoteFunct
   const std::vector<std::string>& notes = engine->runner().notes();
   for (const std::string& sentence : notes) note(sentence);
   if (engine->has_tokenizer()) note_warnings(engine->tokenizer().vocabulary(), notes, note);
+  const std::string& last = engine->context().options.compile_to;
+  if (last != "plan") note(fmt::format("[compile-to] the compiler stops after {}, so the model runs op by op", last));
   return engine;
 }
 

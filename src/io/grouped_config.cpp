@@ -1,4 +1,4 @@
-// quantization_config of gptq, awq and bitsandbytes.
+// quantization_config of gptq, awq, auto-round and bitsandbytes.
 
 #include <algorithm>
 
@@ -16,21 +16,23 @@ int read_bits(const JsonFields& fields) {
   return static_cast<int>(bits);
 }
 
-// Module names, in lists of lists or alone.
+// Module names, in lists of lists, or in a text with commas.
 void add_modules(const JsonFields& fields, std::string_view key, const Json& list, QuantizationConfig& config) {
   USER_CHECK(list.is_array() || list.is_string(), "[{}] {} must be lists of names, but has {}", fields.where(),
              fields.name(key), shown_json(list));
   if (list.is_string()) {
-    config.only.push_back({list.get<std::string>()});
+    for (const std::string& name : split_text(list.get<std::string>(), ','))
+      config.only.push_back(module_pattern(name));
     return;
   }
   for (const Json& one : list) add_modules(fields, key, one, config);
 }
 
-// What a rule of `dynamic` changes for its modules.
+// What a rule of `dynamic`, or of auto-round's `extra_config`, changes for its modules.
 QuantizationConfig changed_by_rule(const JsonFields& rule, const QuantizationConfig& all, bool desc_act) {
   QuantizationConfig config = all;
   config.rules.clear();
+  config.by_name.clear();
   GroupedCodes& groups = config.groups;
   if (rule.has("bits")) groups.bits = read_bits(rule);
   if (rule.has("group_size")) groups.group_size = read_group_size(rule, "group_size");
@@ -55,6 +57,30 @@ void read_rules(const JsonFields& fields, bool desc_act, QuantizationConfig& con
       rule.config = std::make_shared<const QuantizationConfig>(std::move(changed));
     }
     config.rules.push_back(std::move(rule));
+  }
+}
+
+// A key of `extra_config` is the name of a module, or a pattern that is anywhere in the name, if it has a character
+// that only a pattern has.
+void add_extra_config(const JsonFields& fields, QuantizationConfig& config) {
+  constexpr std::int64_t kPlainBits = 16;  // that many or more: the module is not quantized
+  const auto extra = fields.find_object("extra_config");
+  if (!extra) return;
+  config.first_rule_decides = true;
+  const QuantizationConfig all = config;
+  for (const auto& [key, ignored] : fields.value("extra_config")->items()) {
+    add_unknown_keys(KeyTable::quantization_rule, *extra, key, config);
+    const JsonFields rule = needed_object(*extra, key);
+    std::shared_ptr<const QuantizationConfig> own;
+    if (rule.find_integer("bits").value_or(all.groups.bits) < kPlainBits) {
+      if (rule.has("data_type")) text_among(rule, "data_type", {"int"});
+      own = std::make_shared<const QuantizationConfig>(changed_by_rule(rule, all, false));
+    }
+    if (key.find_first_of("*+?^$()[]{}|\\") == std::string::npos) {
+      config.by_name.emplace(module_pattern(key).name, std::move(own));
+    } else {
+      config.rules.push_back({module_pattern("re:.*(?:" + key + ")"), std::move(own)});
+    }
   }
 }
 
@@ -119,6 +145,27 @@ QuantizationConfig read_awq(const JsonFields& fields) {
   config.groups.has_zero_points = true;
   add_ignored(texts_of(fields, "modules_to_not_convert"), config);
   config.ignores_by_text = true;
+  return config;
+}
+
+// The weights have the tensors of GPTQ, of its first version, or of AWQ.
+QuantizationConfig read_auto_round(const JsonFields& fields) {
+  constexpr std::string_view kGptq = "auto_round:auto_gptq", kAwq = "auto_round:auto_awq";
+  const bool is_awq = fields.has("packing_format") && text_among(fields, "packing_format", {kGptq, kAwq}) == kAwq;
+  if (fields.has("data_type")) text_among(fields, "data_type", {"int"});
+  if (is_awq) need_integer(fields, "bits", 4);
+  QuantizationConfig config;
+  config.scheme = QuantizationScheme::grouped;
+  GroupedCodes& groups = config.groups;
+  groups.layout = is_awq ? GroupLayout::awq : GroupLayout::gptq;
+  groups.bits = read_bits(fields);
+  groups.group_size = read_group_size(fields, "group_size");
+  groups.has_zero_points = true;  // stored even if they are all alike
+  groups.is_symmetric = needed_boolean(fields, "sym") && !is_awq;
+  groups.zeros_less_one = !is_awq;
+  for (const char* key : {"block_name_to_quantize", "to_quant_block_names"})
+    if (const auto* blocks = fields.value(key)) add_modules(fields, key, *blocks, config);
+  add_extra_config(fields, config);
   return config;
 }
 

@@ -170,6 +170,7 @@ const QuantizationConfig* QuantizationConfig::of(std::string_view weight) const 
   if (std::any_of(ignored.begin(), ignored.end(),
                   [&](const ModulePattern& one) { return is_ignored(module, one, *this); }))
     return nullptr;
+  if (const auto own = by_name.find(module); own != by_name.end()) return own->second.get();
   if (!is_head && !only.empty() &&
       std::none_of(only.begin(), only.end(), [&](const ModulePattern& one) { return has_parts(module, one.name); }))
     return nullptr;
@@ -224,6 +225,7 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
                                  {"compressed-tensors", read_compressed_tensors},
                                  {"gptq", read_gptq},
                                  {"awq", read_awq},
+                                 {"auto-round", read_auto_round},
                                  {"bitsandbytes", read_bitsandbytes},
                                  {"modelopt", read_modelopt},
                                  {"modelopt_fp4", read_modelopt},

@@ -3,8 +3,8 @@
 // Reads quantization_config of config.json: how the weights of linear layers and their inputs are quantized. It follows
 // vLLM: quant_method fp8, with or without weight_block_size; compressed-tensors with groups of modules that have fp8,
 // int8 or NVFP4 weights, and activations or not, or integer weights alone; modelopt with fp8 or NVFP4; gptq, awq,
-// bitsandbytes, and mxfp4 for experts. Any other content is a UserError that names the key, because a partly understood
-// scheme would give wrong numbers.
+// auto-round, bitsandbytes, and mxfp4 for experts. Any other content is a UserError that names the key, because a
+// partly understood scheme would give wrong numbers.
 //
 //   scheme   codes          scales of a weight [N, K]                  input
 //   scaled   f8e4m3, i8     one, or one per row                        one scale in the checkpoint, or one per token
@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -87,6 +88,8 @@ struct QuantizationConfig {
   bool ignores_by_part = false;     // a name may be any parts of a module's: mlp.gate
   bool ignores_by_text = false;     // a name may also begin within a part, or end with a dot: layers.0.
   std::vector<ModulePattern> only;  // if any: no other modules are quantized. Names are parts of the modules'
+  // Modules with a config of their own, whatever the other rules are; null for plain ones.
+  std::map<std::string, std::shared_ptr<const QuantizationConfig>, std::less<>> by_name;
   // Of several rules for a module the first decides, or they must agree.
   std::vector<QuantizationRule> rules;
   bool first_rule_decides = false;

@@ -44,6 +44,7 @@ QuantizationConfig read_compressed_tensors(const JsonFields& fields);
 QuantizationConfig read_modelopt(const JsonFields& fields);
 QuantizationConfig read_gptq(const JsonFields& fields);
 QuantizationConfig read_awq(const JsonFields& fields);
+QuantizationConfig read_auto_round(const JsonFields& fields);
 QuantizationConfig read_bitsandbytes(const JsonFields& fields);
 
 }  // namespace weft

@@ -137,8 +137,8 @@ void assign_option(Options& options, const OptionRow& row, std::string_view text
                  [&](std::int64_t Options::*member) {
                    const std::int64_t automatic = Options().*member;
                    const bool has_automatic = automatic < row.limits.least;
-                   options.*member =
-                       has_automatic && to_lower_ascii(text) == "auto" ? automatic : parse_count(text, row);
+                   const bool asks_for_it = to_lower_ascii(text) == "auto" || text == "-1";
+                   options.*member = has_automatic && asks_for_it ? automatic : parse_count(text, row);
                  },
                  [&](std::string Options::*member) { options.*member = parse_text(text, row); },
                  [&](Counts Options::*) { assign_option(options, row, text_items(text, row.name)); },

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "builtin/models.h"
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
@@ -35,6 +36,25 @@ TEST_F(ExplainOfOptions, AModeThatWasGivenIsCompiledAtLevelZero) {
   const nlohmann::json eager = explain({"-cc.mode=VLLM_COMPILE", "--enforce-eager"});
   EXPECT_EQ(eager["pieces"]["total"], 0);
   EXPECT_EQ(eager["options"]["differences"][0]["reason"], "--enforce-eager");
+}
+
+TEST_F(ExplainOfOptions, IsAPageToo) {
+  const std::string page = folder_ / "page.html";
+  const ProgramRun run = run_weft({"explain", model_, "--max-num-batched-tokens", "8", "--html", page});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out, "");
+  const std::string html = read_file(page, 1 << 24);
+  const nlohmann::json report = explain({});
+  for (const auto& [key, value] : report.items()) EXPECT_NE(html.find("<details id=\"" + key + "\""), html.npos) << key;
+  EXPECT_NE(html.find("fuse_rope_kvcache"), html.npos);
+  const std::vector<std::string> shared{"explain", model_, "--html"};
+  const auto refused = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), shared.begin(), shared.end());
+    return run_weft(words);
+  };
+  EXPECT_EQ(breach_of_refusal(refused({folder_ / "none/page.html"}), "[--html]"), "");
+  EXPECT_EQ(breach_of_refusal(refused({page, "--json"}), "--json"), "");
+  EXPECT_EQ(breach_of_refusal(refused({page, "--why-not", "act_quant"}), "--why-not"), "");
 }
 
 // A step that is measured is one after ready, with the options as they are.

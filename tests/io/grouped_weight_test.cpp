@@ -59,6 +59,19 @@ TEST(GroupedWeight, ReadsAwq) {
   expect_values(awq(wide), wide, DType::i4g128);
 }
 
+// The tensors of GPTQ without the order of the columns, or those of AWQ.
+TEST(GroupedWeight, ReadsAutoRound) {
+  const Source source{.columns = 256, .group = 128};
+  Written written = gptq(source);
+  written.config = {{"quant_method", "auto-round"}, {"bits", 4}, {"group_size", 128}, {"sym", false}};
+  expect_values(written, source, DType::i4g128);
+  written.tensors.pop_back();
+  expect_values(written, source, DType::i4g128);
+  written.tensors = awq(source).tensors;
+  written.config["packing_format"] = "auto_round:auto_awq";
+  expect_values(written, source, DType::i4g128);
+}
+
 // The rows of the block type have the columns of each group one after another.
 TEST(GroupedWeight, GivesTheOrderOfItsColumns) {
   const Source source{.is_shuffled = true};

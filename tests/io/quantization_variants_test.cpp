@@ -104,6 +104,68 @@ TEST(QuantizationVariants, MatchPatternsWithTheNamesOfTheWholeModel) {
   EXPECT_TRUE(read(gptq, images).quantizes(up));
 }
 
+const json kAutoRound{{"quant_method", "auto-round"},
+                      {"bits", 4},
+                      {"group_size", 128},
+                      {"sym", true},
+                      {"data_type", "int"},
+                      {"packing_format", "auto_round:auto_gptq"},
+                      {"block_name_to_quantize", "model.layers,model.visual.blocks"}};
+
+TEST(QuantizationVariants, GiveModulesTheirOwnConfigWhereAutoRoundDoes) {
+  json config = kAutoRound;
+  config["extra_config"] = {{"model.layers.0.mlp.up_proj", {{"bits", 16}, {"data_type", "float"}}},
+                            {"model.layers.1.mlp.up_proj", {{"bits", 8}, {"group_size", 32}, {"sym", false}}},
+                            {"layers\\.[23]\\.mlp", {{"bits", 16}}},
+                            {"lm_head", {{"bits", 4}}}};
+  const QuantizationConfig read_config = read(config);
+  const auto of = [&](const std::string& module) { return read_config.of(module + ".weight"); };
+  EXPECT_EQ(of("model.layers.0.mlp.up_proj"), nullptr);
+  EXPECT_EQ(of("model.layers.3.mlp.up_proj"), nullptr);
+  ASSERT_NE(of("model.layers.1.mlp.up_proj"), nullptr);
+  EXPECT_EQ(of("model.layers.1.mlp.up_proj")->groups.bits, 8);
+  EXPECT_EQ(of("model.layers.1.mlp.up_proj")->groups.group_size, 32);
+  EXPECT_FALSE(of("model.layers.1.mlp.up_proj")->groups.is_symmetric);
+  ASSERT_NE(of("model.layers.4.mlp.up_proj"), nullptr);
+  EXPECT_EQ(of("model.layers.4.mlp.up_proj")->groups.group_size, 128);
+  EXPECT_TRUE(of("model.layers.4.mlp.up_proj")->groups.is_symmetric);
+  EXPECT_TRUE(read_config.unknown_keys.empty());
+}
+
+TEST(QuantizationVariants, NameModulesOfTheWholeModelWhereAutoRoundDoes) {
+  json config = kAutoRound;
+  config["block_name_to_quantize"] = {"model.language_model.layers"};
+  config["extra_config"] = {{"model.language_model.layers.0.mlp.up_proj", {{"bits", 16}}},
+                            {"^model\\.language_model\\.layers\\.1\\.", {{"bits", 16}}}};
+  const QuantizationConfig whole = read(config, "Gemma3ForConditionalGeneration");
+  EXPECT_FALSE(whole.quantizes("model.layers.0.mlp.up_proj.weight"));
+  EXPECT_FALSE(whole.quantizes("model.layers.1.mlp.up_proj.weight"));
+  EXPECT_TRUE(whole.quantizes("model.layers.2.mlp.up_proj.weight"));
+}
+
+TEST(QuantizationVariants, RefuseWhatIsNotThereOfAutoRound) {
+  const auto refused = [](const std::string& pointer, const json& value) {
+    json config = kAutoRound;
+    config[json::json_pointer(pointer)] = value;
+    return refusal(config);
+  };
+  const auto expect = [](const std::string& message, const std::string& key) {
+    EXPECT_NE(message.find("quantization_config." + key), std::string::npos) << message;
+  };
+  expect(refused("/packing_format", "auto_round:fp8"), "packing_format");
+  expect(refused("/data_type", "mx_fp"), "data_type");
+  expect(refused("/bits", 5), "bits");
+  expect(refused("/sym", nullptr), "sym");
+  expect(refused("/act_bits", 8), "act_bits");
+  expect(refused("/extra_config/a", {{"bits", 5}}), "extra_config.a.bits");
+  expect(refused("/extra_config/a", {{"data_type", "mx_fp"}}), "extra_config.a.data_type");
+  expect(refused("/extra_config/a", {{"act_bits", 8}}), "extra_config.a.act_bits");
+  json awq = kAutoRound;
+  awq["packing_format"] = "auto_round:auto_awq";
+  awq["bits"] = 8;
+  expect(refusal(awq), "bits");
+}
+
 // The head may be in the language model or next to it.
 TEST(QuantizationVariants, MatchTheHeadByEitherName) {
   for (const char* pattern : {"re:lm_head", "re:.*lm_head", R"(re:language_model\.lm_head)"}) {

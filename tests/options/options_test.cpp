@@ -89,6 +89,9 @@ TEST(SetOption, SetsEveryKindOfValueAndRemembersWhereFrom) {
   EXPECT_EQ(with("max-model-len", "4k").max_model_len, 4000);
   EXPECT_EQ(with("max-model-len", "4K").max_model_len, 4096);
   EXPECT_EQ(with("max-model-len", "auto").max_model_len, 0);
+  EXPECT_EQ(with("max-model-len", "-1").max_model_len, 0) << "vLLM's word for it";
+  EXPECT_EQ(with("load-format", "safetensors").load_format, "auto");
+  EXPECT_NE(set_error("max-num-seqs", "-1"), "") << "it has no automatic value";
   EXPECT_TRUE(with("enforce-eager", "").enforce_eager);
   EXPECT_TRUE(with("batch-invariant", "1").batch_invariant);
   EXPECT_FALSE(with("batch-invariant", "False").batch_invariant);

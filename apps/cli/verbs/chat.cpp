@@ -37,7 +37,7 @@ void answer(const ChatArguments& arguments, const std::string& line, Conversatio
 }
 
 int run_chat(const ChatArguments& arguments, VerbCall& call) {
-  const auto engine = open_engine(arguments.model, call, notes_to(call));
+  const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
   const Checkpoint& checkpoint = engine->runner().checkpoint();
   const Json template_arguments = arguments.chat_template.arguments();
   SamplingParameters parameters = sampling_parameters(arguments.sampling.request(), checkpoint, engine->context().log);

@@ -19,7 +19,7 @@ struct CompleteArguments {
 
 int complete(const CompleteArguments& arguments, VerbCall& call) {
   const std::string prompt = arguments.prompt.read(call);
-  const auto engine = open_engine(arguments.model, call, notes_to(call));
+  const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
   SamplingParameters parameters =
       sampling_parameters(arguments.sampling.request(), engine->runner().checkpoint(), engine->context().log);
   parameters.constraint = arguments.output.constraint(*engine);

@@ -5,13 +5,16 @@
 #include <sys/prctl.h>
 
 #include "apps/cli/pattern_lines.h"
+#include "apps/cli/result_file.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "base/version.h"
 #include "builtin/models.h"
 #include "compiler/check/pattern_findings.h"
 #include "engine/run/largest_step.h"
+#include "report/json_page.h"
 
 namespace weft {
 namespace {
@@ -19,6 +22,7 @@ namespace {
 struct ExplainArguments {
   ModelArgument model;
   std::string why_not;  // PATTERN or PATTERN@NODE
+  std::string html;     // the file of the page
   bool measure = false;
   bool json = false;
 };
@@ -45,6 +49,7 @@ void say_why_not(const ExplainArguments& arguments, const Context& context, cons
 }
 
 int explain(const ExplainArguments& arguments, VerbCall& call) {
+  if (!arguments.html.empty()) check_can_write(arguments.html, "--html");
   Explanation explanation;
   explanation.version = kVersion;
   explanation.model = arguments.model.name;
@@ -85,6 +90,11 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   explanation.times = start_times(watch, was_compiled ? runner.records() : std::vector<CompileRecord>());
   explanation.records = runner.records();
   explanation.tuning = context->size_tuning;
+  if (!arguments.html.empty()) {
+    const std::string title = "weft explain " + explanation.model;
+    write_then_rename(arguments.html, json_page(title, explain_text(explanation), explain_json(explanation)));
+    return 0;
+  }
   call.out << (arguments.json ? json_text(explain_json(explanation), 2) + "\n" : explain_text(explanation));
   return 0;
 }
@@ -103,6 +113,8 @@ VERB(explain) {
                flags.flag("--measure", arguments->measure,
                           "Run one step of the most tokens that a step takes, for the memory that it needs.");
                flags.flag("--json", arguments->json, "Print JSON.");
+               flags.option("--html", arguments->html, "Instead of printing, write the report as a page to this file.",
+                            {.excludes = {"--json", "--why-not"}});
                return [arguments, &call] { return explain(*arguments, call); };
              }});
 }

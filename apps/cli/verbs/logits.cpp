@@ -86,7 +86,7 @@ int print_logits(const LogitsArguments& arguments, VerbCall& call) {
   } else {
     ids = parse_token_ids(arguments.ids, "--ids");
   }
-  const auto engine = open_engine(arguments.model, call, notes_to(call));
+  const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
   if (arguments.ids.empty()) ids = engine->tokenizer().encode(prompt);
   USER_CHECK(!ids.empty(), "[logits] there is no token to look at");
   if (arguments.perplexity) return print_perplexity(*engine, ids, call);

@@ -38,7 +38,7 @@ int run_batch(const BatchArguments& arguments, VerbCall& call) {
   const NoteFunction log = log_to(call);
   arguments.model.vllm.report(arguments.model.model.name, log);
   std::ifstream in_file = open_input(arguments);
-  const auto engine = open_engine(arguments.model.model, call, log);
+  const auto engine = open_engine(arguments.model.model.request(call), log, &call.watch);
   const ServedModel model = make_served_model(*engine, settings);
   std::istream& in = arguments.in == "-" ? call.in : in_file;
   in.peek();

@@ -18,9 +18,9 @@ double sum_of_positions(std::int64_t position, std::int64_t rows) {
 
 }  // namespace
 
-void PromptPace::begin(bool decodes) {
-  decodes_ = decodes;
-  is_limited_ = is_on_ && decodes;
+void PromptPace::begin(std::int64_t decoding, std::int64_t short_prompts) {
+  decodes_ = decoding > 0;
+  is_limited_ = is_on_ && decodes_ && short_prompts <= decoding;
   rows_ = positions_ = 0;
   if (!is_limited_) return;
   const bool is_known = decode_seconds_ > 0 && mixed_ < kMostMixed;
@@ -61,7 +61,8 @@ void PromptPace::observe(double seconds) {
   }
   ++mixed_;
   last_rows_ = static_cast<std::int64_t>(rows_);
-  fit(std::max(seconds - decode_seconds_, 0.0));
+  // A step without a limit may come before any that only decodes.
+  if (decode_seconds_ > 0) fit(std::max(seconds - decode_seconds_, 0.0));
 }
 
 void PromptPace::fit(double seconds) {

@@ -5,6 +5,10 @@
 // only decodes. Steps are measured for that: the time of a prompt's token depends on the machine, on the model, and on
 // the tokens before it, which attention reads.
 //
+// There is no limit while more sequences wait for the end of a short prompt than decode, as after a burst of requests.
+// With the limit the few that decode would take most of the time of many steps, and the many would wait for all of
+// these.
+//
 // The time that the tokens of prompts add to a step is fitted as `tokens * a + positions * b`, by least squares over
 // the recent steps. After kMostMixed steps with prompts one step only decodes, so that its time is known again.
 //
@@ -24,8 +28,9 @@ class PromptPace {
   void turn_on() { is_on_ = true; }
   bool is_on() const { return is_on_; }
 
-  // Begins a step in which sequences decode, or none does.
-  void begin(bool decodes);
+  // Begins a step in which `decoding` sequences decode and `short_prompts` could be computed. A prompt is short if it
+  // fits into one step.
+  void begin(std::int64_t decoding, std::int64_t short_prompts = 0);
   // Most rows that a prompt may add from `position` on: all that the step has room for, or half of it, if other prompts
   // come after this one in the step. At least one, until has_room() is false.
   std::int64_t most_rows(std::int64_t position, bool leaves_half) const;

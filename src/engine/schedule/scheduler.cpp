@@ -65,7 +65,7 @@ std::span<const Chunk> Scheduler::schedule() {
   if (!schedule_running()) schedule_waiting();
   // The sequences that were to decode lost their pages, and the prompts had no room beside them.
   if (chunks_.empty() && !running_.empty()) {
-    pace_.begin(false);
+    pace_.begin(0);
     schedule_running();
   }
   counts_.rows = settings_.rows - rows_left_;
@@ -76,7 +76,25 @@ std::span<const Chunk> Scheduler::schedule() {
 void Scheduler::begin_pace() {
   prompts_left_ =
       std::count_if(running_.begin(), running_.end(), [](const ScheduledSequence* one) { return is_of_prompt(*one); });
-  pace_.begin(prompts_left_ < std::ssize(running_));
+  const std::int64_t decoding = std::ssize(running_) - prompts_left_;
+  pace_.begin(decoding, short_prompts(decoding));
+}
+
+// Prompts that fit into one step, of the sequences that can run beside the ones that decode. Prefixes that are cached
+// are not considered.
+std::int64_t Scheduler::short_prompts(std::int64_t decoding) const {
+  std::int64_t found = 0, pages = pool_.free_count();
+  const auto count = [&](const ScheduledSequence& sequence) {
+    if (is_of_prompt(sequence) && missing_tokens(sequence) <= settings_.rows) ++found;
+  };
+  for (const ScheduledSequence* sequence : running_) count(*sequence);
+  auto slots = settings_.sequences - std::ssize(running_);
+  for (auto at = waiting_.begin(); at != waiting_.end() && slots > 0 && found <= decoding; ++at, --slots) {
+    pages -= pages_of((*at)->token_count());
+    if (pages < 0) break;
+    count(**at);
+  }
+  return found;
 }
 
 // Returns whether a sequence was preempted.

@@ -114,6 +114,7 @@ class Scheduler {
   enum class Admission { admitted, deferred, full };
 
   void begin_pace();
+  std::int64_t short_prompts(std::int64_t decoding) const;
   bool schedule_running();
   void schedule_waiting();
   Admission admit(ScheduledSequence& sequence);

@@ -163,7 +163,7 @@ TEST(BenchOps, RefusesNumbersOutOfRange) {
     EXPECT_EQ(breach_of_refusal(bench({"--op", "mul", "--rows", rows}), "[--rows]"), "") << rows;
   for (const char* rounds : {"0", "-1", "2.5", "1000001"})
     EXPECT_EQ(breach_of_refusal(run_weft({"bench", "ops", "--op", "mul", "-r", rounds}), "[-r]"), "") << rounds;
-  for (const char* threads : {"-1", "1,2", "100000"})
+  for (const char* threads : {"-2", "1,2", "100000"})
     EXPECT_EQ(breach_of_refusal(run_weft({"bench", "ops", "--op", "mul", "-t", threads}), "threads"), "") << threads;
 }
 

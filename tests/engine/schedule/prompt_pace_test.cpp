@@ -24,7 +24,7 @@ PromptRun run_prompt(PromptPace& pace, const Machine& machine, std::int64_t posi
                      std::int64_t unmeasured = 0) {
   PromptRun run;
   while (position < end) {
-    pace.begin(true);
+    pace.begin(1);
     double seconds = machine.decode;
     const std::int64_t most = pace.has_room() ? pace.most_rows(position, false) : 0;
     const std::int64_t rows = std::min(most, end - position);
@@ -42,24 +42,39 @@ PromptRun run_prompt(PromptPace& pace, const Machine& machine, std::int64_t posi
 
 TEST(PromptPace, HasNoLimitUnlessItIsOnAndSequencesDecode) {
   PromptPace pace;
-  pace.begin(true);
+  pace.begin(1);
   EXPECT_TRUE(pace.has_room());
   EXPECT_EQ(pace.most_rows(0, true), INT64_MAX);
   pace.turn_on();
-  pace.begin(false);
+  pace.begin(0);
   pace.add(0, 512);
   EXPECT_TRUE(pace.has_room());
   EXPECT_EQ(pace.most_rows(0, false), INT64_MAX);
 }
 
+TEST(PromptPace, HasNoLimitWhileMoreShortPromptsWaitThanSequencesDecode) {
+  PromptPace pace;
+  pace.turn_on();
+  pace.begin(2, 3);
+  EXPECT_TRUE(pace.has_room());
+  EXPECT_EQ(pace.most_rows(0, true), INT64_MAX);
+  pace.add(0, 100);
+  pace.observe(1);
+  pace.begin(2, 2);
+  EXPECT_FALSE(pace.has_room()) << "no step that only decodes was measured";
+  pace.observe(0.01);
+  pace.begin(2, 2);
+  EXPECT_EQ(pace.most_rows(0, false), 2 * 100) << "twice the rows of the step before";
+}
+
 TEST(PromptPace, MeasuresAStepThatOnlyDecodesFirst) {
   PromptPace pace;
   pace.turn_on();
-  pace.begin(true);
+  pace.begin(1);
   EXPECT_FALSE(pace.has_room());
   EXPECT_EQ(pace.most_rows(0, false), 0);
   pace.observe(0.01);
-  pace.begin(true);
+  pace.begin(1);
   EXPECT_EQ(pace.most_rows(0, false), PromptPace::kFirstRows);
   EXPECT_EQ(pace.most_rows(0, true), PromptPace::kFirstRows / 2);
 }
@@ -95,7 +110,7 @@ TEST(PromptPace, LeavesHalfOfTheStepToOthers) {
   PromptPace pace;
   pace.turn_on();
   run_prompt(pace, {.row = 0.001, .position = 0}, 0, 1000);
-  pace.begin(true);
+  pace.begin(1);
   const std::int64_t all = pace.most_rows(0, false), half = pace.most_rows(0, true);
   EXPECT_NEAR(static_cast<double>(half), static_cast<double>(all) / 2, 1);
   pace.add(0, half);

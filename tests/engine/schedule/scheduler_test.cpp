@@ -112,6 +112,25 @@ TEST(Scheduler, PacedPromptsShareWhatAStepHasForThem) {
   EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}, {2, 3}}));
 }
 
+TEST(Scheduler, ManyShortPromptsDoNotWaitForTheFewThatDecode) {
+  FakeEngine engine({.rows = 16, .sequences = 8, .block = 4, .longest = 64}, 1024);
+  engine.scheduler().pace_prompts();
+  engine.add(prompt_of(2), 20);
+  engine.step();
+  for (int i = 1; i < 5; ++i) engine.add(prompt_of(7, 100 * i), 20);
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 7}, {2, 7}, {3, 1}})) << "four wait, one decodes";
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}, {1, 1}, {2, 1}})) << "two wait, three decode";
+}
+
+TEST(Scheduler, PromptsLongerThanAStepArePacedEvenIfTheyAreMany) {
+  FakeEngine engine({.rows = 16, .sequences = 8, .block = 4, .longest = 64}, 1024);
+  engine.scheduler().pace_prompts();
+  engine.add(prompt_of(2), 20);
+  engine.step();
+  for (int i = 1; i < 5; ++i) engine.add(prompt_of(17, 100 * i), 20);
+  EXPECT_EQ(engine.step(), (Rows{{0, 1}})) << "decoding is measured first";
+}
+
 // The last sequence is the one that decodes, and gives up its pages for itself; the prompt, for which the step has no
 // room then, must go on.
 TEST(Scheduler, APacedStepIsNeverEmpty) {
