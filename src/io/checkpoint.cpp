@@ -14,6 +14,7 @@
 #include "io/architecture_name.h"
 #include "io/expert_config.h"
 #include "io/gguf_split.h"
+#include "io/mlx_experts.h"
 #include "io/model_dtype.h"
 #include "io/safetensors.h"
 #include "io/text_config.h"
@@ -159,15 +160,15 @@ void Checkpoint::Contents::read_config(const std::string& name) {
 
 void Checkpoint::Contents::open_folder() {
   read_config(kConfig);
+  const auto index_text = source.text(kIndex);
   if (source.has(kWeights)) {
-    if (source.has(kIndex))
+    if (index_text && !names_only(*index_text, kWeights))
       notes.push_back(fmt::format("[{}] has {} and {}: {} is read", path, kWeights, kIndex, kWeights));
     add_safetensors(kWeights);
     index_names();
     name_as_language_model();
     return;
   }
-  const auto index_text = source.text(kIndex);
   USER_CHECK(index_text, "[{}] wanted a folder with {} or {}, but it has neither{}", path, kWeights, kIndex,
              hint_of_folder(path));
   const auto index = parse_safetensors_index(*index_text, source.path_of(kIndex));
@@ -185,8 +186,8 @@ void Checkpoint::Contents::open_folder() {
 
 // The rest of the program knows the names of folders that have the language model alone, with its head.
 void Checkpoint::Contents::name_as_language_model() {
-  bool has_changed = false;
   const bool is_without_head = by_name.contains("embed_tokens.weight");
+  bool has_changed = split_expert_stacks(tensors);
   for (auto& entry : tensors) {
     std::string name = name_in_language_model(entry.name);
     if (is_without_head && !name.starts_with("model.") && !name.starts_with("lm_head.")) name = "model." + name;
@@ -330,7 +331,11 @@ ModelConfig Checkpoint::config(const ArchitectureFacts& facts) const {
   read_expert_layout(find_tensor, config);
   if (!config.has_dtype) take_dtype_of_tensors(*this, config);
   untie_if_differs(*this, config);
-  if (config.quantization) find_quantized_head(has_tensor, *config.quantization);
+  if (config.quantization) {
+    std::vector<std::string> names;
+    for (const TensorEntry& entry : tensors()) names.push_back(entry.name);
+    find_quantized_modules(has_tensor, names, *config.quantization);
+  }
   return config;
 }
 

@@ -17,10 +17,11 @@ inline std::int64_t codes_of_words(int bits) { return kWordBits % bits == 0 ? kW
 
 inline std::int64_t words_of(std::int64_t codes, int bits) { return codes * bits / kWordBits; }
 
-// Codes of 2 and 3 bits are read into blocks of codes of 4 bits.
-inline int bits_in_blocks(const GroupedCodes& groups) { return groups.bits == 8 ? 8 : 4; }
+// Codes of 2 and 3 bits are read as codes of 4 bits, and those of 5 and 6 as bytes.
+inline int bits_in_blocks(const GroupedCodes& groups) { return groups.bits > 4 ? 8 : 4; }
 
 inline bool is_bitsandbytes(const GroupedCodes& groups) { return groups.layout == GroupLayout::bitsandbytes; }
+inline bool has_minimums(const GroupedCodes& groups) { return groups.layout == GroupLayout::mlx; }
 inline bool has_words_of_rows(const GroupedCodes& groups) {
   return groups.layout == GroupLayout::awq || groups.layout == GroupLayout::gptq;
 }

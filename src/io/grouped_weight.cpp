@@ -27,6 +27,7 @@ constexpr int kAwqNibble[kNibbles] = {0, 4, 1, 5, 2, 6, 3, 7};
 // The type of the rows: blocks, or numbers where no block type has their values.
 DType type_of_rows(const GroupedCodes& groups, std::int64_t columns, DType scales) {
   const std::int64_t group = group_of(groups, columns);
+  if (has_minimums(groups)) return groups.bits <= 4 ? DType::q4_1 : groups.bits == 5 ? DType::q5_1 : DType::f32;
   if (is_bitsandbytes(groups)) {
     if (columns % kLeastGroup != 0 || groups.values == CodeValues::fp4) return DType::f32;
     if (groups.values == CodeValues::nf4) return columns % 64 == 0 ? DType::nf4g64 : DType::nf4g32;
@@ -91,6 +92,7 @@ Meta grouped_meta(const Checkpoint& checkpoint, const QuantizationConfig& config
   GroupedCodes groups = config.groups;
   switch (groups.layout) {
     case GroupLayout::compressed_tensors:
+    case GroupLayout::mlx:
       columns = columns * kWordBits / bits;
       break;
     case GroupLayout::gptq:
@@ -137,12 +139,13 @@ GroupedWeight::GroupedWeight(const Checkpoint& checkpoint, const QuantizationCon
     return;
   }
   if (groups_.has_zero_points) zero_points_ = checkpoint.tensor(names_.zero_points);
+  if (has_minimums(groups_)) minimums_ = checkpoint.tensor(names_.minimums);
   if (groups_.is_reordered) order_ = column_order(checkpoint, config, names_.groups);
 }
 
 float GroupedWeight::scale(std::int64_t row, std::int64_t column) const {
   const std::int64_t group = column / group_;
-  const bool is_by_row = groups_.layout == GroupLayout::compressed_tensors;
+  const bool is_by_row = groups_.layout == GroupLayout::compressed_tensors || has_minimums(groups_);
   const float scale = is_bitsandbytes(groups_)
                           ? own_scales_[static_cast<std::size_t>((row * columns_ + column) / group_)]
                           : load_float(scales_.meta.dtype, scales_.data(),
@@ -150,6 +153,14 @@ float GroupedWeight::scale(std::int64_t row, std::int64_t column) const {
   USER_CHECK(std::isfinite(scale), "[{}] tensor {} must be finite, but has {} for row {}", where_, names_.scale, scale,
              row);
   return scale;
+}
+
+float GroupedWeight::minimum(std::int64_t row, std::int64_t column) const {
+  const std::int64_t group = row * (columns_ / group_) + column / group_;
+  const float minimum = load_float(minimums_.meta.dtype, minimums_.data(), group);
+  USER_CHECK(std::isfinite(minimum), "[{}] tensor {} must be finite, but has {} for row {}", where_, names_.minimums,
+             minimum, row);
+  return minimum;
 }
 
 int GroupedWeight::zero_point(std::int64_t row, std::int64_t column) const {
@@ -211,6 +222,24 @@ void GroupedWeight::read_transposed_codes(std::int64_t first, std::int64_t count
     }
 }
 
+void GroupedWeight::read_codes_of_mlx(std::int64_t first, std::int64_t count, std::uint8_t* codes,
+                                      std::int64_t stride) const {
+  const int bits = groups_.bits;
+  const std::int64_t width = words_of(columns_, bits);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t* words = codes_.as<const std::uint32_t>() + (first + i) * width;
+    std::uint8_t* row = codes + i * stride;
+    if (bits == bits_in_blocks(groups_)) {
+      std::memcpy(row, words, static_cast<std::size_t>(width) * sizeof *words);
+    } else if (bits > 4) {
+      for (std::int64_t k = 0; k < columns_; ++k) row[k] = static_cast<std::uint8_t>(code_in(words, k, bits));
+    } else {
+      for (std::int64_t k = 0; k < columns_; k += 2)
+        row[k / 2] = static_cast<std::uint8_t>(code_in(words, k, bits) | code_in(words, k + 1, bits) << 4);
+    }
+  }
+}
+
 void GroupedWeight::read_codes(std::int64_t first, std::int64_t count, std::uint8_t* codes, std::int64_t stride) const {
   const std::int64_t row_bytes = columns_ * bits_in_blocks(groups_) / 8;
   switch (groups_.layout) {
@@ -230,6 +259,9 @@ void GroupedWeight::read_codes(std::int64_t first, std::int64_t count, std::uint
     case GroupLayout::gptq:
     case GroupLayout::awq:
       read_transposed_codes(first, count, codes, stride);
+      break;
+    case GroupLayout::mlx:
+      read_codes_of_mlx(first, count, codes, stride);
       break;
   }
   if (!order_.empty())
@@ -255,13 +287,43 @@ void GroupedWeight::write_numbers(std::int64_t row, const std::uint8_t* codes, f
   const float* values = groups_.values == CodeValues::integers ? nullptr : values_of_codes(groups_.values);
   for (std::int64_t k = 0; k < columns_; ++k) {
     const int code = code_in_row(codes, k, bits);
+    if (has_minimums(groups_)) {
+      numbers[k] = scale(row, k) * static_cast<float>(code) + minimum(row, k);
+      continue;
+    }
     const float value = values != nullptr ? values[code] : static_cast<float>(code - zero_point(row, k));
     numbers[k] = scale(row, k) * value;
   }
 }
 
+// ggml's order: byte i of the last 16 has the low four bits of elements i and i + 16, and bit i of the 32 before them,
+// which q5_1 has, is the fifth bit of element i.
+void GroupedWeight::write_block_with_minimum(std::int64_t row, std::int64_t column, const std::uint8_t* codes,
+                                             std::byte* block) const {
+  constexpr int kElements = 32, kHalf = kElements / 2;
+  const std::uint16_t halves[] = {f32_to_f16(scale(row, column)), f32_to_f16(minimum(row, column))};
+  for (const std::uint16_t half : halves)
+    USER_CHECK(std::isfinite(f16_to_f32(half)), "[{}] tensors {} and {} must be at most 65504, but are not in row {}",
+               where_, names_.scale, names_.minimums, row);
+  std::uint8_t low[kHalf] = {};
+  std::uint32_t high = 0;
+  for (int i = 0; i < kElements; ++i) {
+    const auto code = static_cast<std::uint32_t>(code_in_row(codes, i, bits_in_blocks(groups_)));
+    low[i % kHalf] = static_cast<std::uint8_t>(low[i % kHalf] | (code & 15) << (i < kHalf ? 0 : 4));
+    high |= code >> 4 << i;
+  }
+  std::memcpy(block, halves, sizeof halves);
+  block += sizeof halves;
+  if (meta_.dtype == DType::q5_1) {
+    std::memcpy(block, &high, sizeof high);
+    block += sizeof high;
+  }
+  std::memcpy(block, low, sizeof low);
+}
+
 void GroupedWeight::write_block(std::int64_t row, std::int64_t column, const std::uint8_t* codes,
                                 std::byte* block) const {
+  if (has_minimums(groups_)) return write_block_with_minimum(row, column, codes, block);
   const float scale = this->scale(row, column);
   const auto bytes = static_cast<std::size_t>(dtype_info(meta_.dtype).block_elements * bits_in_blocks(groups_) / 8);
   if (groups_.values != CodeValues::integers) {

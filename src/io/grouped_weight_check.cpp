@@ -57,6 +57,11 @@ std::vector<GroupedPart> grouped_parts(const QuantizationConfig& config, const Q
                {names.scale, halves, {count, rows}},
                {names.zero_points, packed, {count, words_of(rows, bits)}}};
       break;
+    case GroupLayout::mlx:
+      parts = {{names.codes, {DType::u32}, {rows, words_of(columns, bits)}},
+               {names.scale, {DType::bf16, DType::f16, DType::f32}, {rows, count}},
+               {names.minimums, {DType::bf16, DType::f16, DType::f32}, {rows, count}}};
+      break;
     case GroupLayout::bitsandbytes:
       if (bits == 8) return {{names.codes, {DType::i8}, {rows, columns}}, {names.scale, {DType::f32}, {rows}}};
       return block_parts(config, names, rows, columns, kLeastBlock);

@@ -144,7 +144,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"qk_layernorm", KeyClass::changes, "false", "normalized queries and keys"},
     {"qk_norm", KeyClass::changes, "false", "normalized queries and keys"},
     {"qkv_bias", KeyClass::changes, "false", "biases of linear layers"},
-    {"quantization", KeyClass::changes, "", "weights quantized in a way that only this key describes"},
+    {"quantization", KeyClass::read},
     {"query_pre_attn_scalar", KeyClass::changes, "", "a scale of attention scores"},
     {"residual_multiplier", KeyClass::changes, "1", "scaled residual branches"},
     {"rope_interleave", KeyClass::changes, "true", "rotary positions of halves"},

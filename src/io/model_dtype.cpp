@@ -36,7 +36,9 @@ void read_dtype(const JsonFields& fields, ModelConfig& config) {
 }
 
 void take_dtype_of_tensors(const Checkpoint& checkpoint, ModelConfig& config) {
-  const TensorEntry* embedding = checkpoint.is_dummy() ? nullptr : checkpoint.find("model.embed_tokens.weight");
+  const auto find = [&](const char* name) { return checkpoint.is_dummy() ? nullptr : checkpoint.find(name); };
+  const TensorEntry* embedding = find("model.embed_tokens.scales");  // of codes
+  if (embedding == nullptr) embedding = find("model.embed_tokens.weight");
   config.dtype = DType::bf16;
   if (embedding == nullptr) {
     config.warnings.push_back(fmt::format("[{}] config.json states no dtype: bfloat16 is assumed", checkpoint.path()));

@@ -1,11 +1,13 @@
 #include "io/quantization_config.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/mlx_experts.h"
 #include "io/quantization_fields.h"
 #include "io/regex.h"
 #include "io/text_config.h"
@@ -80,6 +82,11 @@ QuantizedNames grouped_names(const GroupedCodes& groups, const std::string& modu
       names.values_of_scales = module + ".weight.nested_quant_map";
       break;
     }
+    case GroupLayout::mlx:
+      names.codes = module + ".weight";
+      names.scale = module + ".scales";
+      names.minimums = module + ".biases";
+      break;
   }
   return names;
 }
@@ -166,7 +173,7 @@ const QuantizationConfig* QuantizationConfig::of(std::string_view weight) const 
   if (!weight.ends_with(kWeight)) return nullptr;
   const std::string_view module = weight.substr(0, weight.size() - kWeight.size());
   const bool is_head = module == kHead;
-  if (is_head ? !has_quantized_head : !may_be_quantized(module)) return nullptr;
+  if (is_head ? !has_quantized_head : !reaches_embeddings && !may_be_quantized(module)) return nullptr;
   if (std::any_of(ignored.begin(), ignored.end(),
                   [&](const ModulePattern& one) { return is_ignored(module, one, *this); }))
     return nullptr;
@@ -213,6 +220,7 @@ void match_outer_names(QuantizationConfig& config) {
 }  // namespace
 
 std::optional<QuantizationConfig> quantization_from_json(const JsonFields& config) {
+  if (const auto mlx = mlx_quantization(config)) return read_mlx(*mlx);
   // Early folders of compressed-tensors have the other key.
   const char* key = config.has("quantization_config") ? "quantization_config" : "compression_config";
   const auto fields = config.find_object(key);
@@ -244,7 +252,27 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
   return result;
 }
 
-void find_quantized_head(const std::function<bool(const std::string& name)>& has_tensor, QuantizationConfig& config) {
+namespace {
+
+void keep_modules_with_scales(const std::vector<std::string>& names, QuantizationConfig& config) {
+  constexpr std::string_view kScales = ".scales";
+  const auto stated = std::exchange(config.by_name, {});
+  const auto rest = std::make_shared<const QuantizationConfig>(config);
+  for (const std::string& name : names) {
+    if (!name.ends_with(kScales)) continue;
+    const std::string module = name.substr(0, name.size() - kScales.size());
+    auto own = stated.find(module);
+    if (own == stated.end()) own = stated.find(stack_of_expert(module));
+    config.by_name.emplace(module, own == stated.end() ? rest : own->second);
+  }
+  config.covers_rest = false;
+}
+
+}  // namespace
+
+void find_quantized_modules(const std::function<bool(const std::string& name)>& has_tensor,
+                            const std::vector<std::string>& names, QuantizationConfig& config) {
+  if (config.groups.layout == GroupLayout::mlx && !names.empty()) keep_modules_with_scales(names, config);
   if (config.has_quantized_head) return;
   if (config.scheme == QuantizationScheme::mxfp4) {
     // A program that dequantized the experts and saved them may leave the quantization_config in the folder.
@@ -259,8 +287,8 @@ void find_quantized_head(const std::function<bool(const std::string& name)>& has
 
 std::vector<std::string> QuantizedNames::all() const {
   std::vector<std::string> names;
-  for (const std::string& name : {codes, scale, global_scale, input_scale, zero_points, groups, shape, other_shape,
-                                  values, scales_of_scales, values_of_scales})
+  for (const std::string& name : {codes, scale, global_scale, input_scale, zero_points, minimums, groups, shape,
+                                  other_shape, values, scales_of_scales, values_of_scales})
     if (!name.empty()) names.push_back(name);
   return names;
 }

@@ -3,14 +3,15 @@
 // Reads quantization_config of config.json: how the weights of linear layers and their inputs are quantized. It follows
 // vLLM: quant_method fp8, with or without weight_block_size; compressed-tensors with groups of modules that have fp8,
 // int8 or NVFP4 weights, and activations or not, or integer weights alone; modelopt with fp8 or NVFP4; gptq, awq,
-// auto-round, bitsandbytes, and mxfp4 for experts. Any other content is a UserError that names the key, because a
-// partly understood scheme would give wrong numbers.
+// auto-round, bitsandbytes, and mxfp4 for experts. Or `quantization` of mlx-lm. Any other content is a UserError that
+// names the key, because a partly understood scheme would give wrong numbers.
 //
 //   scheme   codes          scales of a weight [N, K]                  input
 //   scaled   f8e4m3, i8     one, or one per row                        one scale in the checkpoint, or one per token
 //   block    f8e4m3         [ceil(N / rows), ceil(K / columns)]        groups of `columns`
 //   nvfp4    f4e2m1         f8e4m3 [N, K / 16], times one per weight   the same, times one scale in the checkpoint
-//   grouped  2 to 8 bits    [N, K / group], and zero points            as it is (io/grouped_weight.h)
+//   grouped  2 to 8 bits    [N, K / group], and zero points or         as it is (io/grouped_weight.h)
+//                           minimums
 //   mxfp4    f4e2m1         exponents [E, N, K / 32] of stacks         as it is
 
 #include <cstdint>
@@ -32,14 +33,14 @@ class Regex;
 enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4, grouped, mxfp4 };
 
 // The tensors of a weight with grouped codes, and the order of the codes in them: see io/grouped_weight.h.
-enum class GroupLayout : std::uint8_t { compressed_tensors, gptq, awq, bitsandbytes };
+enum class GroupLayout : std::uint8_t { compressed_tensors, gptq, awq, bitsandbytes, mlx };
 
 // The value of a code, before it is multiplied by its scale: the code minus the zero point, or a real number.
 enum class CodeValues : std::uint8_t { integers, nf4, fp4 };
 
 struct GroupedCodes {
   GroupLayout layout = GroupLayout::compressed_tensors;
-  int bits = 4;  // of a code: 2, 3, 4 or 8
+  int bits = 4;  // of a code: 2, 3, 4 or 8; of mlx also 5 and 6
   CodeValues values = CodeValues::integers;
   std::int64_t group_size = 0;   // 0: a group is a whole row
   bool has_zero_points = false;  // in the file
@@ -96,15 +97,16 @@ struct QuantizationConfig {
   bool covers_rest = true;  // modules without a rule are quantized
   // Whether the head is quantized like any other linear layer. Few configs state it, but the files do.
   bool has_quantized_head = false;
+  bool reaches_embeddings = false;  // and routers
 
   // The config of the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight"): this one, or that
   // of a rule. Null if it is not quantized. The embedding, routers and the coefficients of residual streams never are,
-  // as in vLLM. UserError if rules disagree.
+  // as in vLLM, unless the config reaches them. UserError if rules disagree.
   const QuantizationConfig* of(std::string_view weight) const;
   bool quantizes(std::string_view weight) const { return of(weight) != nullptr; }
 };
 
-// Nullopt if config.json has no quantization_config.
+// Nullopt if config.json has no quantization_config and no `quantization`.
 std::optional<QuantizationConfig> quantization_from_json(const JsonFields& config);
 
 // Folders of ModelOpt have their quantization_config in a file of its own, hf_quant_config.json, whose text is given.
@@ -112,9 +114,10 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
 bool add_modelopt_config(std::string_view text, const std::string& where, const std::string& config_where,
                          std::string& config_text);
 
-// Sets has_quantized_head if the config reaches the head and the checkpoint has its scales. Leaves experts out of a
-// config of mxfp4 if the checkpoint has their plain weights.
-void find_quantized_head(const std::function<bool(const std::string& name)>& has_tensor, QuantizationConfig& config);
+// Leaves out the modules that have no scales in the checkpoint, whose tensors have these names, where the files alone
+// say which are quantized: the head, and all modules of mlx. Experts of mxfp4 are left out if there are plain weights.
+void find_quantized_modules(const std::function<bool(const std::string& name)>& has_tensor,
+                            const std::vector<std::string>& names, QuantizationConfig& config);
 
 // The names of the tensors in the checkpoint that make up the quantized weight with this name ("X.weight").
 struct QuantizedNames {
@@ -125,6 +128,7 @@ struct QuantizedNames {
   // Only grouped, else "", but compressed-tensors may have zero points next to scaled codes, too. They are 0 where
   // codes are symmetric, and groups are in plain order where columns are not reordered.
   std::string zero_points;       // X.weight_zero_point, X.qzeros
+  std::string minimums;          // mlx: X.biases
   std::string groups;            // the group of each column: X.weight_g_idx, X.g_idx
   std::string shape;             // X.weight_shape; bitsandbytes: JSON with the shape and more, of 8 bits a number
   std::string other_shape;       // bitsandbytes: the name of that JSON where codes have the other type, nf4 or fp4

@@ -4,6 +4,7 @@
 // lists of modules.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,5 +47,10 @@ QuantizationConfig read_gptq(const JsonFields& fields);
 QuantizationConfig read_awq(const JsonFields& fields);
 QuantizationConfig read_auto_round(const JsonFields& fields);
 QuantizationConfig read_bitsandbytes(const JsonFields& fields);
+
+// mlx_config.cpp. The object `quantization` of config.json, or the same under the other key; nullopt if the folder is
+// not of mlx-lm. UserError if another method is under the other key.
+std::optional<JsonFields> mlx_quantization(const JsonFields& config);
+QuantizationConfig read_mlx(const JsonFields& fields);
 
 }  // namespace weft

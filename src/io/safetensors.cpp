@@ -229,4 +229,13 @@ std::map<std::string, std::string> parse_safetensors_index(std::string_view text
   return *files;
 }
 
+bool names_only(std::string_view index, const std::string& file) {
+  try {
+    const auto files = parse_safetensors_index(index, "");
+    return std::all_of(files.begin(), files.end(), [&](const auto& entry) { return entry.second == file; });
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 }  // namespace weft

@@ -47,4 +47,7 @@ std::optional<DType> dtype_from_safetensors(std::string_view name);
 // files in the same folder.
 std::map<std::string, std::string> parse_safetensors_index(std::string_view text, const std::string& where);
 
+// Whether the text of an index is readable and names no other file, as that which mlx-lm writes next to its one file.
+bool names_only(std::string_view index, const std::string& file);
+
 }  // namespace weft

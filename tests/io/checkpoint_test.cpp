@@ -93,6 +93,8 @@ TEST(Checkpoint, SaysWhichWeightsOfAFolderAreRead) {
   EXPECT_NE(checkpoint.find("a"), nullptr);
   ASSERT_EQ(checkpoint.notes().size(), 1U);
   EXPECT_NE(checkpoint.notes()[0].find("model.safetensors is read"), std::string::npos);
+  folder.add("model.safetensors.index.json", R"({"weight_map": {"a": "model.safetensors"}})");
+  EXPECT_TRUE(Checkpoint::open(folder.path()).notes().empty());
 }
 
 // Tensors a and b in one, c in another.

@@ -171,7 +171,7 @@ TEST(QuantizationVariants, MatchTheHeadByEitherName) {
   for (const char* pattern : {"re:lm_head", "re:.*lm_head", R"(re:language_model\.lm_head)"}) {
     QuantizationConfig config =
         read(w4a16(json::array({"Linear"}), json::array({pattern})), "Gemma3ForConditionalGeneration");
-    find_quantized_head([](const std::string&) { return true; }, config);
+    find_quantized_modules([](const std::string&) { return true; }, {}, config);
     EXPECT_FALSE(config.quantizes("lm_head.weight")) << pattern;
   }
 }
@@ -181,7 +181,7 @@ TEST(QuantizationVariants, LeaveOutExpertsThatHavePlainWeights) {
   const std::string experts = "model.layers.0.mlp.experts.gate_up_proj";
   for (const char* end : {"", "_blocks"}) {
     QuantizationConfig config = read({{"quant_method", "mxfp4"}, {"dequantize", true}});
-    find_quantized_head([&](const std::string& name) { return name == experts + end; }, config);
+    find_quantized_modules([&](const std::string& name) { return name == experts + end; }, {}, config);
     EXPECT_EQ(config.quantizes(experts), *end != '\0');
     EXPECT_FALSE(config.has_quantized_head);
   }

@@ -44,7 +44,7 @@ TEST(QuantizedModules, OfALanguageModelAreKnownByTheirOwnNames) {
 TEST(QuantizedModules, HaveTheHeadIfTheConfigOrTheFilesDo) {
   const auto reaches = [](const json& quantization, const std::string& tensor) {
     QuantizationConfig config = read(quantization);
-    find_quantized_head([&](const std::string& name) { return name == tensor; }, config);
+    find_quantized_modules([&](const std::string& name) { return name == tensor; }, {}, config);
     return config.quantizes("lm_head.weight");
   };
   json gptq{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 128}, {"desc_act", true}};

@@ -41,7 +41,7 @@ std::int64_t apart(float a, float b) {
 }
 
 TEST(RecordedWeights, HaveTheNumbersOfTheProgramsThatPackedThem) {
-  EXPECT_GE(folders().size(), 18u);
+  EXPECT_GE(folders().size(), 24u);
   for (const std::string& folder : folders()) {
     SCOPED_TRACE(folder);
     const std::string path = std::string(WEFT_TEST_DATA "/weights/") + folder;
@@ -74,6 +74,9 @@ TEST(RecordedWeights, AreBlocksWhereATypeHasTheirValues) {
   EXPECT_EQ(type_of("nf4_of_80_columns"), DType::f32);
   EXPECT_EQ(type_of("fp4"), DType::f32);
   EXPECT_EQ(type_of("bytes_of_rows"), DType::i8g32);
+  for (const char* folder : {"mlx_2", "mlx_3", "mlx_4"}) EXPECT_EQ(type_of(folder), DType::q4_1) << folder;
+  EXPECT_EQ(type_of("mlx_5"), DType::q5_1);
+  for (const char* folder : {"mlx_6", "mlx_8"}) EXPECT_EQ(type_of(folder), DType::f32) << folder;
 }
 
 }  // namespace weft::recorded_weights_test

@@ -69,9 +69,10 @@ class MergedRows {
 // Of codes that fill no blocks. vLLM, too, multiplies such weights in the dtype of the model.
 DType Weights::dtype_of_numbers() const { return facts_.is_exact() ? DType::f32 : facts_.dtype; }
 
-// Blocks of MXFP4 are rearranged as a whole.
+// Blocks of MXFP4 are rearranged as a whole. The table of an embedding may have grouped codes.
 bool Weights::is_made_of_rows(const std::string& key, WeightRole role) const {
   const std::string first = is_name_of_experts(key) ? name_of_expert(key, 0) : key;
+  if (role == WeightRole::codes) return is_grouped(first);
   return role == WeightRole::linear && is_quantized(first) && !is_mxfp4(first);
 }
 

@@ -147,7 +147,7 @@ Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (is_mxfp4(key)) return mxfp4_stack_meta(checkpoint_, config_of_codes(key), key);
   if (role == WeightRole::transposed) return transposed_meta(stored_meta(key, WeightRole::linear));
   if (is_latent(role)) return latent_meta(stored_meta(key, WeightRole::linear).dtype, role);
-  if (role == WeightRole::linear && is_grouped(key)) return grouped_type(key);
+  if ((role == WeightRole::linear || role == WeightRole::codes) && is_grouped(key)) return grouped_type(key);
   if (has_factors(key, role)) return scaled_blocks_meta(checkpoint_, key);
   if (role == WeightRole::linear && is_quantized(key)) {
     const QuantizationConfig& config = config_of_codes(key);

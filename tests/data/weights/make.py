@@ -1,6 +1,7 @@
 """Makes the folders beside this file: one weight each, in a quantized format as another program packs it, and the
 numbers that this program makes of the codes (`expected.weight`, f32). Run with torch, compressed-tensors 0.17.0,
-bitsandbytes 0.50.2 and the source of auto-gptq 0.7.1, whose compiled kernels are not needed.
+bitsandbytes 0.50.2 and the source of auto-gptq 0.7.1, whose compiled kernels are not needed; of mlx, with mlx 0.32.4 for
+the processor.
 
     python3 tests/data/weights/make.py [FOLDER...]
 """
@@ -21,10 +22,10 @@ def random_weight(seed, rows=ROWS, columns=COLUMNS):
     return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
 
 
-def write(name, quantization, tensors, numbers):
+def write(name, quantization, tensors, numbers, key="quantization_config"):
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
     os.makedirs(path, exist_ok=True)
-    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "quantization_config": quantization}
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", key: quantization}
     with open(os.path.join(path, "config.json"), "w") as file:
         json.dump(config, file, indent=2)
         file.write("\n")
@@ -118,6 +119,18 @@ def bitsandbytes_of_bytes(name, seed):
           {"weight": codes, "SCB": scales, "weight_format": torch.tensor(0, dtype=torch.uint8)}, numbers)
 
 
+def mlx(name, seed, bits, group):
+    import mlx.core as core
+    import numpy
+    weight = core.array(random_weight(seed).numpy()).astype(core.float16)
+    codes, scales, minimums = core.quantize(weight, group, bits)
+    numbers = core.dequantize(codes, scales.astype(core.float32), minimums.astype(core.float32), group, bits)
+    tensors = {key: torch.from_numpy(numpy.array(value).copy())
+               for key, value in (("weight", codes), ("scales", scales), ("biases", minimums))}
+    write(name, {"group_size": group, "bits": bits, "mode": "affine"}, tensors,
+          torch.from_numpy(numpy.array(numbers).copy()), key="quantization")
+
+
 FOLDERS = {
     "w8a16_groups": lambda name: compressed_tensors(name, 1, 8, True, 32),
     "w8a16_channels": lambda name: compressed_tensors(name, 2, 8, True, COLUMNS),
@@ -137,6 +150,12 @@ FOLDERS = {
     "fp4": lambda name: bitsandbytes(name, 16, "fp4", COLUMNS),
     "fp4_nested_of_80_columns": lambda name: bitsandbytes(name, 17, "fp4", 80, nested=True),
     "bytes_of_rows": lambda name: bitsandbytes_of_bytes(name, 18),
+    "mlx_2": lambda name: mlx(name, 19, 2, 32),
+    "mlx_3": lambda name: mlx(name, 20, 3, 64),
+    "mlx_4": lambda name: mlx(name, 21, 4, 64),
+    "mlx_5": lambda name: mlx(name, 22, 5, 128),
+    "mlx_6": lambda name: mlx(name, 23, 6, 64),
+    "mlx_8": lambda name: mlx(name, 24, 8, 32),
 }
 
 if __name__ == "__main__":
