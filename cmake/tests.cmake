@@ -121,7 +121,7 @@ function(weft_suite name folder label sources)
   endif()
   # A program of plain C cannot load what a sanitizer is built into.
   if(name STREQUAL "capi" AND NOT WEFT_SANITIZE)
-    add_dependencies(test_${name} weft_shared)
+    add_dependencies(test_${name} weft_shared weft)
     target_compile_definitions(test_${name} PRIVATE WEFT_SHARED_LIBRARY="$<TARGET_SONAME_FILE:weft_shared>")
   endif()
   set(labels ${label})

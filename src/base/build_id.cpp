@@ -11,6 +11,10 @@
 #include "base/elf_note.h"
 
 namespace weft {
+
+// Null in a program without a stamp.
+[[gnu::weak]] const char* build_stamp();
+
 namespace {
 
 struct Search {
@@ -38,6 +42,7 @@ int look(dl_phdr_info* object, std::size_t, void* data) {
 }  // namespace
 
 std::string build_id() {
+  if (build_stamp != nullptr) return build_stamp();
   Search search{reinterpret_cast<std::uintptr_t>(&build_id), ""};
   dl_iterate_phdr(look, &search);
   return search.id;

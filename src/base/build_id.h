@@ -6,8 +6,9 @@
 
 namespace weft {
 
-// The build id that the linker wrote into it, in hexadecimal. It differs for any other code or data. "" if there is
-// none.
+// In hexadecimal, another one for any other code or data of Weft. It is the stamp that the program and libweft.so share
+// (cmake/build_stamp.cmake), because each takes what the other has compiled. A program that is linked from Weft's
+// libraries without the stamp, such as a test, has the build id that the linker wrote into it, and "" if there is none.
 std::string build_id();
 
 }  // namespace weft

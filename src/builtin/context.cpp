@@ -15,6 +15,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/splitting_ops.h"
 #include "compiler/tune/tuning_database.h"
+#include "compiler/warnings.h"
 #include "kernels/provider.h"
 #include "options/custom_ops.h"
 #include "options/options_text.h"
@@ -48,8 +49,6 @@ void check_pass_names(const Context& context, const std::vector<std::string>& na
                option, quote(name), suggestion_or_all(name, known));
 }
 
-void warn_of_file(const std::string& warning) { std::cerr << "weft: " << warning << "\n"; }
-
 // UserError if the pattern's name is taken, or if it changes results.
 void add_pattern(Context& context, ParsedPattern parsed, std::vector<std::string>* notes) {
   auto& [pattern, origin, is_trusted] = parsed;
@@ -69,7 +68,7 @@ void open_cache(Context& context) {
   if (context.options.disable_compile_cache) return;
   try {
     context.cache = std::make_unique<CompileCache>(CompileCacheSettings{
-        .root = default_cache_root(process_environment(), context.options.cache_root), .warn = warn_of_file});
+        .root = default_cache_root(process_environment(), context.options.cache_root), .warn = current_warning_sink()});
   } catch (const UserError&) {
     context.cache = std::make_unique<CompileCache>();
   }
@@ -115,7 +114,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   if (!options.tuned.empty())
     apply_tuning(read_tuning(options.tuned, fingerprint_of(context->device)), context->ops, context->priorities);
   context->log = Log(options.logs, std::cerr);
-  if (!options.trace.empty()) context->timeline = std::make_shared<Timeline>(options.trace, warn_of_file);
+  if (!options.trace.empty()) context->timeline = std::make_shared<Timeline>(options.trace, current_warning_sink());
   context->passes = checked_passes(registrations, names_of(pipeline_passes()));
   context->patterns = make_pattern_table(context->ops, context->device.fp8);
   context->threads = std::make_unique<ThreadPool>(context->device.threads);

@@ -51,7 +51,8 @@ std::vector<std::string> given_texts(const char* const* texts, std::size_t count
                                      std::string_view argument) {
   std::vector<std::string> copies;
   if (count > 0) given(texts, function, argument);
-  for (std::size_t i = 0; i < count; ++i) copies.push_back(given_text(texts[i], function, argument));
+  for (std::size_t i = 0; i < count; ++i)
+    copies.push_back(given_text(texts[i], function, fmt::format("{}[{}]", argument, i)));
   return copies;
 }
 

@@ -45,9 +45,10 @@ int weft_context_create(const weft_option* options, size_t option_count, weft_co
       weft::set_option(requested, weft::given_text(options[i].key, name, "key"),
                        weft::given_text(options[i].value, name, "value"), name);
     auto made = std::make_unique<weft_context>();
+    const weft::WarningScope warnings(weft::sink_of(made->notes));
     weft::OpenedContext opened = weft::open_context(std::move(requested));
     made->context = std::move(opened.context);
-    made->notes = std::move(opened.notes);
+    for (const std::string& note : opened.notes) made->notes->add(note);
     *context = made.release();
   });
 }
@@ -62,7 +63,7 @@ int weft_context_notes(weft_context* context, char** text, weft_error* error) {
   return weft::at_boundary(error, [&] {
     weft::given(text, "weft_context_notes", "text") = nullptr;
     weft::given(context, "weft_context_notes", "context");
-    *text = weft::text_for_caller(fmt::format("{}", fmt::join(context->notes, "\n")));
+    *text = weft::text_for_caller(context->notes->text());
   });
 }
 

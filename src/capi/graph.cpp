@@ -53,6 +53,7 @@ int weft_graph_compile(weft_context* context, const char* text, weft_graph** gra
     weft::given(context, name, "context");
     const std::string source = weft::given_text(text, name, "text");
     auto made = std::make_unique<weft_graph>();
+    const weft::WarningScope warnings(weft::sink_of(context->notes));
     made->context = weft::make_context(weft::options_of(*context));
     const auto parsed = weft::parse_graph(source, made->context->ops, name);
     weft::verify_text(*parsed, made->context->ops, name);

@@ -10,12 +10,35 @@
 
 #include "capi/boundary.h"
 #include "compiler/run/graph_program.h"
+#include "compiler/warnings.h"
 #include "engine/engine.h"
+
+namespace weft {
+
+// Sentences for the caller. A thread may add one while another reads them, because the threads that compile add
+// warnings.
+class Notes {
+ public:
+  // Does nothing if there is such a sentence.
+  void add(const std::string& sentence);
+  bool contains(const std::string& sentence) const;
+  // One sentence in each line.
+  std::string text() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> sentences_;
+};
+
+// Adds the warnings of a Context to the notes, which stay alive as long as it may warn.
+WarningSink sink_of(const std::shared_ptr<Notes>& notes);
+
+}  // namespace weft
 
 struct weft_context {
   std::mutex mutex;
   std::shared_ptr<weft::Context> context;
-  std::vector<std::string> notes;
+  std::shared_ptr<weft::Notes> notes = std::make_shared<weft::Notes>();
   std::vector<std::pair<weft_priority_scope, std::unique_ptr<weft::PriorityScope>>> scopes;  // newest last
   weft_priority_scope last_scope = 0;
 };
@@ -23,7 +46,7 @@ struct weft_context {
 struct weft_model {
   weft::HandleMutex mutex;
   std::unique_ptr<weft::Engine> engine;
-  std::vector<std::string> notes;
+  std::shared_ptr<weft::Notes> notes = std::make_shared<weft::Notes>();
 };
 
 struct weft_graph {

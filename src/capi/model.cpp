@@ -1,7 +1,3 @@
-#include <algorithm>
-
-#include <fmt/ranges.h>
-
 #include "capi/handles.h"
 #include "engine/open_model.h"
 
@@ -15,9 +11,9 @@ int weft_model_open(weft_context* context, const char* path_or_name, weft_model*
     const std::string wanted = weft::given_text(path_or_name, name, "path_or_name");
     auto made = std::make_unique<weft_model>();
     const auto note = [&](const std::string& sentence) {
-      const std::vector<std::string>& known = context->notes;
-      if (std::find(known.begin(), known.end(), sentence) == known.end()) made->notes.push_back(sentence);
+      if (!context->notes->contains(sentence)) made->notes->add(sentence);
     };
+    const weft::WarningScope warnings(weft::sink_of(made->notes));
     made->engine = weft::open_engine({.name = wanted, .options = weft::options_of(*context)}, note);
     *model = made.release();
   });
@@ -35,7 +31,7 @@ int weft_model_notes(weft_model* model, char** text, weft_error* error) {
   return weft::at_boundary(error, [&] {
     weft::given(text, "weft_model_notes", "text") = nullptr;
     weft::given(model, "weft_model_notes", "model");
-    *text = weft::text_for_caller(fmt::format("{}", fmt::join(model->notes, "\n")));
+    *text = weft::text_for_caller(model->notes->text());
   });
 }
 

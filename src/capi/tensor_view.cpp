@@ -97,6 +97,10 @@ void copy_to(const weft_tensor_view& view, const Tensor& tensor, const std::stri
   USER_CHECK(meta.dtype == plain.meta.dtype && meta.shape == plain.meta.shape, "[{}] must be {}, but is {}", what,
              plain.meta.text(), meta.text());
   if (is_empty) return;
+  for (int i = 0; i < view.rank; ++i)
+    USER_CHECK(view.size[i] == 1 || view.stride[i] > 0,
+               "[{}] must have its own memory for each element, but dim {} has {} with stride 0", what, i,
+               view.size[i]);
   check_memory(view, meta, what);
   auto* target = static_cast<std::byte*>(view.data);
   if (meta.is_contiguous()) {

@@ -19,11 +19,18 @@
  *   - Texts are zero-terminated UTF-8. The library copies an argument if it needs it after the call. A returned text
  *     (char**) belongs to the caller, who frees it with weft_text_free.
  *   - Any function may be called from any thread. Calls on one handle run one after another; calls on different handles
- *     do not wait for each other. Destroy a handle only when no thread uses it any more.
+ *     do not wait for each other. Destroy a handle only when no other thread is in a call on it, waits for one or will
+ *     begin one. Only weft_model_close and weft_graph_close may be called during a weft_model_complete or
+ *     weft_graph_run of another thread: they wait for its end.
  *   - Handles do not depend on each other: a model or graph copies the options and priorities of its context when it
  *     is opened. Later changes of the context, including its end, do not affect it.
- *   - Nothing is printed and the environment is not read, except for what options ask for (logs, print-ir-after) and
- *     for the folder of a model that is given by name (WEFT_MODELS_ROOT, XDG_CACHE_HOME, HOME).
+ *   - Nothing is printed except what options ask for (logs, print-ir-after). Warnings that the program prints are in
+ *     weft_model_notes and weft_context_notes.
+ *   - Models use a compile cache on disk, as the program does, and create its folder: `compile` in the folder of the
+ *     option cache-root, else in WEFT_CACHE_ROOT, else in XDG_CACHE_HOME/weft, else in HOME/.cache/weft. The option
+ *     {"disable-compile-cache", ""} turns it off. The variable WEFT_DISABLE_COMPILE_CACHE is not read.
+ *   - The environment is read only for that folder, for the folder of a model that is given by name (WEFT_MODELS_ROOT,
+ *     XDG_CACHE_HOME, HOME) and, with a GPU, for the libraries of CUDA (CUDA_HOME, XDG_CACHE_HOME, HOME, VIRTUAL_ENV).
  */
 #ifndef WEFT_H
 #define WEFT_H
@@ -87,7 +94,8 @@ WEFT_API int weft_context_create(const weft_option* options, size_t option_count
 /* Null is allowed and does nothing. */
 WEFT_API void weft_context_destroy(weft_context* context);
 /* The notes that the program prints about the options: one line for each option that was changed, with the reason,
- * and one for each that has no effect. */
+ * and one for each that has no effect. Warnings about graphs compiled with this context follow, for example that no
+ * code can be generated. */
 WEFT_API int weft_context_notes(weft_context* context, char** text, weft_error* error);
 /* A JSON object of all options with their effective values. */
 WEFT_API int weft_context_options(weft_context* context, char** json, weft_error* error);
@@ -125,7 +133,8 @@ WEFT_API int weft_model_open(weft_context* context, const char* path_or_name, we
  * callback it is WEFT_USER_ERROR, and the model stays open. */
 WEFT_API int weft_model_close(weft_model* model, weft_error* error);
 /* The notes and warnings that the program prints about the model, one in a line: what was changed, left out or not
- * read, with the reason. Those about the context's options are in weft_context_notes. */
+ * read, with the reason. Warnings follow, for example about the compile cache; a later call of the model may add some.
+ * Notes about the context's options are in weft_context_notes. */
 WEFT_API int weft_model_notes(weft_model* model, char** text, weft_error* error);
 
 /* How the next token is sampled. `size` is sizeof(weft_sampling), so that members can be added at the end. */
@@ -150,9 +159,10 @@ typedef struct weft_sampling {
 WEFT_API int weft_model_sampling(weft_model* model, weft_sampling* sampling, weft_error* error);
 
 /* Called for each new token with the text that the token completes: `length` bytes and a zero. The text is empty
- * while a character, or a possible stop text, is incomplete. A return value other than 0 ends the completion. The
- * callback may call any function except those of its own model. A C++ exception that leaves it ends the completion with
- * WEFT_USER_ERROR. */
+ * while a character, or a possible stop text, is incomplete. If WEFT_FINISH_STOP or WEFT_FINISH_LENGTH ends a
+ * completion within a character, the text of the last token has U+FFFD for it. A return value other than 0 ends the
+ * completion. The callback may call any function except those of its own model. A C++ exception that leaves it ends the
+ * completion with WEFT_USER_ERROR. */
 typedef int (*weft_token_function)(void* state, const char* text, size_t length, int32_t token);
 
 enum {
@@ -171,7 +181,8 @@ typedef struct weft_completion {
   double generation_seconds;
 } weft_completion;
 
-/* Continues a text. If `sampling` is null, the values of weft_model_sampling are used. `completion` may be null. */
+/* Continues a text. If `sampling` is null, the values of weft_model_sampling are used. `on_token` must not be null;
+ * `completion` may be. */
 WEFT_API int weft_model_complete(weft_model* model, const char* prompt, const weft_sampling* sampling,
                                  weft_token_function on_token, void* state, weft_completion* completion,
                                  weft_error* error);
@@ -188,7 +199,7 @@ typedef struct weft_graph weft_graph;
 /* A tensor in the caller's memory: element (i, j, ...) is at `data` plus stride[0] * i + stride[1] * j + ...
  * elements. `data` is aligned to one element. Strides are not negative. Block types (q4_1, ..) are row-major without
  * gaps. */
-#define WEFT_VIEW_RANK 8
+#define WEFT_VIEW_RANK 8 /* the length of the arrays; `rank` itself is at most 6 */
 typedef struct weft_tensor_view {
   void* data;        /* null if there is no element */
   const char* dtype; /* as in graph text: f32, bf16, i64, ... */
@@ -204,9 +215,11 @@ WEFT_API int weft_graph_close(weft_graph* graph, weft_error* error);
 /* {"name": "g", "inputs": [{"name": "x", "type": "f32[s0, 6]"}, ...], "results": [...]} */
 WEFT_API int weft_graph_describe(weft_graph* graph, char** json, weft_error* error);
 /* Runs the graph. Inputs and results are in the order of the text, with params among the inputs; all must be
- * tensors. Results are written into the caller's memory, whose views have the type and sizes of the results. Inputs
- * are only read, except donated ones (donated, .maybe_inplace): the graph may overwrite their memory. After a
- * failure, the contents of the results' memory and of donated inputs are undefined. */
+ * tensors. Results are written into the caller's memory, whose views have the type and sizes of the results. The
+ * memory of a result must not overlap that of another result, and its elements must not overlap each other: a stride of
+ * 0 in a dim larger than 1 is WEFT_USER_ERROR. It may overlap inputs. Inputs are only read, except donated ones
+ * (donated, .maybe_inplace): the graph may overwrite their memory. After a failure, the contents of the results' memory
+ * and of donated inputs are undefined. */
 WEFT_API int weft_graph_run(weft_graph* graph, const weft_tensor_view* inputs, size_t input_count,
                             const weft_tensor_view* results, size_t result_count, weft_error* error);
 /* As weft_model_selected_impls, with one element. */

@@ -1,14 +1,18 @@
 #include "compiler/log.h"
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include <fmt/ranges.h>
 #include <spdlog/logger.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/ostream_sink.h>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "compiler/pipeline.h"
+#include "compiler/warnings.h"
 
 namespace weft {
 namespace {
@@ -71,9 +75,25 @@ void log_fusion(const Log& log, const std::string& where, const PatternReport& r
     log.say("fusion", Log::Detail::more, fmt::format("{}: not {}: {}", where, report.pattern, miss.reason));
 }
 
+class SinkOfWarnings : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit SinkOfWarnings(WarningSink sink) : sink_(std::move(sink)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    sink_(std::string(message.payload.data(), message.payload.size()));
+  }
+  void flush_() override {}
+
+  WarningSink sink_;
+};
+
 }  // namespace
 
 Log::Log(const std::string& topics, std::ostream& to) {
+  // Warnings are no topic: no one has to ask for them, and they do not go to `to`.
+  loggers_["warnings"] =
+      std::make_shared<spdlog::logger>("warnings", std::make_shared<SinkOfWarnings>(current_warning_sink()));
   const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(to, true);
   for (const std::string& word : split_text(topics, ',')) {
     if (word.empty()) continue;

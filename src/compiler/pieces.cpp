@@ -1,10 +1,10 @@
 #include "compiler/pieces.h"
 
 #include <algorithm>
-#include <iostream>
 #include <map>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +15,7 @@
 #include "compiler/log_code.h"
 #include "compiler/piece_graph.h"
 #include "compiler/pipeline.h"
+#include "compiler/warnings.h"
 #include "ir/print.h"
 #include "passes/lower.h"
 
@@ -62,6 +63,13 @@ void refuse_what_is_left(const Graph& split, const PieceSchedules& schedules) {
                  refusal.node->result()->name, piece->name, refusal.reason);
 }
 
+// Warns, once for each Context, that no code can be generated.
+void warn_of_problem(const Context& context, const std::string& problem) {
+  std::ostringstream sentence;
+  context.generated->warn_once(sentence, problem);
+  if (!sentence.str().empty()) warn(context.log, sentence.str());
+}
+
 }  // namespace
 
 bool only_moves(const Node& node) {
@@ -84,7 +92,7 @@ void check_required_code(const Context& context) {
 void warn_of_missing_compiler(const Context& context) {
   if (context.options.backend == "eager") return;
   const std::string problem = context.generated->problem(*context.cache);
-  if (!problem.empty()) context.generated->warn_once(std::cerr, problem);
+  if (!problem.empty()) warn_of_problem(context, problem);
 }
 
 PieceCode schedule_piece(const Graph& piece, PassContext& passes) {
@@ -141,7 +149,7 @@ PieceSchedules generated_pieces(const Graph& split, const Context& context, Toke
   const std::string problem = context.generated->compile(programs, context, graphs);
   if (problem.empty()) return schedules;
   USER_CHECK(!context.options.require_codegen, "[--require-codegen] no code can be generated: {}", problem);
-  context.generated->warn_once(std::cerr, problem);
+  warn_of_problem(context, problem);
   return schedule_as_written(split, passes);
 }
 

@@ -57,8 +57,9 @@ Tensor tensor_in(const File& file, DType dtype, const std::vector<std::int64_t>&
   tensor.meta = Meta::tensor(dtype, Shape(shape.begin(), shape.end()));
   tensor.storage = file.storage;
   tensor.byte_offset = offset;
-  // A block begins with a half float, so it needs an alignment of 2.
-  const std::int64_t alignment = is_block(dtype) ? 2 : dtype_info(dtype).block_bytes;
+  // A block begins with a half float, so it needs an alignment of 2. Words of u32 are codes, of mlx-lm, whose files
+  // have tensors at any address, and are copied where they are read (io/grouped_weight.h).
+  const std::int64_t alignment = is_block(dtype) ? 2 : dtype == DType::u32 ? 1 : dtype_info(dtype).block_bytes;
   if (bytes > 0 && offset % alignment != 0) {
     tensor.storage = Storage::allocate(bytes);
     tensor.byte_offset = 0;

@@ -139,8 +139,7 @@ QuantizationConfig read_awq(const JsonFields& fields) {
   config.groups.layout = GroupLayout::awq;
   need_integer(fields, "bits", 4);
   config.groups.group_size = read_group_size(fields, "group_size");
-  USER_CHECK(needed_boolean(fields, "zero_point"), "[{}] {} must be true, but is false", fields.where(),
-             fields.name("zero_point"));
+  needed_boolean(fields, "zero_point");  // the files have zero points in either case
   if (fields.has("version")) text_among(fields, "version", {"gemm", "GEMM"});
   config.groups.has_zero_points = true;
   add_ignored(texts_of(fields, "modules_to_not_convert"), config);

@@ -225,12 +225,16 @@ void GroupedWeight::read_transposed_codes(std::int64_t first, std::int64_t count
 void GroupedWeight::read_codes_of_mlx(std::int64_t first, std::int64_t count, std::uint8_t* codes,
                                       std::int64_t stride) const {
   const int bits = groups_.bits;
-  const std::int64_t width = words_of(columns_, bits);
+  const auto width = static_cast<std::size_t>(words_of(columns_, bits));
+  std::vector<std::uint32_t> aligned(width);
+  const std::uint32_t* words = aligned.data();
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint32_t* words = codes_.as<const std::uint32_t>() + (first + i) * width;
+    const std::size_t bytes = width * sizeof *words;
+    const std::byte* stored = codes_.data() + (first + i) * static_cast<std::int64_t>(bytes);
     std::uint8_t* row = codes + i * stride;
+    std::memcpy(aligned.data(), stored, bytes);
     if (bits == bits_in_blocks(groups_)) {
-      std::memcpy(row, words, static_cast<std::size_t>(width) * sizeof *words);
+      std::memcpy(row, stored, bytes);
     } else if (bits > 4) {
       for (std::int64_t k = 0; k < columns_; ++k) row[k] = static_cast<std::uint8_t>(code_in(words, k, bits));
     } else {
@@ -281,16 +285,22 @@ void GroupedWeight::reorder(std::uint8_t* codes) const {
   }
 }
 
+void GroupedWeight::write_numbers_with_minimum(std::int64_t row, const std::uint8_t* codes, float* numbers) const {
+  const int bits = bits_in_blocks(groups_);
+  for (std::int64_t begin = 0; begin < columns_; begin += group_) {
+    const float scale = this->scale(row, begin), minimum = this->minimum(row, begin);
+    for (std::int64_t k = begin; k < begin + group_; ++k)
+      numbers[k] = scale * static_cast<float>(code_in_row(codes, k, bits)) + minimum;
+  }
+}
+
 // Each product is rounded once: those of integers are exact.
 void GroupedWeight::write_numbers(std::int64_t row, const std::uint8_t* codes, float* numbers) const {
+  if (has_minimums(groups_)) return write_numbers_with_minimum(row, codes, numbers);
   const int bits = bits_in_blocks(groups_);
   const float* values = groups_.values == CodeValues::integers ? nullptr : values_of_codes(groups_.values);
   for (std::int64_t k = 0; k < columns_; ++k) {
     const int code = code_in_row(codes, k, bits);
-    if (has_minimums(groups_)) {
-      numbers[k] = scale(row, k) * static_cast<float>(code) + minimum(row, k);
-      continue;
-    }
     const float value = values != nullptr ? values[code] : static_cast<float>(code - zero_point(row, k));
     numbers[k] = scale(row, k) * value;
   }

@@ -74,6 +74,7 @@ class GroupedWeight {
   float minimum(std::int64_t row, std::int64_t column) const;
   int zero_point_of_gptq(const std::uint32_t* words, std::int64_t row) const;
   void write_numbers(std::int64_t row, const std::uint8_t* codes, float* numbers) const;
+  void write_numbers_with_minimum(std::int64_t row, const std::uint8_t* codes, float* numbers) const;
   void write_block(std::int64_t row, std::int64_t column, const std::uint8_t* codes, std::byte* block) const;
   // Of q4_1 and q5_1.
   void write_block_with_minimum(std::int64_t row, std::int64_t column, const std::uint8_t* codes,

@@ -75,7 +75,7 @@ void check_part(const Checkpoint& checkpoint, const GroupedPart& part) {
   const bool fits = std::find(part.dtypes.begin(), part.dtypes.end(), meta.dtype) != part.dtypes.end();
   std::vector<std::string_view> dtypes;
   for (const DType dtype : part.dtypes) dtypes.push_back(dtype_text(dtype));
-  USER_CHECK(fits && meta.shape == part.shape, "[{}] tensor {} must be {}{} as quantization_config says, but is {}",
+  USER_CHECK(fits && meta.shape == part.shape, "[{}] tensor {} must be {}{} as the config says, but is {}",
              checkpoint.path(), part.name, fmt::join(dtypes, " or "), shape_text(part.shape), meta.text());
 }
 

@@ -37,16 +37,19 @@ void add_module(const JsonFields& own, const std::string& module, const Quantiza
 
 }  // namespace
 
-// mlx-lm writes the same object under both keys. Other methods state their name.
+// mlx-lm writes the same object under both keys. Other methods state their name, and AutoRound states its own next to
+// codes of mlx.
 std::optional<JsonFields> mlx_quantization(const JsonFields& config) {
   const auto own = config.find_object("quantization"), other = config.find_object(kOther);
   const bool has_method = other && other->has("quant_method");
   if (own) {
-    USER_CHECK(!has_method, "[{}] {} and {} must not both say how weights are quantized", config.where(),
+    const auto* packing = other ? other->value("packing_format") : nullptr;
+    USER_CHECK(!has_method || (packing != nullptr && *packing == "mlx"),
+               "[{}] {} and {} must not both say how weights are quantized", config.where(),
                config.name("quantization"), config.name(kOther));
     return own;
   }
-  const bool is_of_mlx = other && !has_method && other->has("mode") && other->has("bits");
+  const bool is_of_mlx = other && !has_method && other->has("group_size") && other->has("bits");
   return is_of_mlx ? other : std::nullopt;
 }
 
@@ -57,9 +60,9 @@ QuantizationConfig read_mlx(const JsonFields& fields) {
   config.reaches_embeddings = true;
   GroupedCodes& groups = config.groups;
   groups.layout = GroupLayout::mlx;
+  read_codes(fields, groups);
   needed_integer_in(fields, "bits", {2, 8});
   needed_integer_in(fields, "group_size", {32, 128});
-  read_codes(fields, groups);
   const QuantizationConfig all = config;
   for (const std::string& key : fields.keys()) {
     const Json& value = *fields.value(key);

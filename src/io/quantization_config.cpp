@@ -272,7 +272,10 @@ void keep_modules_with_scales(const std::vector<std::string>& names, Quantizatio
 
 void find_quantized_modules(const std::function<bool(const std::string& name)>& has_tensor,
                             const std::vector<std::string>& names, QuantizationConfig& config) {
-  if (config.groups.layout == GroupLayout::mlx && !names.empty()) keep_modules_with_scales(names, config);
+  if (config.groups.layout == GroupLayout::mlx) {
+    config.has_quantized_head = true;  // as any other module, also if there are no tensors
+    if (!names.empty()) keep_modules_with_scales(names, config);
+  }
   if (config.has_quantized_head) return;
   if (config.scheme == QuantizationScheme::mxfp4) {
     // A program that dequantized the experts and saved them may leave the quantization_config in the folder.

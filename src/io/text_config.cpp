@@ -10,9 +10,9 @@ namespace weft {
 namespace {
 
 // Keys that are stated once for the whole checkpoint, next to text_config or in it.
-constexpr const char* kShared[] = {
-    "bos_token_id",        "dtype",      "eos_token_id", "pad_token_id", "compression_config", "quantization_config",
-    "tie_word_embeddings", "torch_dtype"};
+constexpr const char* kShared[] = {"bos_token_id",       "dtype",        "eos_token_id",        "pad_token_id",
+                                   "compression_config", "quantization", "quantization_config", "tie_word_embeddings",
+                                   "torch_dtype"};
 
 // The module around the language model in older and in newer folders, and the language model's own module.
 constexpr std::array kModules = {std::pair{"language_model.model.", "model."},

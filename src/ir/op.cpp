@@ -262,6 +262,8 @@ Evaluator& home_of(const char* name, const Values& operands, Evaluator* home) {
         "by home().value(tensor)",
         name);
   }
+  USER_CHECK(home != nullptr || operands.empty(), "[{}] must be called with a tensor, but was given only empty Values",
+             name);
   CHECK(home != nullptr, "[{}] was called without any value and without an evaluator", name);
   return *home;
 }

@@ -19,7 +19,11 @@ bool is_mxfp4(const ModelConfig& config, const std::string& key) {
 const QuantizationConfig* quantization_of(const ModelConfig& config, const std::string& key,
                                           const std::vector<std::int64_t>& shape) {
   const bool may_be = is_mxfp4(config, key) || (shape.size() == 2 && config.quantization);
-  return may_be ? config.quantization->of(key) : nullptr;
+  const QuantizationConfig* own = may_be ? config.quantization->of(key) : nullptr;
+  // mlx-lm leaves such modules plain; of files the scales decide.
+  const bool has_part_of_group = own != nullptr && own->groups.layout == GroupLayout::mlx && own->covers_rest &&
+                                 shape[1] % own->groups.group_size != 0;
+  return has_part_of_group ? nullptr : own;
 }
 
 // The shape of a weight as files of this format store it.
@@ -38,6 +42,10 @@ void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const
     return check_quantized_weight(checkpoint, *own, key, wanted[0], wanted[1]);
   const Meta& meta = checkpoint.tensor(key).meta;
   const Shape shape(wanted.begin(), wanted.end());
+  USER_CHECK(meta.dtype != DType::u32,
+             "[{}] tensor {} has codes, as mlx-lm stores them, but there are no scales of them, or no quantization in "
+             "config.json",
+             checkpoint.path(), key);
   USER_CHECK(meta.shape == shape, "[{}] tensor {} must have the shape {} that the config gives it, but is {}",
              checkpoint.path(), key, shape_text(shape), meta.text());
   // One-byte codes have no meaning without scales, and only a quantization_config defines which tensors are the scales.

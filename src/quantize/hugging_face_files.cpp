@@ -263,7 +263,10 @@ std::string config_json(const Checkpoint& checkpoint, const ModelConfig& config,
                         const Json& sample, const Json& quantization) {
   Json json = checkpoint.is_gguf() ? config_of_gguf(checkpoint, config, facts, sample)
                                    : parse_json(checkpoint.folder_file("config.json").value());
-  for (const char* key : {"quantization_config", "compression_config"}) json.erase(key);
+  for (const char* key : {"quantization", "quantization_config", "compression_config"}) {
+    json.erase(key);
+    if (const auto text = json.find("text_config"); text != json.end() && text->is_object()) text->erase(key);
+  }
   json.erase("dtype");
   json["torch_dtype"] = "bfloat16";
   if (!quantization.is_null()) json["quantization_config"] = quantization;

@@ -113,6 +113,8 @@ struct HttpServer::State {
     if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error) acceptor.bind(endpoint, error);
     if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    USER_CHECK(error != boost::system::errc::address_not_available,
+               "[--host] wanted an address of this machine, but {} is none", quote(name));
     USER_CHECK(!error, "{} to be free, but: {}", address, error.message());
   }
 

@@ -58,7 +58,7 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
     const auto socket = std::make_shared<tcp::socket>(state_.io);
     asio::async_connect(*socket, state_.addresses,
                         [self = shared_from_this(), socket](error_code error, const tcp::endpoint&) {
-                          if (error) return self->fail("connecting: " + error.message());
+                          if (error) return self->fail_to_connect(error.message());
                           self->begin_stream(std::move(*socket));
                         });
   }
@@ -71,7 +71,7 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
     }
     stream_.emplace(std::move(socket), state_.tls->client_session(state_.host));
     stream_->handshake([self = shared_from_this()](const std::optional<HandshakeFault>& fault) {
-      if (fault) return self->fail("connecting in TLS: " + fault->reason);
+      if (fault) return self->fail_to_connect("TLS: " + fault->reason);
       self->write();
     });
   }
@@ -140,6 +140,10 @@ class StreamClient::Connection : public std::enable_shared_from_this<Connection>
     }
     const auto on_end = std::move(call_.on_end);
     on_end(status, body);
+  }
+
+  void fail_to_connect(const std::string& reason) {
+    fail(fmt::format("connecting to {}: {}", state_.host_field, reason));
   }
 
   void fail(const std::string& reason) {

@@ -185,6 +185,15 @@ TEST(CCompletion, RefusesPromptsAndParametersOutOfBounds) {
   EXPECT_EQ(breach(
                 "a", [](weft_sampling& s) { s.stop_count = 1; }, "sampling.stop must be given"),
             "");
+  const char* second_is_null[] = {"x", nullptr};
+  EXPECT_EQ(breach(
+                "a",
+                [&](weft_sampling& s) {
+                  s.stop = second_is_null;
+                  s.stop_count = 2;
+                },
+                "sampling.stop[1] must be given, but is null"),
+            "");
   EXPECT_EQ(breach(
                 "a",
                 [&](weft_sampling& s) {

@@ -99,7 +99,7 @@ TEST(CContext, RefusesNull) {
       {"context", [&](weft_error* error) { return weft_priority_set(nullptr, "rms_norm", nullptr, 0, error); }},
       {"op", [&](weft_error* error) { return weft_priority_set(context, nullptr, nullptr, 0, error); }},
       {"providers", [&](weft_error* error) { return weft_priority_set(context, "rms_norm", nullptr, 1, error); }},
-      {"providers",
+      {"providers[1]",
        [&](weft_error* error) {
          return set(context, "rms_norm", {"cpu", nullptr}, error);
        }},

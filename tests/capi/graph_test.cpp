@@ -225,6 +225,9 @@ TEST(CGraph, RefusesViewsThatDoNotFit) {
   EXPECT_EQ(breach({good_x, good_w}, {good_y, view_of(y, "f32", {3, 3})},
                    {"result 1", "must be f32[2, 3], but is f32[3, 3]"}),
             "");
+  EXPECT_EQ(breach({good_x, good_w}, {view_of(y, "f32", {2, 3}, {0, 1}), good_y},
+                   {"result 0", "must have its own memory for each element, but dim 0 has 2 with stride 0"}),
+            "");
   EXPECT_EQ(breach({good_x, good_w}, {view_of(nullptr, "f32", {2, 3}), good_y}, {"result 0", "data must be given"}),
             "");
 }

@@ -105,6 +105,18 @@ TEST_F(ExampleInC, AnswersAsTheProgramDoes) {
   }
 }
 
+// The program and the library are other files, but of one build.
+TEST_F(ExampleInC, OpensWhatTheProgramCompiled) {
+  const std::string artifact = prefix() / "tiny.weft";
+  const auto program = std::filesystem::path(WEFT_SHARED_LIBRARY).parent_path() / "weft";
+  const CommandRun compiled = run_command(fmt::format("{} compile {} -o {} -t 2", program.string(), model(), artifact));
+  ASSERT_EQ(compiled.status, 0) << compiled.output;
+  const CommandRun wanted = run(model() + " 'Once upon a time' threads=2", "2>/dev/null");
+  const CommandRun came = run(artifact + " 'Once upon a time' threads=2", "2>/dev/null");
+  EXPECT_EQ(came.status, 0);
+  EXPECT_EQ(came.output, wanted.output);
+}
+
 TEST_F(ExampleInC, EndsWithTheStatusAndTheMessage) {
   EXPECT_EQ(run("").status, 2);
   const CommandRun unknown = run(model() + " Hi thread=2");

@@ -98,6 +98,19 @@ TEST(CModel, NotesWhatIsLeftOut) {
   EXPECT_NE(notes.find("999999"), std::string::npos) << notes;
 }
 
+TEST(CModel, WarnsInItsNotesAndPrintsNothing) {
+  const std::string file = folder() / "no_folder";
+  std::ofstream(file) << "a file";
+  const OwnedContext context(OptionPairs{{"cache-root", file}, {"disable-compile-cache", "false"}});
+  ::testing::internal::CaptureStderr();
+  const OwnedModel model(context, plain_model());
+  EXPECT_FALSE(answer_of(model).empty());
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  const std::string notes = text_of(weft_model_notes, static_cast<weft_model*>(model));
+  EXPECT_NE(notes.find(file + "/compile"), std::string::npos) << notes;
+  EXPECT_EQ(text_of(weft_context_notes, static_cast<weft_context*>(context)), "") << "it compiled nothing itself";
+}
+
 TEST(CModel, RefusesWhatIsNoModel) {
   const OwnedContext context;
   int error_place = 0;

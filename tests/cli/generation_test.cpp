@@ -84,7 +84,7 @@ TEST_F(Generation, NamedTemplatesAreChosenByToolsOrByName) {
     return run_weft(flags, input);
   };
   const std::string plain = R"([{"role": "user", "content": "x"}])";
-  const std::string tools = R"({"messages": [], "tools": [{"type": "function"}]})";
+  const std::string tools = R"({"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function"}]})";
   EXPECT_EQ(rendered(plain, {}).out, "D");
   EXPECT_EQ(rendered(tools, {}).out, "T1");
   EXPECT_EQ(rendered(tools, {"--chat-template", "rag"}).out, "R");

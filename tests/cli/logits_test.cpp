@@ -34,6 +34,19 @@ TEST_F(LogitsVerb, RefusesNan) {
     EXPECT_EQ(breach_of_refusal(run_weft(words), "[logits] some are not numbers (NaN)"), "") << words[0];
 }
 
+TEST_F(LogitsVerb, RefusesPositionsThatTheTextDoesNotHave) {
+  const std::string model = written(sample_);
+  for (const std::string word : {"foo", "3", "-1", "99"})
+    EXPECT_EQ(breach_of_refusal(run_weft({"logits", model, "--ids", "[1,2,3]", "--positions", "0," + word}),
+                                "must be last, all or positions in [0, 3), but holds \"" + word + "\""),
+              "");
+}
+
+TEST_F(LogitsVerb, RefusesPositionsOfAPerplexity) {
+  const std::vector<std::string> words{"logits", "m", "-p", "abc", "--perplexity", "--positions", "all"};
+  for (const char* name : {"--perplexity", "--positions"}) EXPECT_EQ(breach_of_refusal(run_weft(words), name), "");
+}
+
 TEST_F(LogitsVerb, RanksInfinitiesFirst) {
   // One product for each row, of either sign, so that infinities of two signs are never added.
   for (std::int64_t row = 0; row < 64; ++row) {

@@ -186,7 +186,11 @@ TEST_F(ProgramFiles, TemplateRendersAnObjectOfVariables) {
 
 TEST_F(ProgramFiles, TemplateRefusesWhatIsNoConversation) {
   expect_refused({"template", "--messages", write("m.json", "7"), "--template", write("t.jinja", "x")}, "[messages]");
-  expect_refused({"template", "--messages", write("n.json", "[]")}, "[model] must be given");
+  for (const char* none : {"[]", R"({"a": 1})", R"({"messages": []})", R"({"messages": null})"})
+    expect_refused({"template", "--messages", none, "--template", write("t.jinja", "x")},
+                   "[messages] must have at least one message");
+  const std::string messages = R"([{"role": "user", "content": "Hi"}])";
+  expect_refused({"template", "--messages", messages}, "[model] must be given");
 }
 
 TEST_F(ProgramFiles, GraphRunGivesTheSameBitsEagerlyAndCompiled) {

@@ -69,6 +69,9 @@ TEST_F(VerifyVerb, KeepsPiecesThatRun) {
     EXPECT_EQ(results[0], results[1]) << entry.path();
   }
   EXPECT_GE(graphs, 4);
+  const std::string help = run_weft({"verify", "--help"}).out;
+  for (const char* word : {"--in FILE.safetensors", "--out FILE"})
+    EXPECT_NE(help.find(word), std::string::npos) << help;
 }
 
 TEST_F(VerifyVerb, DumpsOnePieceAsAGraphThatIsLegal) {

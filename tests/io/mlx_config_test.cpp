@@ -27,9 +27,12 @@ std::string refusal(const std::string& key, const Json& value) {
 }
 
 TEST(MlxConfig, IsUnderEitherKey) {
-  const Json configs[] = {{{"quantization", kCodes}},
-                          {{"quantization_config", kCodes}},
-                          {{"quantization", kCodes}, {"quantization_config", kCodes}}};
+  const Json configs[] = {
+      {{"quantization", kCodes}},
+      {{"quantization_config", kCodes}},
+      {{"quantization_config", {{"group_size", 64}, {"bits", 4}}}},
+      {{"quantization", kCodes}, {"quantization_config", {{"quant_method", "auto-round"}, {"packing_format", "mlx"}}}},
+      {{"quantization", kCodes}, {"quantization_config", kCodes}}};
   for (const Json& config : configs) {
     const QuantizationConfig came = read(config).value();
     EXPECT_EQ(came.groups.layout, GroupLayout::mlx);
@@ -82,9 +85,11 @@ TEST(MlxConfig, StatesTheCodesOfStacksOfExperts) {
 
 TEST(MlxConfig, NamesWhatItDoesNotUnderstand) {
   EXPECT_EQ(refusal("mode", "mxfp4"), "[config.json] quantization.mode must be affine, but is \"mxfp4\"");
+  const Json nvfp4{{"group_size", 16}, {"bits", 4}, {"mode", "nvfp4"}};
+  EXPECT_NE(message_of([&] { read({{"quantization", nvfp4}}); }).find("quantization.mode"), std::string::npos);
   EXPECT_EQ(refusal("bits", 7), "[config.json] quantization.bits must be 2, 3, 4, 5, 6 or 8, but is 7");
   EXPECT_NE(refusal("bits", 1).find("quantization.bits"), std::string::npos);
-  EXPECT_EQ(refusal("group_size", 16), "[config.json] quantization.group_size must be 32 to 128, but is 16");
+  EXPECT_EQ(refusal("group_size", 16), "[config.json] quantization.group_size must be 32, 64 or 128, but is 16");
   EXPECT_EQ(refusal("group_size", 96), "[config.json] quantization.group_size must be 32, 64 or 128, but is 96");
   EXPECT_NE(refusal("a", {{"bits", 9}}).find("quantization.a.bits"), std::string::npos);
   EXPECT_EQ(with("awq", 4).unknown_keys, std::vector<std::string>{"quantization.awq"});

@@ -141,6 +141,9 @@ TEST(QuantizationConfig, ReadsGroupedCodes) {
   EXPECT_EQ(awq.layout, GroupLayout::awq);
   EXPECT_EQ(awq.group_size, 64);
   EXPECT_FALSE(awq.zeros_less_one);
+  json symmetric = kAwq;
+  symmetric["zero_point"] = false;
+  EXPECT_TRUE(read(symmetric).groups.has_zero_points) << "AutoRound stores them, too";
   EXPECT_EQ(nf4.layout, GroupLayout::bitsandbytes);
   EXPECT_TRUE(nf4.has_quantized_scales);
   json second = kGptq;
@@ -186,7 +189,7 @@ TEST(QuantizationConfig, RefusesGroupsThatItDoesNotUnderstandByTheirKey) {
   expect(changed(kGptq, "/dynamic", {{"+:.*down.*", 4}}), "dynamic.+:.*down.*", "4");
   expect(changed(kGptq, "/modules_in_block_to_quantize", {{"mlp.up_proj", 4}}), "modules_in_block_to_quantize", "4");
   expect(changed(kAwq, "/bits", 8), "bits", "8");
-  expect(changed(kAwq, "/zero_point", false), "zero_point", "false");
+  expect(changed(kAwq, "/zero_point", nullptr), "zero_point", "there is none");
   expect(changed(kAwq, "/version", "gemv"), "version", "\"gemv\"");
   expect(changed(kNf4, "/bnb_4bit_quant_type", "int4"), "bnb_4bit_quant_type", "\"int4\"");
   expect(changed(kNf4, "/load_in_8bit", true), "load_in_8bit", "both are");

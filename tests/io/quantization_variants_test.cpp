@@ -157,6 +157,7 @@ TEST(QuantizationVariants, RefuseWhatIsNotThereOfAutoRound) {
   expect(refused("/bits", 5), "bits");
   expect(refused("/sym", nullptr), "sym");
   expect(refused("/act_bits", 8), "act_bits");
+  expect(refused("/rotation_config", {{"a", 1}}), "rotation_config");
   expect(refused("/extra_config/a", {{"bits", 5}}), "extra_config.a.bits");
   expect(refused("/extra_config/a", {{"data_type", "mx_fp"}}), "extra_config.a.data_type");
   expect(refused("/extra_config/a", {{"act_bits", 8}}), "extra_config.a.act_bits");

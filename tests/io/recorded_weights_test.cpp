@@ -12,6 +12,7 @@
 #include "io/grouped_weight.h"
 #include "io/quantized_weight.h"
 #include "tensor/convert.h"
+#include "tests/base/temporary_folder.h"
 
 namespace weft::recorded_weights_test {
 
@@ -55,6 +56,27 @@ TEST(RecordedWeights, HaveTheNumbersOfTheProgramsThatPackedThem) {
     for (std::int64_t i = 0; i < rows * columns; ++i)
       ASSERT_LE(apart(numbers.as<float>()[i], wanted.as<float>()[i]), most_apart(folder))
           << i << ": " << numbers.as<float>()[i] << " " << wanted.as<float>()[i];
+  }
+}
+
+// mlx-lm pads no header.
+TEST(RecordedWeights, MayBeginAtAnyByteOfTheFile) {
+  const std::string path = WEFT_TEST_DATA "/weights/mlx_3";
+  const Tensor wanted = dequantized_weight(Checkpoint::open(path), config_of(path), kWeight);
+  const std::string file = read_file(path + "/model.safetensors", 1 << 20);
+  std::uint64_t header = 0;
+  std::memcpy(&header, file.data(), sizeof header);
+  for (std::uint64_t more = 1; more < 8; ++more) {
+    const TemporaryFolder folder;
+    const std::uint64_t longer = header + more;
+    std::string moved(sizeof longer, ' ');
+    std::memcpy(moved.data(), &longer, sizeof longer);
+    moved += file.substr(sizeof header, header) + std::string(more, ' ') + file.substr(sizeof header + header);
+    write_then_rename(folder / "model.safetensors", moved);
+    write_then_rename(folder / "config.json", read_file(path + "/config.json", 1 << 20));
+    const Tensor numbers = dequantized_weight(Checkpoint::open(folder.path()), config_of(path), kWeight);
+    EXPECT_EQ(std::memcmp(numbers.data(), wanted.data(), static_cast<std::size_t>(wanted.meta.bytes().number())), 0)
+        << more;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <weft/weft_plugin.h>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "compiler/pipeline.h"
@@ -206,6 +207,19 @@ TEST(Plugin, WhatIsNoPluginIsRefused) {
   expect_refused(text, {"not a shared library that can be loaded"});
   expect_refused(workshop().library("entryless", "int unused_symbol(void) { return 1; }\n"),
                  {"does not export weft_plugin_entry"});
+}
+
+// dlopen would map pages after the end of the file, and an access to these ends the process.
+TEST(Plugin, AFileThatIsCutOffIsRefused) {
+  const std::string whole =
+      read_file(workshop().library("cut_off", "int unused_symbol(void) { return 1; }\n"), 1 << 24);
+  for (const std::size_t bytes : {1, 40, 64, 200, 2000}) {
+    ASSERT_LT(bytes, whole.size());
+    const std::string path = workshop().folder() / fmt::format("libcut{}.so", bytes);
+    std::ofstream(path, std::ios::binary) << whole.substr(0, bytes);
+    expect_refused(path, {path, "is not a shared library that can be loaded"});
+    if (bytes >= 64) expect_refused(path, {"it ends before a part that its header names"});
+  }
 }
 
 TEST(Plugin, AnotherVersionOfTheHeaderIsRefused) {

@@ -11,6 +11,7 @@
 #include "tests/http_client.h"
 #include "tests/server/metrics_text.h"
 #include "tests/server/running_server.h"
+#include "tests/thrown_message.h"
 
 namespace weft::http_server_test {
 
@@ -258,6 +259,9 @@ TEST(HttpServer, NamesAPortThatIsTaken) {
     EXPECT_NE(message.find(std::to_string(first.port())), std::string::npos) << message;
   }
   EXPECT_THROW(HttpServer("no such host", 0, {}), UserError);
+  // An address for documentation (RFC 5737), which no machine has.
+  EXPECT_EQ(message_of([] { HttpServer("192.0.2.1", 0, {}); }),
+            "[--host] wanted an address of this machine, but \"192.0.2.1\" is none");
 }
 
 // A client that takes nothing for too long is cut off, and what it asked for is cancelled.

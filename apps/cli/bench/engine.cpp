@@ -76,6 +76,9 @@ int bench_throughput(const ThroughputArguments& arguments, VerbCall& call) {
     prompt_tokens += std::ssize(request.ids);
     output_tokens += request.output_tokens * arguments.choices;
   }
+  // There is no other output until the end, which may take minutes.
+  log_to(call)(fmt::format("[bench throughput] {} requests: {} tokens of prompts, {} tokens to generate",
+                           requests.size(), prompt_tokens, output_tokens));
   const auto run_first = [&](std::size_t count) {
     for (std::size_t i = 0; i < std::min(count, requests.size()); ++i)
       for (std::int64_t choice = 0; choice < arguments.choices; ++choice)

@@ -145,6 +145,7 @@ ListedModel first_model(const LoadTarget& target) {
   StreamClient client(target.server);
   client.send(
       {.method = "GET", .path = path, .fields = target.fields, .on_end = [&](int status, const std::string& body) {
+         USER_CHECK(status != 0, "[--model] is not given, and {} cannot be read: {}", path, body);
          USER_CHECK(status == 200, "[--model] is not given, and {} wanted status 200, but got {}: {}", path, status,
                     quote(body, 500));
          const Json list = parse_json(body);

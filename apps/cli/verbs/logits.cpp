@@ -30,9 +30,13 @@ std::vector<int> chosen_positions(const std::string& text, std::size_t count) {
     return positions;
   }
   for (const std::string& word : split_text(text, ',')) {
-    const std::int64_t position = human_integer(word, "--positions");
+    std::int64_t position = -1;
+    try {
+      position = human_integer(word, "--positions");
+    } catch (const UserError&) {  // a word that is no number is refused as one out of range is
+    }
     USER_CHECK(position >= 0 && position < static_cast<std::int64_t>(count),
-               "[--positions] must be last, all or positions in [0, {}), but holds {}", count, position);
+               "[--positions] must be last, all or positions in [0, {}), but holds {}", count, quote(word));
     positions.push_back(static_cast<int>(position));
   }
   std::sort(positions.begin(), positions.end());
@@ -114,7 +118,8 @@ VERB(logits) {
                                       {.shows_default = true});
                          flags.option("--top-k", arguments->top_k, "How many logits to print.",
                                       {.shows_default = true});
-                         flags.flag("--perplexity", arguments->perplexity, "Print the perplexity of the text instead.");
+                         flags.flag("--perplexity", arguments->perplexity, "Print the perplexity of the text instead.",
+                                    {.excludes = {"--positions"}});
                          flags.flag("--json", arguments->json, "Lines are JSON with and without it.");
                          return [arguments, &call] { return print_logits(*arguments, call); };
                        }});

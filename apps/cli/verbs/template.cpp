@@ -31,6 +31,9 @@ Json read_messages(const TemplateArguments& arguments, const VerbCall& call) {
   Json messages = parse_json(text);
   USER_CHECK(messages.is_array() || messages.is_object(),
              "[messages] must be a JSON list of messages or an object of variables, but {} is not", arguments.messages);
+  const bool has_none =
+      messages.is_array() ? messages.empty() : !messages.contains("messages") || messages["messages"].empty();
+  USER_CHECK(!has_none, "[messages] must have at least one message");
   return messages;
 }
 

@@ -99,7 +99,7 @@ VERB(verify) {
                                       "Steps: the prompt's, and one for each token after it.", {.shows_default = true});
                          flags.option("--keep", arguments->keep,
                                       "A folder for the graph of each piece and what one call took, for weft graph run "
-                                      "FILE.graph --in FILE.safetensors -m MODEL.");
+                                      "FILE.graph --in FILE.safetensors --out FILE -m MODEL.");
                          flags.flag("--json", arguments->json, "Print JSON.");
                          return [arguments, &call] { return verify(*arguments, call); };
                        }});

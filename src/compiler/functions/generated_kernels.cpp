@@ -303,7 +303,7 @@ void GeneratedKernels::warn_once(std::ostream& to, const std::string& problem) {
   const std::lock_guard guard(lock_);
   if (has_failed_) return;
   has_failed_ = true;
-  to << "weft: no code can be generated, native ops run one by one: " << problem << "\n";
+  to << "no code can be generated, native ops run one by one: " << problem;
 }
 
 }  // namespace weft

@@ -1,7 +1,6 @@
 #include "compiler/store/plan_store.h"
 
 #include <algorithm>
-#include <iostream>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "codegen/compile_rows.h"
 #include "compiler/functions/device_rows.h"
 #include "compiler/pieces.h"
+#include "compiler/warnings.h"
 #include "ir/print.h"
 #include "ir/print_call.h"
 #include "kernels/provider.h"
@@ -313,8 +313,8 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
       log_cache(context, traced.name, key, true);
       return found;
     } catch (const Error& error) {
-      std::cerr << fmt::format("weft: the plans of {} in the compile cache are of no use: {}\n", traced.name,
-                               error.what());
+      warn(context.log,
+           fmt::format("the plans of {} in the compile cache are of no use: {}", traced.name, error.what()));
     }
   }
   log_cache(context, traced.name, key, false);

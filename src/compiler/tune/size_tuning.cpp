@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <iostream>
 #include <memory>
 
 #include <fmt/ranges.h>
@@ -15,6 +14,7 @@
 #include "compiler/token_ranges.h"
 #include "compiler/tune/tune.h"
 #include "compiler/tune/tune_functions.h"
+#include "compiler/warnings.h"
 
 namespace weft {
 namespace {
@@ -153,7 +153,7 @@ bool find_kept(const std::optional<CacheKey>& key, Context& context) {
     apply(SizeTuning::from_bytes(entry->payload()), context);
     return true;
   } catch (const Error& error) {
-    std::cerr << fmt::format("weft: the tuning of exact sizes in the compile cache is of no use: {}\n", error.what());
+    warn(context.log, fmt::format("the tuning of exact sizes in the compile cache is of no use: {}", error.what()));
     return false;
   }
 }

@@ -54,8 +54,10 @@ void SamplingParameters::check() const {
              "[repetition_penalty] must be above 0 and at most 1e18, but is {}", repetition_penalty);
   in("frequency_penalty", frequency_penalty, -2, 2);
   in("presence_penalty", presence_penalty, -2, 2);
-  USER_CHECK(top_k >= -1 && top_k <= INT32_MAX, "[top_k] must be -1, 0 (off) or more, but is {}", top_k);
-  USER_CHECK(max_tokens >= 1 && max_tokens <= INT32_MAX, "[max_tokens] must be at least 1, but is {}", max_tokens);
+  USER_CHECK(top_k >= -1, "[top_k] must be -1, 0 (off) or more, but is {}", top_k);
+  USER_CHECK(max_tokens >= 1, "[max_tokens] must be at least 1, but is {}", max_tokens);
+  for (const auto& [name, count] : {std::pair("top_k", top_k), std::pair("max_tokens", max_tokens)})
+    USER_CHECK(count <= INT32_MAX, "[{}] must be at most {}, but is {}", name, INT32_MAX, count);
   USER_CHECK(min_tokens >= 0 && min_tokens <= max_tokens,
              "[min_tokens] must be from 0 to max_tokens, which is {}, but is {}", max_tokens, min_tokens);
   for (const std::string& text : stop) USER_CHECK(!text.empty(), "[stop] a stop text must not be empty");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/thrown_message.h"
 
 namespace weft::sampler_test {
 
@@ -75,6 +76,9 @@ TEST(Sampler, RefusesParametersOutOfRange) {
   EXPECT_THROW(SamplingParameters{.min_p = 1.5}.check(), UserError);
   EXPECT_THROW(SamplingParameters{.repetition_penalty = 0}.check(), UserError);
   EXPECT_THROW(SamplingParameters{.max_tokens = 0}.check(), UserError);
+  const auto message = [](const SamplingParameters& parameters) { return message_of([&] { parameters.check(); }); };
+  EXPECT_EQ(message({.top_k = 9999999999}), "[top_k] must be at most 2147483647, but is 9999999999");
+  EXPECT_EQ(message({.max_tokens = 9999999999}), "[max_tokens] must be at most 2147483647, but is 9999999999");
   EXPECT_THROW(Sampler().sample(std::vector<float>{NAN, NAN}, {}, {}, {}), UserError);
 }
 
