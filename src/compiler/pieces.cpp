@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -65,9 +64,7 @@ void refuse_what_is_left(const Graph& split, const PieceSchedules& schedules) {
 
 // Warns, once for each Context, that no code can be generated.
 void warn_of_problem(const Context& context, const std::string& problem) {
-  std::ostringstream sentence;
-  context.generated->warn_once(sentence, problem);
-  if (!sentence.str().empty()) warn(context.log, sentence.str());
+  if (context.generated->fail()) warn(context.log, "no code can be generated, native ops run one by one: " + problem);
 }
 
 }  // namespace

@@ -49,8 +49,10 @@ std::optional<JsonFields> mlx_quantization(const JsonFields& config) {
                config.name("quantization"), config.name(kOther));
     return own;
   }
-  const bool is_of_mlx = other && !has_method && other->has("group_size") && other->has("bits");
-  return is_of_mlx ? other : std::nullopt;
+  if (!other || has_method || !other->has("group_size") || !other->has("bits")) return std::nullopt;
+  // Keys of methods that should have stated their name.
+  const bool is_of_others = other->has("desc_act") || other->has("zero_point") || other->has("sym");
+  return is_of_others ? std::nullopt : other;
 }
 
 QuantizationConfig read_mlx(const JsonFields& fields) {

@@ -14,6 +14,15 @@ namespace weft {
 namespace {
 
 constexpr Range<std::int64_t> kBlocks = {1, 1 << 20};
+constexpr std::string_view kRegex = "re:";
+
+Regex compiled(const std::string& text) {
+  try {
+    return Regex::compile(std::string_view(text).substr(kRegex.size()));
+  } catch (const UserError& error) {
+    fail_user("[quantization_config] modules {} cannot be found: {}", quote(text, 1000), error.what());
+  }
+}
 
 }  // namespace
 
@@ -74,9 +83,8 @@ void read_block(const JsonFields& fields, std::string_view key, QuantizationConf
 
 // Patterns are compiled once: names are asked for many times.
 ModulePattern module_pattern(const std::string& text) {
-  constexpr std::string_view kRegex = "re:";
   if (text.starts_with(kRegex))
-    return {text, std::make_shared<const Regex>(Regex::compile(std::string_view(text).substr(kRegex.size()))),
+    return {text, std::make_shared<const Regex>(compiled(text)),
             text.find("language_model") != std::string::npos ? ModulePattern::Names::outer : ModulePattern::Names::own};
   std::string name = name_in_language_model(text + ".");
   name.pop_back();

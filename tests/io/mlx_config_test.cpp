@@ -42,6 +42,8 @@ TEST(MlxConfig, IsUnderEitherKey) {
     EXPECT_TRUE(came.unknown_keys.empty());
   }
   EXPECT_EQ(read({{"quantization", nullptr}}), std::nullopt);
+  const Json gptq{{"quantization_config", {{"group_size", 64}, {"bits", 4}, {"desc_act", false}}}};
+  EXPECT_NE(message_of([&] { read(gptq); }).find("quant_method"), std::string::npos);
   const Json both{{"quantization", kCodes}, {"quantization_config", {{"quant_method", "fp8"}}}};
   EXPECT_NE(message_of([&] { read(both); }).find("quantization and quantization_config"), std::string::npos);
 }

@@ -161,6 +161,8 @@ TEST(QuantizationVariants, RefuseWhatIsNotThereOfAutoRound) {
   expect(refused("/extra_config/a", {{"bits", 5}}), "extra_config.a.bits");
   expect(refused("/extra_config/a", {{"data_type", "mx_fp"}}), "extra_config.a.data_type");
   expect(refused("/extra_config/a", {{"act_bits", 8}}), "extra_config.a.act_bits");
+  const std::string pattern = refused("/extra_config", {{"layers.(", {{"bits", 16}}}});
+  EXPECT_NE(pattern.find("[quantization_config] modules \"re:.*(?:layers.()\""), std::string::npos) << pattern;
   json awq = kAutoRound;
   awq["packing_format"] = "auto_round:auto_awq";
   awq["bits"] = 8;

@@ -1,7 +1,6 @@
 #include "compiler/functions/generated_kernels.h"
 
 #include <algorithm>
-#include <ostream>
 #include <utility>
 
 #include <fmt/core.h>
@@ -299,11 +298,9 @@ bool GeneratedKernels::has_failed() const {
   return has_failed_;
 }
 
-void GeneratedKernels::warn_once(std::ostream& to, const std::string& problem) {
+bool GeneratedKernels::fail() {
   const std::lock_guard guard(lock_);
-  if (has_failed_) return;
-  has_failed_ = true;
-  to << "no code can be generated, native ops run one by one: " << problem;
+  return !std::exchange(has_failed_, true);
 }
 
 }  // namespace weft

@@ -4,7 +4,6 @@
 // programs are one function, whatever layer, range or graph they are from.
 
 #include <cstddef>
-#include <iosfwd>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -72,9 +71,8 @@ class GeneratedKernels {
   const GeneratedObject& object(const std::string& name) const;
   std::size_t size() const;
 
-  // Reports, once, that no code can be generated, and why.
-  void warn_once(std::ostream& to, const std::string& problem);
-  // Whether that was reported.
+  // Records that no code can be generated. True for the first time.
+  bool fail();
   bool has_failed() const;
 
  private:
