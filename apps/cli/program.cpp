@@ -6,7 +6,6 @@
 
 #include "apps/cli/config_file.h"
 #include "apps/cli/verb.h"
-#include "apps/cli/vllm_flags.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/version.h"

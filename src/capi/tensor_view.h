@@ -11,9 +11,8 @@ namespace weft {
 // UserError, naming `what`, if the view itself is wrong: its dtype, rank, a size or stride, its alignment.
 Tensor tensor_from(const weft_tensor_view& view, const std::string& what);
 
-// Copies a tensor into the caller's memory. UserError if the view has another type or size, or if a stride of
-// 0 makes elements share memory. The memory of the two must
-// not overlap.
+// Copies a tensor into the caller's memory. UserError if the view has another type or size, or if a stride of 0 makes
+// elements share memory. The memory of the two must not overlap.
 void copy_to(const weft_tensor_view& view, const Tensor& tensor, const std::string& what);
 
 }  // namespace weft

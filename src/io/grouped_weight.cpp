@@ -232,10 +232,12 @@ void GroupedWeight::read_codes_of_mlx(std::int64_t first, std::int64_t count, st
     const std::size_t bytes = width * sizeof *words;
     const std::byte* stored = codes_.data() + (first + i) * static_cast<std::int64_t>(bytes);
     std::uint8_t* row = codes + i * stride;
-    std::memcpy(aligned.data(), stored, bytes);
     if (bits == bits_in_blocks(groups_)) {
       std::memcpy(row, stored, bytes);
-    } else if (bits > 4) {
+      continue;
+    }
+    std::memcpy(aligned.data(), stored, bytes);
+    if (bits > 4) {
       for (std::int64_t k = 0; k < columns_; ++k) row[k] = static_cast<std::uint8_t>(code_in(words, k, bits));
     } else {
       for (std::int64_t k = 0; k < columns_; k += 2)

@@ -20,9 +20,9 @@ const QuantizationConfig* quantization_of(const ModelConfig& config, const std::
                                           const std::vector<std::int64_t>& shape) {
   const bool may_be = is_mxfp4(config, key) || (shape.size() == 2 && config.quantization);
   const QuantizationConfig* own = may_be ? config.quantization->of(key) : nullptr;
-  // mlx-lm leaves such modules plain; of files the scales decide.
-  const bool has_part_of_group = own != nullptr && own->groups.layout == GroupLayout::mlx && own->covers_rest &&
-                                 shape[1] % own->groups.group_size != 0;
+  // mlx-lm leaves such modules plain. If there are files, their scales have decided already, and no rest is covered.
+  const bool has_part_of_group = own != nullptr && own->groups.layout == GroupLayout::mlx &&
+                                 config.quantization->covers_rest && shape[1] % own->groups.group_size != 0;
   return has_part_of_group ? nullptr : own;
 }
 

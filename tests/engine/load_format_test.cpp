@@ -91,6 +91,15 @@ TEST_F(LoadFormat, EveryNumberFormatTracesAsWithItsWeights) {
   }
 }
 
+// Without files the config alone says which modules are quantized: those of width 80 are not, in groups of 32. These
+// files have plain weights in bf16, though the config states f32.
+TEST_F(LoadFormat, FoldersOfMlxTraceAsWithTheirWeights) {
+  for (const std::string name : {"mlx_llama_biases", "mlx_smollm3"}) {
+    const std::string path = WEFT_TEST_DATA "/models/" + name;
+    EXPECT_EQ(graphs(path, "dummy", {{"dtype", "bf16"}}), graphs(path, "auto", {{"dtype", "bf16"}})) << name;
+  }
+}
+
 TEST_F(LoadFormat, OfAFileReadsNoWeight) {
   const std::string path = write_tiny_model(folder_);
   EXPECT_EQ(graphs(path, "dummy"), graphs(path, "auto"));

@@ -88,8 +88,7 @@ TEST(FindOption, TakesTheSpellingsOfUsers) {
 TEST(SetOption, SetsEveryKindOfValueAndRemembersWhereFrom) {
   EXPECT_EQ(with("max-model-len", "4k").max_model_len, 4000);
   EXPECT_EQ(with("max-model-len", "4K").max_model_len, 4096);
-  EXPECT_EQ(with("max-model-len", "auto").max_model_len, 0);
-  EXPECT_EQ(with("max-model-len", "-1").max_model_len, 0) << "vLLM's word for it";
+  for (const char* automatic : {"auto", "-1"}) EXPECT_EQ(with("max-model-len", automatic).max_model_len, 0);
   EXPECT_EQ(with("load-format", "safetensors").load_format, "auto");
   EXPECT_NE(set_error("max-num-seqs", "-1"), "") << "it has no automatic value";
   EXPECT_TRUE(with("enforce-eager", "").enforce_eager);

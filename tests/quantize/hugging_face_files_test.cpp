@@ -55,7 +55,11 @@ TEST(HuggingFaceFiles, AFoldersOwnKeysStay) {
   const TemporaryFolder folder;
   const std::string path = folder / "m";
   std::filesystem::create_directory(path);
-  const nlohmann::json config{{"model_type", "llama"}, {"mine", 5}, {"dtype", "float32"}, {"quantization_config", {}}};
+  const nlohmann::json config{{"model_type", "llama"},
+                              {"mine", 5},
+                              {"dtype", "float32"},
+                              {"quantization", {{"bits", 4}}},
+                              {"quantization_config", {}}};
   std::ofstream(path + "/config.json") << config.dump();
   std::ofstream(path + "/tokenizer.json") << "{}";
   std::ofstream(path + "/readme.md") << "not copied";

@@ -10,18 +10,27 @@
 
 namespace weft::prepared_request_test {
 
+// A model with a template that has the contents of the messages alone.
+struct PlainChat {
+  TemporaryFolder folder;
+  std::string chat_template = folder / "template.jinja";
+  std::unique_ptr<Engine> engine;
+  ServedModel model;
+
+  PlainChat() {
+    std::ofstream(chat_template) << "{% for m in messages %}{{ m.content }}{% endfor %}";
+    engine = tiny_engine(write_tiny_model(folder));
+    model = make_served_model(*engine, {.names = {"tiny"}, .root = "tiny.gguf", .chat_template = chat_template});
+  }
+};
+
 // The I/O thread frees a request, and freeing millions of values takes it longer than /health may wait.
 TEST(PreparedRequest, KeepsNoValuesThatAreReadOnce) {
-  const TemporaryFolder folder;
-  const std::string chat_template = folder / "template.jinja";
-  std::ofstream(chat_template) << "{% for m in messages %}{{ m.content }}{% endfor %}";
-  const auto engine = tiny_engine(write_tiny_model(folder));
-  const ServedModel model =
-      make_served_model(*engine, {.names = {"tiny"}, .root = "tiny.gguf", .chat_template = chat_template});
+  const PlainChat tiny;
   const JsonBody body(
       R"({"messages":[{"role":"user","content":"a"}],"documents":[1],"chat_template_kwargs":{"x":[1]},)"
       R"("response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"null"}}}})");
-  const PreparedRequest prepared = prepare(read_fields(body.object(), chat), model);
+  const PreparedRequest prepared = prepare(read_fields(body.object(), chat), tiny.model);
   EXPECT_NE(prepared.parameters.constraint, nullptr);
   EXPECT_EQ(prepared.prompts.size(), 1U);
   const ApiRequest& request = prepared.request;
@@ -31,17 +40,12 @@ TEST(PreparedRequest, KeepsNoValuesThatAreReadOnce) {
 }
 
 TEST(PreparedRequest, JoinsThePartsOfAContentByLineFeeds) {
-  const TemporaryFolder folder;
-  const std::string chat_template = folder / "template.jinja";
-  std::ofstream(chat_template) << "{% for m in messages %}{{ m.content }}{% endfor %}";
-  const auto engine = tiny_engine(write_tiny_model(folder));
-  const ServedModel model =
-      make_served_model(*engine, {.names = {"tiny"}, .root = "tiny.gguf", .chat_template = chat_template});
+  const PlainChat tiny;
   const auto prompt_of = [&](const Json& texts) {
     Json parts = Json::array();
     for (const Json& text : texts) parts.push_back({{"type", "text"}, {"text", text}});
     const JsonBody body(json_text({{"messages", Json::array({{{"role", "user"}, {"content", parts}}})}}));
-    return prepare(read_fields(body.object(), chat), model).prompt_text;
+    return prepare(read_fields(body.object(), chat), tiny.model).prompt_text;
   };
   EXPECT_EQ(prompt_of({"a", "b"}), "a\nb");
   EXPECT_EQ(prompt_of({"", "b"}), "\nb");
@@ -65,16 +69,11 @@ TEST(PreparedRequest, RefusesATextThatCannotFitBeforeItsTokensAreKnown) {
 
 // What is echoed are the words of the last message, whatever is left of the prompt.
 TEST(PreparedRequest, EchoesTheLastMessageOfATruncatedChat) {
-  const TemporaryFolder folder;
-  const std::string chat_template = folder / "template.jinja";
-  std::ofstream(chat_template) << "{% for m in messages %}{{ m.content }}{% endfor %}";
-  const auto engine = tiny_engine(write_tiny_model(folder));
-  const ServedModel model =
-      make_served_model(*engine, {.names = {"tiny"}, .root = "tiny.gguf", .chat_template = chat_template});
+  const PlainChat tiny;
   const JsonBody body(
       R"({"messages":[{"role":"user","content":"Say hi"},{"role":"assistant","content":"The sky"}],"echo":true,)"
       R"("continue_final_message":true,"add_generation_prompt":false,"truncate_prompt_tokens":5})");
-  EXPECT_EQ(prepare(read_fields(body.object(), chat), model).prompts[0].text, "The sky");
+  EXPECT_EQ(prepare(read_fields(body.object(), chat), tiny.model).prompts[0].text, "The sky");
 }
 
 }  // namespace weft::prepared_request_test

@@ -77,7 +77,7 @@ void Scheduler::begin_pace() {
   prompts_left_ =
       std::count_if(running_.begin(), running_.end(), [](const ScheduledSequence* one) { return is_of_prompt(*one); });
   const std::int64_t decoding = std::ssize(running_) - prompts_left_;
-  pace_.begin(decoding, short_prompts(decoding));
+  pace_.begin(decoding, pace_.is_on() ? short_prompts(decoding) : 0);
 }
 
 // Prompts that fit into one step, of the sequences that can run beside the ones that decode. Prefixes that are cached
