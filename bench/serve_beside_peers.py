@@ -2,6 +2,7 @@
 """Streams of Weft's server beside vLLM's CPU server and llama.cpp: same prompts' lengths, same machine, runs in turn.
 
     bench/serve_beside_peers.py --gguf MODEL.gguf --folder MODEL [--vllm VENV] [--llama VENV] [--streams 8,32] [--rounds 3]
+                                [--prompts 4] [--library-alone]
 
 MODEL is a Hugging Face folder of the same model in bf16. VENV is a Python environment with vLLM's CPU build, or with
 llama-cpp-python. Each stream has 64 tokens of prompt and 64 of answer. `weft bench serve` is the client of all servers.
@@ -148,6 +149,8 @@ def main():
     parser.add_argument("--llama")
     parser.add_argument("--streams", default="8,32")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--prompts", type=int, default=4, help="of each stream, one after another")
+    parser.add_argument("--library-alone", action="store_true", help="no llama.cpp server, which takes minutes")
     parser.add_argument("--batch", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.batch:
@@ -167,9 +170,10 @@ def main():
             return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout), None, None
 
         ways["llama.cpp, library"] = library
-        command = [python, "-m", "llama_cpp.server", "--model", arguments.gguf, "--model_alias", "m", "--n_ctx", "2048",
-                   "--n_threads", "2", "--n_threads_batch", "2", "--interrupt_requests", "false", "--port", "8773"]  # fmt: skip
-        servers.append(Server("llama.cpp, Python server", command, 8773, "m", arguments.gguf, takes_text=True))
+        if not arguments.library_alone:
+            command = [python, "-m", "llama_cpp.server", "--model", arguments.gguf, "--model_alias", "m", "--n_ctx", "2048",
+                       "--n_threads", "2", "--n_threads_batch", "2", "--interrupt_requests", "false", "--port", "8773"]  # fmt: skip
+            servers.append(Server("llama.cpp, Python server", command, 8773, "m", arguments.gguf, takes_text=True))
     if arguments.vllm:
         command = [str(pathlib.Path(arguments.vllm) / "bin" / "python"), "-m", "vllm.entrypoints.openai.api_server",
                    "--model", arguments.folder, "--served-model-name", "m", "--dtype", "bfloat16",
@@ -182,7 +186,7 @@ def main():
     for streams in map(int, arguments.streams.split(",")):
         for _ in range(arguments.rounds):
             for name, measure in ways.items():
-                values = measure(streams, 4 * streams)
+                values = measure(streams, arguments.prompts * streams)
                 results.setdefault((streams, name), []).append(values)
                 print(streams, name, *("-" if value is None else f"{value:.1f}" for value in values), flush=True)
     print("\nstreams, server, generated tokens/s, median to the first token ms, p99 between tokens ms: medians")

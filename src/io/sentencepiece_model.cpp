@@ -33,11 +33,12 @@ class Message {
   Message(std::string_view bytes, const std::string& where, const char* name)
       : all_(bytes), rest_(bytes), where_(where), name_(name) {}
 
-  // The next field; nullopt at the end.
-  std::optional<Field> next() {
-    if (rest_.empty()) return std::nullopt;
+  // Reads the next field; false at the end.
+  bool next(Field& field) {
+    if (rest_.empty()) return false;
     const std::uint64_t tag = varint("a tag");
-    Field field{.id = tag >> 3, .wire = static_cast<unsigned>(tag & 7), .number = 0, .bytes = {}};
+    field.id = tag >> 3;
+    field.wire = static_cast<unsigned>(tag & 7);
     if (field.wire == kVarint) {
       field.number = varint("a number");
     } else if (field.wire == kBytes) {
@@ -48,13 +49,14 @@ class Message {
     } else if (field.wire == kFixed32 || field.wire == kFixed64) {
       const size_t length = field.wire == kFixed32 ? 4 : 8;
       if (length > rest_.size()) fail(fmt::format("{} bytes of field {}", length, field.id));
+      field.number = 0;
       std::memcpy(&field.number, rest_.data(), length);
       rest_.remove_prefix(length);
     } else {
       fail_user("[{}] byte {} of {} must begin a field of protobuf, but has the wire type {}", where_,
                 all_.size() - rest_.size(), name_, field.wire);
     }
-    return field;
+    return true;
   }
 
   // The field must have this wire type.
@@ -76,7 +78,17 @@ class Message {
     fail_user("[{}] {} wanted {}, but ends after {} bytes", where_, name_, wanted, all_.size());
   }
 
+  // Most numbers have one byte.
   std::uint64_t varint(const char* what) {
+    if (!rest_.empty() && static_cast<std::uint8_t>(rest_.front()) < 0x80) {
+      const auto value = static_cast<std::uint8_t>(rest_.front());
+      rest_.remove_prefix(1);
+      return value;
+    }
+    return long_varint(what);
+  }
+
+  std::uint64_t long_varint(const char* what) {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
       if (rest_.empty()) fail(what);
@@ -108,15 +120,16 @@ void read_piece(std::string_view bytes, const std::string& where, SentencePieceT
   float score = 0;
   std::int64_t type = 1;
   Message message(bytes, where, "SentencePiece");
-  while (const auto field = message.next()) {
-    if (field->id == 1) {
-      message.expect(*field, kBytes, "a text");
-      text = field->bytes;
-    } else if (field->id == 2) {
-      message.expect(*field, kFixed32, "a float");
-      score = std::bit_cast<float>(static_cast<std::uint32_t>(field->number));
-    } else if (field->id == 3) {
-      type = message.integer(*field);
+  Field field;
+  while (message.next(field)) {
+    if (field.id == 1) {
+      message.expect(field, kBytes, "a text");
+      text = field.bytes;
+    } else if (field.id == 2) {
+      message.expect(field, kFixed32, "a float");
+      score = std::bit_cast<float>(static_cast<std::uint32_t>(field.number));
+    } else if (field.id == 3) {
+      type = message.integer(field);
     }
   }
   USER_CHECK(type >= 1 && type <= 6, "[{}] the type of piece {} must be 1 to 6, but is {}", where, id, type);
@@ -132,25 +145,26 @@ void read_piece(std::string_view bytes, const std::string& where, SentencePieceT
 
 void read_trainer_spec(std::string_view bytes, const std::string& where, Model& model) {
   Message message(bytes, where, "TrainerSpec");
-  while (const auto field = message.next()) {
-    switch (field->id) {
+  Field field;
+  while (message.next(field)) {
+    switch (field.id) {
       case 3:
-        model.type = message.integer(*field);
+        model.type = message.integer(field);
         break;
       case 24:
-        model.marks_suffixes = message.boolean(*field);
+        model.marks_suffixes = message.boolean(field);
         break;
       case 40:
-        model.unknown = message.integer(*field);
+        model.unknown = message.integer(field);
         break;
       case 41:
-        model.bos = message.integer(*field);
+        model.bos = message.integer(field);
         break;
       case 42:
-        model.eos = message.integer(*field);
+        model.eos = message.integer(field);
         break;
       case 43:
-        model.padding = message.integer(*field);
+        model.padding = message.integer(field);
         break;
       default:
         break;
@@ -160,16 +174,17 @@ void read_trainer_spec(std::string_view bytes, const std::string& where, Model& 
 
 void read_normalizer_spec(std::string_view bytes, const std::string& where, Model& model) {
   Message message(bytes, where, "NormalizerSpec");
-  while (const auto field = message.next()) {
-    if (field->id == 2) {
-      message.expect(*field, kBytes, "bytes");
-      model.tables.character_map = field->bytes;
-    } else if (field->id == 3) {
-      model.adds_prefix = message.boolean(*field);
-    } else if (field->id == 4) {
-      model.tables.remove_extra_spaces = message.boolean(*field);
-    } else if (field->id == 5) {
-      model.escapes_spaces = message.boolean(*field);
+  Field field;
+  while (message.next(field)) {
+    if (field.id == 2) {
+      message.expect(field, kBytes, "bytes");
+      model.tables.character_map = field.bytes;
+    } else if (field.id == 3) {
+      model.adds_prefix = message.boolean(field);
+    } else if (field.id == 4) {
+      model.tables.remove_extra_spaces = message.boolean(field);
+    } else if (field.id == 5) {
+      model.escapes_spaces = message.boolean(field);
     }
   }
 }
@@ -183,12 +198,13 @@ Model read_model_proto(std::string_view bytes, const std::string& where) {
   model.tables.scores.reserve(most_pieces);
   model.tables.kinds.reserve(most_pieces);
   Message message(bytes, where, "ModelProto");
-  while (const auto field = message.next()) {
-    if (field->id < 1 || field->id > 3) continue;
-    message.expect(*field, kBytes, "a message");
-    if (field->id == 1) read_piece(field->bytes, where, model.tables);
-    if (field->id == 2) read_trainer_spec(field->bytes, where, model);
-    if (field->id == 3) read_normalizer_spec(field->bytes, where, model);
+  Field field;
+  while (message.next(field)) {
+    if (field.id < 1 || field.id > 3) continue;
+    message.expect(field, kBytes, "a message");
+    if (field.id == 1) read_piece(field.bytes, where, model.tables);
+    if (field.id == 2) read_trainer_spec(field.bytes, where, model);
+    if (field.id == 3) read_normalizer_spec(field.bytes, where, model);
   }
   USER_CHECK(!model.tables.tokens.empty(), "[{}] must be a SentencePiece model with pieces, but has none", where);
   USER_CHECK(model.type == 1 || model.type == 2, "[{}] model_type must be 1 (Unigram) or 2 (BPE), but is {}", where,

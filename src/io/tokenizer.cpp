@@ -1,6 +1,7 @@
 #include "io/tokenizer.h"
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include "base/error.h"
@@ -45,15 +46,21 @@ Vocabulary checked(Vocabulary vocabulary) {
 
 }  // namespace
 
+// Texts and the model are made at the same time: both take milliseconds for large vocabularies.
 Tokenizer::Tokenizer(Vocabulary vocabulary)
     : vocabulary_(std::make_unique<Vocabulary>(checked(std::move(vocabulary)))),
-      index_(std::make_unique<TokenIndex>(vocabulary_->tokens, vocabulary_->may_repeat)),
-      model_(make_piece_model(*vocabulary_, *index_)),
       normalizer_(vocabulary_->normalizer),
       pre_tokenizer_(vocabulary_->steps),
       raw_finder_(*vocabulary_),
       normalized_finder_(*vocabulary_, &normalizer_) {
+  std::future<void> texts = std::async(std::launch::async, [this] { add_texts(); });
+  index_ = std::make_unique<TokenIndex>(vocabulary_->tokens, vocabulary_->may_repeat);
+  model_ = make_piece_model(*vocabulary_, *index_);
   vocabulary_->merges = {};
+  texts.get();
+}
+
+void Tokenizer::add_texts() {
   const size_t count = vocabulary_->tokens.size();
   byte_ends_.reserve(count + 1);
   byte_ends_.push_back(0);

@@ -61,6 +61,7 @@ class Tokenizer {
   const Vocabulary& vocabulary() const { return *vocabulary_; }
 
  private:
+  void add_texts();
   void check_id(int id) const;
   void append_plain(std::string text, bool is_first, PieceScratch& scratch, std::vector<int>& ids) const;
   std::optional<int> whole_token(std::string_view piece, std::string& text) const;

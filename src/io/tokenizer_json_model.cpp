@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <limits>
 #include <utility>
 
@@ -131,14 +132,20 @@ void read_byte_fallback(const Member& model, Vocabulary& vocabulary) {
   }
 }
 
-void read_merges(const Member& model, Vocabulary& vocabulary) {
+std::vector<Merge> merges_of(const Member& model) {
+  const simdjson::dom::array list = as<simdjson::dom::array>(member(model, "merges"), "a list");
+  std::vector<Merge> merges;
+  merges.reserve(list.size());
+  for (const Element merge : list) merges.push_back(read_merge(merge, merges.size()));
+  return merges;
+}
+
+void read_merges(const Member& model, std::future<std::vector<Merge>> merges, Vocabulary& vocabulary) {
   const Member dropout = member(model, "dropout");
   if (dropout.present && as<double>(dropout, "a number") != 0.0) refuse(dropout);
   refuse_text_unless_empty(member(model, "continuing_subword_prefix"));
   refuse_text_unless_empty(member(model, "end_of_word_suffix"));
-  const simdjson::dom::array merges = as<simdjson::dom::array>(member(model, "merges"), "a list");
-  vocabulary.merges.reserve(merges.size());
-  for (const Element merge : merges) vocabulary.merges.push_back(read_merge(merge, vocabulary.merges.size()));
+  vocabulary.merges = merges.get();
   vocabulary.ignore_merges = bool_of(member(model, "ignore_merges"), false);
   vocabulary.fuse_unknown = bool_of(member(model, "fuse_unk"), false);
   const Member unknown = member(model, "unk_token");
@@ -186,6 +193,9 @@ void read_model(const Member& root, Vocabulary& vocabulary) {
   }
   USER_CHECK(type == "BPE" || !vocabulary.byte_alphabet,
              "[tokenizer.json] a {} model must have no ByteLevel pre-tokenizer, but has one", type);
+  // Read beside the tokens. A future of std::async waits for its end, so `model` stays valid.
+  std::future<std::vector<Merge>> merges;
+  if (type == "BPE") merges = std::async(std::launch::async, [&] { return merges_of(model); });
   read_tokens(root, member(model, "vocab"), vocabulary);
   read_byte_fallback(model, vocabulary);
   switch (vocabulary.model) {
@@ -197,7 +207,7 @@ void read_model(const Member& root, Vocabulary& vocabulary) {
     case TokenModel::scores:
       break;
   }
-  read_merges(model, vocabulary);
+  read_merges(model, std::move(merges), vocabulary);
 }
 
 }  // namespace weft::tokenizer_json

@@ -17,8 +17,9 @@ bool has_score(const Vocabulary& vocabulary, size_t id) {
   return vocabulary.in_model.empty() ? vocabulary.kinds[id] == TokenKind::normal : vocabulary.in_model[id];
 }
 
-std::vector<PieceTrie::Entry> unigram_entries(const Vocabulary& vocabulary) {
-  std::vector<PieceTrie::Entry> entries;
+std::vector<PrefixIndex::Entry> unigram_entries(const Vocabulary& vocabulary) {
+  std::vector<PrefixIndex::Entry> entries;
+  entries.reserve(vocabulary.tokens.size());
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     if (is_made_by_model(vocabulary, id) && !vocabulary.tokens[id].empty())
       entries.push_back({vocabulary.tokens[id], static_cast<int32_t>(id)});
@@ -29,7 +30,7 @@ std::vector<PieceTrie::Entry> unigram_entries(const Vocabulary& vocabulary) {
 }  // namespace
 
 UnigramModel::UnigramModel(const Vocabulary& vocabulary, const TokenIndex& index)
-    : vocabulary_(vocabulary), fallback_(vocabulary, index), trie_(unigram_entries(vocabulary)) {
+    : vocabulary_(vocabulary), fallback_(vocabulary, index), prefixes_(unigram_entries(vocabulary)) {
   double lowest = std::numeric_limits<double>::infinity();
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
     if (has_score(vocabulary, id)) lowest = std::min(lowest, vocabulary.scores[id]);
@@ -50,7 +51,7 @@ void UnigramModel::find_paths(std::string_view piece, std::vector<PieceScratch::
       path = {static_cast<double>(sum), id, static_cast<int64_t>(begin)};
     };
     bool has_single = false;
-    trie_.visit_prefixes(piece.substr(begin), [&](size_t length, int32_t id) {
+    prefixes_.visit_prefixes(piece.substr(begin), [&](size_t length, int32_t id) {
       extend(length, vocabulary_.scores[static_cast<size_t>(id)], id);
       has_single = has_single || length == one;
     });

@@ -8,7 +8,7 @@
 
 #include "io/fallback_tokens.h"
 #include "io/piece_model.h"
-#include "io/piece_trie.h"
+#include "io/prefix_index.h"
 
 namespace weft {
 
@@ -27,7 +27,7 @@ class UnigramModel final : public PieceModel {
 
   const Vocabulary& vocabulary_;
   FallbackTokens fallback_;
-  PieceTrie trie_;
+  PrefixIndex prefixes_;
   double unknown_score_ = 0;
 };
 

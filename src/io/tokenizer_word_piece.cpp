@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-std::vector<PieceTrie::Entry> word_entries(const Vocabulary& vocabulary, bool continuations) {
-  std::vector<PieceTrie::Entry> entries;
+std::vector<PrefixIndex::Entry> word_entries(const Vocabulary& vocabulary, bool continuations) {
+  std::vector<PrefixIndex::Entry> entries;
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     std::string_view text = vocabulary.tokens[id];
     if (!is_made_by_model(vocabulary, id)) continue;
@@ -44,6 +44,7 @@ void WordPieceModel::append(std::string_view word, PieceScratch&, std::vector<in
     size_t longest = 0;
     int32_t token = -1;
     (begin == 0 ? first_ : continuation_).visit_prefixes(word.substr(begin), [&](size_t length, int32_t id) {
+      if (length < longest) return;
       longest = length;
       token = id;
     });

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/piece_model.h"
-#include "io/piece_trie.h"
+#include "io/prefix_index.h"
 
 namespace weft {
 
@@ -20,8 +20,8 @@ class WordPieceModel final : public PieceModel {
  private:
   const Vocabulary& vocabulary_;
   int unknown_ = 0;
-  PieceTrie first_;         // tokens that begin a word
-  PieceTrie continuation_;  // the others, without vocabulary_.continuation
+  PrefixIndex first_;         // tokens that begin a word
+  PrefixIndex continuation_;  // the others, without vocabulary_.continuation
 };
 
 }  // namespace weft

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/markup.h"
+
 namespace weft {
 namespace {
 
@@ -21,33 +23,10 @@ td.number { text-align: right; }
 .none { opacity: .6; }
 )";
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
 // A key as a heading: `written_out` is "written out".
 std::string heading(std::string key) {
   std::replace(key.begin(), key.end(), '_', ' ');
-  return escaped(key);
+  return escape_markup(key);
 }
 
 void add_value(const Json& value, std::string& html);
@@ -112,7 +91,7 @@ void add_value(const Json& value, std::string& html) {
   } else if (value.is_object()) {
     add_object(value, html);
   } else {
-    html += escaped(value.is_string() ? value.get<std::string>() : json_text(value));
+    html += escape_markup(value.is_string() ? value.get<std::string>() : json_text(value));
   }
 }
 
@@ -123,9 +102,9 @@ std::string json_page(const std::string& title, const std::string& text, const J
       "<!DOCTYPE html>\n<html lang=en>\n<meta charset=utf-8>\n"
       "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
       "<title>{0}</title>\n<style>{1}</style>\n<h1>{0}</h1>\n<pre>{2}</pre>\n",
-      escaped(title), kStyle, escaped(text));
+      escape_markup(title), kStyle, escape_markup(text));
   for (const auto& [key, value] : object.items()) {
-    html += fmt::format("<details id=\"{}\"><summary>{}", escaped(key), heading(key));
+    html += fmt::format("<details id=\"{}\"><summary>{}", escape_markup(key), heading(key));
     if (value.is_array()) html += fmt::format(" ({})", value.size());
     html += "</summary>\n";
     add_value(value, html);

@@ -8,7 +8,7 @@ bool has(const std::string& page, const std::string& part) { return page.find(pa
 
 TEST(JsonPage, HasTextsAsTheyAre) {
   const std::string page = json_page("<b> & \"c\"", "a < b", {{"name", "<script>"}});
-  EXPECT_TRUE(has(page, "<title>&lt;b&gt; &amp; &quot;c&quot;</title>"));
+  EXPECT_TRUE(has(page, "<title>&lt;b&gt; &amp; &#34;c&#34;</title>"));
   EXPECT_TRUE(has(page, "<pre>a &lt; b</pre>"));
   EXPECT_TRUE(has(page, "&lt;script&gt;"));
   EXPECT_FALSE(has(page, "<script"));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -30,12 +31,10 @@ std::vector<int> chosen_positions(const std::string& text, std::size_t count) {
     return positions;
   }
   for (const std::string& word : split_text(text, ',')) {
-    std::int64_t position = -1;
-    try {
-      position = human_integer(word, "--positions");
-    } catch (const UserError&) {  // a word that is no number is refused as one out of range is
-    }
-    USER_CHECK(position >= 0 && position < static_cast<std::int64_t>(count),
+    std::size_t position = 0;
+    const char* const end = word.data() + word.size();
+    const auto [read, error] = std::from_chars(word.data(), end, position);
+    USER_CHECK(error == std::errc() && read == end && position < count,
                "[--positions] must be last, all or positions in [0, {}), but holds {}", count, quote(word));
     positions.push_back(static_cast<int>(position));
   }
@@ -119,7 +118,7 @@ VERB(logits) {
                          flags.option("--top-k", arguments->top_k, "How many logits to print.",
                                       {.shows_default = true});
                          flags.flag("--perplexity", arguments->perplexity, "Print the perplexity of the text instead.",
-                                    {.excludes = {"--positions"}});
+                                    {.excludes = {"--positions", "--top-k"}});
                          flags.flag("--json", arguments->json, "Lines are JSON with and without it.");
                          return [arguments, &call] { return print_logits(*arguments, call); };
                        }});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/markup.h"
 #include "io/jinja/format.h"
 #include "io/jinja/text.h"
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/markup.h"
 #include "base/text.h"
 #include "io/jinja/format_spec.h"
 #include "io/jinja/number.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/markup.h"
 #include "io/jinja/iteration.h"
 #include "io/jinja/methods.h"
 #include "io/jinja/text.h"

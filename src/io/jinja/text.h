@@ -46,7 +46,4 @@ std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends)
 // repr() of a str.
 std::string quote(std::string_view text);
 
-// HTML-escapes & < > " and '.
-std::string escape_markup(std::string_view text);
-
 }  // namespace weft::jinja

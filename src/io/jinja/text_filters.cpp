@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/markup.h"
 #include "io/jinja/filters.h"
 #include "io/jinja/format.h"
 #include "io/jinja/iteration.h"
