@@ -14,7 +14,8 @@
 #include "io/architecture_name.h"
 #include "io/expert_config.h"
 #include "io/gguf_split.h"
-#include "io/mlx_experts.h"
+#include "io/latent_config.h"
+#include "io/mlx_stacks.h"
 #include "io/model_dtype.h"
 #include "io/safetensors.h"
 #include "io/text_config.h"
@@ -188,7 +189,7 @@ void Checkpoint::Contents::open_folder() {
 // The rest of the program knows the names of folders that have the language model alone, with its head.
 void Checkpoint::Contents::name_as_language_model() {
   const bool is_without_head = by_name.contains("embed_tokens.weight");
-  bool has_changed = split_expert_stacks(tensors);
+  bool has_changed = split_stacks(tensors);
   for (auto& entry : tensors) {
     std::string name = name_in_language_model(entry.name);
     if (is_without_head && !name.starts_with("model.") && !name.starts_with("lm_head.")) name = "model." + name;
@@ -330,6 +331,7 @@ ModelConfig Checkpoint::config(const ArchitectureFacts& facts) const {
   };
   const auto has_tensor = [&](const std::string& name) { return find(name) != nullptr; };
   read_expert_layout(find_tensor, config);
+  read_latent_layout(find_tensor, config);
   if (!config.has_dtype) take_dtype_of_tensors(*this, config);
   untie_if_differs(*this, config);
   if (config.quantization) {

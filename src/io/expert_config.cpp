@@ -117,6 +117,12 @@ std::vector<std::string_view> gguf_expert_keys() {
           "expert_shared_count", "expert_gating_func"};
 }
 
+// The gate of the first expert, in folders of mlx-lm whose stacks were split (io/mlx_stacks.h). Folders of transformers
+// with the same models have one stack for gate and up.
+constexpr const char* kGatesOfExperts[] = {"model.layers.{}.mlp.experts.0.gate_proj.weight",
+                                           "model.layers.{}.block_sparse_moe.experts.0.w1.weight",
+                                           "model.layers.{}.experts.0.gate_proj.weight"};
+
 // The rules are those of transformers.
 void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& facts, ModelConfig& config) {
   if (!facts || facts->count.empty()) {
@@ -171,9 +177,15 @@ Json expert_json(const ModelConfig& config, const ExpertFacts& facts) {
 }
 
 void read_expert_layout(const std::function<const Meta*(const std::string&)>& find_tensor, ModelConfig& config) {
-  if (!config.experts || config.experts->is_merged) return;
+  if (!config.experts) return;
   int first = 0;
   while (first < config.layer_count && !config.routes(first)) ++first;
+  for (const char* gate : kGatesOfExperts)
+    if (find_tensor(fmt::format(fmt::runtime(gate), first)) != nullptr) config.experts->is_merged = false;
+  // Without tensors the config says who wrote the folder.
+  const bool is_of_mlx = config.quantization && config.quantization->groups.layout == GroupLayout::mlx;
+  if (is_of_mlx && find_tensor("model.embed_tokens.weight") == nullptr) config.experts->is_merged = false;
+  if (config.experts->is_merged) return;
   const Meta* gate_up = find_tensor(fmt::format(fmt::runtime(kModulesGateUp), first));
   if (gate_up == nullptr) return;
   // Square matrices do not show it.

@@ -21,7 +21,10 @@ inline std::int64_t words_of(std::int64_t codes, int bits) { return codes * bits
 inline int bits_in_blocks(const GroupedCodes& groups) { return groups.bits > 4 ? 8 : 4; }
 
 inline bool is_bitsandbytes(const GroupedCodes& groups) { return groups.layout == GroupLayout::bitsandbytes; }
-inline bool has_minimums(const GroupedCodes& groups) { return groups.layout == GroupLayout::mlx; }
+inline bool has_floats(const GroupedCodes& groups) { return groups.values == CodeValues::floats; }
+inline bool has_minimums(const GroupedCodes& groups) {
+  return groups.layout == GroupLayout::mlx && !has_floats(groups);
+}
 inline bool has_words_of_rows(const GroupedCodes& groups) {
   return groups.layout == GroupLayout::awq || groups.layout == GroupLayout::gptq;
 }

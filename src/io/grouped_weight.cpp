@@ -85,6 +85,10 @@ std::vector<std::int32_t> column_order(const Checkpoint& checkpoint, const Quant
 
 Meta grouped_meta(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
   const QuantizedNames names = quantized_names(config, weight);
+  if (has_floats(config.groups)) {
+    const Meta floats = quantized_codes(checkpoint, config, weight).meta;
+    return Meta::tensor(dtype_of_codes(config, floats), floats.shape);
+  }
   const Meta& codes = checkpoint.tensor(names.codes).meta;
   CHECK(codes.rank() == 2, "{} is no matrix of codes", names.codes);
   const int bits = config.groups.bits;

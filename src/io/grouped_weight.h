@@ -12,11 +12,13 @@
 //   bitsandbytes       [N * K / 2, 1]     2 k, the first high    [N * K / block], blocks of the rows one after another
 //     of 8 bits        [N, K] of i8                              [N]
 //   mlx                [N, K * b / 32]    consecutive k          [N, G]      minimums [N, G]: scale * code + minimum
+//     of floats        [N, K * b / 32]    consecutive k          [N, G] of u8, the bits of f8e8m0 or f8e4m3
 //
 // A weight is read as rows of a block type (tensor/group_blocks.h), so that it is stored, packed and multiplied like
 // the weights of a GGUF file. Codes of 8 bits without zero points become q8_0 if their scales are f16, else i8g32.
-// Those of mlx become q4_1 or q5_1. What no block type has is read as numbers: codes of 8 bits with zero points, of 6
-// and 8 bits with minimums, fp4, and rows of bitsandbytes that are no whole blocks.
+// Those of mlx become q4_1 or q5_1, and its floats what dtype_of_codes() (io/quantized_weight.h) says. What no block
+// type has is read as numbers: codes of 8 bits with zero points, of 6 and 8 bits with minimums, fp4, and rows of
+// bitsandbytes that are no whole blocks.
 
 #include <cstddef>
 #include <cstdint>
@@ -51,7 +53,8 @@ std::vector<std::int32_t> column_order(const Checkpoint& checkpoint, const Quant
 
 class GroupedWeight {
  public:
-  // The weight must have passed check_grouped_weight. UserError if the groups of columns have different sizes.
+  // The weight must have passed check_grouped_weight, and its codes are no floats. UserError if the groups of columns
+  // have different sizes.
   GroupedWeight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
 
   const Meta& meta() const { return meta_; }

@@ -58,9 +58,10 @@ std::vector<GroupedPart> grouped_parts(const QuantizationConfig& config, const Q
                {names.zero_points, packed, {count, words_of(rows, bits)}}};
       break;
     case GroupLayout::mlx:
-      parts = {{names.codes, {DType::u32}, {rows, words_of(columns, bits)}},
-               {names.scale, {DType::bf16, DType::f16, DType::f32}, {rows, count}},
-               {names.minimums, {DType::bf16, DType::f16, DType::f32}, {rows, count}}};
+      parts = {{names.codes, {DType::u32}, {rows, words_of(columns, bits)}}, {names.scale, {DType::u8}, {rows, count}}};
+      if (has_floats(groups)) break;
+      parts.back().dtypes = {DType::bf16, DType::f16, DType::f32};
+      parts.push_back({names.minimums, parts.back().dtypes, {rows, count}});
       break;
     case GroupLayout::bitsandbytes:
       if (bits == 8) return {{names.codes, {DType::i8}, {rows, columns}}, {names.scale, {DType::f32}, {rows}}};
@@ -164,8 +165,9 @@ void check_grouped_weight(const Checkpoint& checkpoint, const QuantizationConfig
   } else {
     USER_CHECK(columns % group == 0, "[{}] {} has rows of {}, which groups of {} do not divide", checkpoint.path(),
                weight, columns, group);
-    USER_CHECK(columns % kLeastGroup == 0, "[{}] {} must have rows of a multiple of {} columns, but they have {}",
-               checkpoint.path(), weight, kLeastGroup, columns);
+    USER_CHECK(columns % kLeastGroup == 0 || has_floats(groups),
+               "[{}] {} must have rows of a multiple of {} columns, but they have {}", checkpoint.path(), weight,
+               kLeastGroup, columns);
   }
   USER_CHECK(!has_words_of_rows(groups) || rows % of_words == 0,
              "[{}] {} has {} rows, which words of {} codes do not divide", checkpoint.path(), weight, rows, of_words);

@@ -50,6 +50,11 @@ void read_latents(const JsonFields& fields, ModelConfig& config) {
   set_heads(latents, config);
 }
 
+// Folders of mlx-lm have them apart (io/mlx_stacks.h), but for early ones.
+void read_latent_layout(const std::function<const Meta*(const std::string&)>& find_tensor, ModelConfig& config) {
+  if (config.latents) config.latents->is_joined = find_tensor("model.layers.0.self_attn.embed_q.0.weight") == nullptr;
+}
+
 // Files of early converters have the weights of keys and values in one tensor. Their widths of heads are those of keys
 // and values, for which later files have keys of their own.
 void read_latents(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {

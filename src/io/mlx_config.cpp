@@ -1,7 +1,11 @@
 // `quantization` of mlx-lm: the codes of all modules, and of single ones under their names. A module that the file has
 // no scales of is plain, whatever the config states.
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/error.h"
+#include "io/mlx_stacks.h"
 #include "io/quantization_fields.h"
 
 namespace weft {
@@ -9,30 +13,74 @@ namespace {
 
 constexpr std::string_view kOther = "quantization_config";
 
-bool is_of_codes(std::string_view key) { return key == "bits" || key == "group_size" || key == "mode"; }
+bool is_of_codes(std::string_view key) {
+  return key == "bits" || key == "group_size" || key == "mode" || key == "global_scale";
+}
 
-// What is stated sets the codes; the rest stays.
-void read_codes(const JsonFields& fields, GroupedCodes& groups) {
-  if (fields.has("mode")) text_among(fields, "mode", {"affine"});
-  if (const auto bits = integer_in(fields, "bits", {2, 8})) {
-    USER_CHECK(*bits != 7, "[{}] {} must be 2, 3, 4, 5, 6 or 8, but is 7", fields.where(), fields.name("bits"));
-    groups.bits = static_cast<int>(*bits);
-  }
-  if (const auto size = fields.find_integer("group_size")) {
-    USER_CHECK(*size == 32 || *size == 64 || *size == 128, "[{}] {} must be 32, 64 or 128, but is {}", fields.where(),
-               fields.name("group_size"), *size);
-    groups.group_size = *size;
-  }
+constexpr std::string_view kAffine = "affine";
+
+// A mode with its usual codes. Those of floats have no others.
+struct Mode {
+  std::string_view name;
+  std::int64_t bits, group_size;
+  CodeValues values = CodeValues::integers;
+  DType codes = DType::u8, scales = DType::f32;  // of floats
+};
+constexpr Mode kModes[] = {{kAffine, 4, 64},
+                           {"mxfp4", 4, 32, CodeValues::floats, DType::f4e2m1, DType::f8e8m0},
+                           {"nvfp4", 4, 16, CodeValues::floats, DType::f4e2m1, DType::f8e4m3},
+                           {"mxfp8", 8, 32, CodeValues::floats, DType::f8e4m3, DType::f8e8m0}};
+
+const Mode& mode_of(const JsonFields& fields) {
+  std::vector<std::string_view> names;
+  for (const Mode& mode : kModes) names.push_back(mode.name);
+  const std::string name = fields.has("mode") ? text_among(fields, "mode", names) : std::string(kAffine);
+  return *std::find_if(std::begin(kModes), std::end(kModes), [&](const Mode& mode) { return mode.name == name; });
+}
+
+void check_integers(const JsonFields& fields, const GroupedCodes& groups) {
+  const int bits = groups.bits;
+  const std::int64_t size = groups.group_size;
+  USER_CHECK(bits >= 2 && bits <= 8 && bits != 7, "[{}] {} must be 2, 3, 4, 5, 6 or 8, but is {}", fields.where(),
+             fields.name("bits"), bits);
+  USER_CHECK(size == 32 || size == 64 || size == 128, "[{}] {} must be 32, 64 or 128, but is {}", fields.where(),
+             fields.name("group_size"), size);
+}
+
+// What is not stated is usual for the mode, whatever the codes of other modules are.
+void read_codes(const JsonFields& fields, QuantizationConfig& config) {
+  const Mode& mode = mode_of(fields);
+  GroupedCodes& groups = config.groups;
+  groups.values = mode.values;
+  groups.scales = mode.scales;
+  groups.bits = static_cast<int>(integer_in(fields, "bits", {1, 64}).value_or(mode.bits));
+  groups.group_size = fields.find_integer("group_size").value_or(mode.group_size);
+  USER_CHECK(!fields.find_boolean("global_scale").value_or(false),
+             "[{}] {} must be false, because scales of whole experts are not read", fields.where(),
+             fields.name("global_scale"));
+  if (mode.values == CodeValues::integers) return check_integers(fields, groups);
+  config.codes = mode.codes;
+  USER_CHECK(groups.bits == mode.bits && groups.group_size == mode.group_size,
+             "[{}] {} and {} must be {} and {} where {} is {}, but are {} and {}", fields.where(), fields.name("bits"),
+             fields.name("group_size"), mode.bits, mode.group_size, fields.name("mode"), mode.name, groups.bits,
+             groups.group_size);
+}
+
+using ModuleConfig = std::shared_ptr<const QuantizationConfig>;
+
+void add_module(const std::string& module, const ModuleConfig& own, QuantizationConfig& config) {
+  config.by_name[module] = own;
+  if (const std::string parts = parts_of_stack(module); !parts.empty()) config.by_name[parts] = own;
 }
 
 // Adds a module that has codes of its own.
 void add_module(const JsonFields& own, const std::string& module, const QuantizationConfig& all,
                 QuantizationConfig& config) {
   auto changed = std::make_shared<QuantizationConfig>(all);
-  read_codes(own, changed->groups);
+  read_codes(own, *changed);
   for (const std::string& key : own.keys())
     if (!is_of_codes(key)) config.unknown_keys.push_back(own.name(key));
-  config.by_name[module] = std::move(changed);
+  add_module(module, std::move(changed), config);
 }
 
 }  // namespace
@@ -60,11 +108,10 @@ QuantizationConfig read_mlx(const JsonFields& fields) {
   config.scheme = QuantizationScheme::grouped;
   config.method = "mlx";
   config.reaches_embeddings = true;
-  GroupedCodes& groups = config.groups;
-  groups.layout = GroupLayout::mlx;
-  read_codes(fields, groups);
+  config.groups.layout = GroupLayout::mlx;
+  read_codes(fields, config);
   needed_integer_in(fields, "bits", {2, 8});
-  needed_integer_in(fields, "group_size", {32, 128});
+  needed_integer_in(fields, "group_size", {16, 128});
   const QuantizationConfig all = config;
   for (const std::string& key : fields.keys()) {
     const Json& value = *fields.value(key);
@@ -73,7 +120,7 @@ QuantizationConfig read_mlx(const JsonFields& fields) {
     if (value.is_object()) {
       add_module(needed_object(fields, key), module, all, config);
     } else if (value == false) {
-      config.by_name[module] = nullptr;
+      add_module(module, nullptr, config);
     } else {
       config.unknown_keys.push_back(fields.name(key));
     }

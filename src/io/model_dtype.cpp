@@ -39,6 +39,8 @@ void take_dtype_of_tensors(const Checkpoint& checkpoint, ModelConfig& config) {
   const auto find = [&](const char* name) { return checkpoint.is_dummy() ? nullptr : checkpoint.find(name); };
   const TensorEntry* embedding = find("model.embed_tokens.scales");  // of codes
   if (embedding == nullptr) embedding = find("model.embed_tokens.weight");
+  // Scales of mlx-lm's floats are bytes.
+  if (embedding != nullptr && !is_floating(embedding->tensor.meta.dtype)) embedding = find("model.norm.weight");
   config.dtype = DType::bf16;
   if (embedding == nullptr) {
     config.warnings.push_back(fmt::format("[{}] config.json states no dtype: bfloat16 is assumed", checkpoint.path()));

@@ -7,8 +7,10 @@ namespace {
 
 constexpr std::int64_t kGroup = 32, kGroupBytes = kGroup / 2;
 
-// Writes a block of ggml's type: the exponent, then bytes whose halves are elements j and j + 16.
-void write_block(const std::byte* codes, std::byte exponent, std::byte* block) {
+}  // namespace
+
+// The exponent, then bytes whose halves are elements j and j + 16.
+void write_mxfp4_block(const std::byte* codes, std::byte exponent, std::byte* block) {
   const auto code = [&](std::int64_t element) {
     const auto byte = std::to_integer<unsigned>(codes[element / 2]);
     return element % 2 == 0 ? byte & 15U : byte >> 4U;
@@ -17,8 +19,6 @@ void write_block(const std::byte* codes, std::byte exponent, std::byte* block) {
   for (std::int64_t j = 0; j < kGroupBytes; ++j)
     block[1 + j] = static_cast<std::byte>(code(j) | code(j + kGroupBytes) << 4U);
 }
-
-}  // namespace
 
 std::vector<NamedMeta> mxfp4_tensors(const QuantizationConfig& config, const std::string& weight,
                                      const std::vector<std::int64_t>& shape) {
@@ -55,7 +55,7 @@ Tensor mxfp4_stack(const Checkpoint& checkpoint, const QuantizationConfig& confi
   Tensor stack = Tensor::empty(mxfp4_stack_meta(checkpoint, config, weight));
   const std::int64_t blocks = element_count(exponents.meta.shape).number();
   for (std::int64_t i = 0; i < blocks; ++i)
-    write_block(codes.data() + i * kGroupBytes, exponents.data()[i], stack.data() + i * (1 + kGroupBytes));
+    write_mxfp4_block(codes.data() + i * kGroupBytes, exponents.data()[i], stack.data() + i * (1 + kGroupBytes));
   return stack;
 }
 

@@ -4,6 +4,7 @@
 // u8[experts, rows, groups]. A group is 32 elements with one exponent. Byte j has element 2 j in its low half
 // and element 2 j + 1 in its high half.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "io/quantization_config.h"
 
 namespace weft {
+
+// Writes a block of ggml's type mxfp4 with this exponent. Byte j of the 16 bytes of codes is as above.
+void write_mxfp4_block(const std::byte* codes, std::byte exponent, std::byte* block);
 
 // Checks that the two tensors are a stack of this shape. Otherwise throws a UserError that names the first tensor that
 // is missing or differs.

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "io/mlx_experts.h"
+#include "io/mlx_stacks.h"
 #include "io/quantization_fields.h"
 #include "io/regex.h"
 #include "io/text_config.h"
@@ -85,7 +85,7 @@ QuantizedNames grouped_names(const GroupedCodes& groups, const std::string& modu
     case GroupLayout::mlx:
       names.codes = module + ".weight";
       names.scale = module + ".scales";
-      names.minimums = module + ".biases";
+      if (groups.values == CodeValues::integers) names.minimums = module + ".biases";
       break;
   }
   return names;
@@ -178,6 +178,8 @@ const QuantizationConfig* QuantizationConfig::of(std::string_view weight) const 
                   [&](const ModulePattern& one) { return is_ignored(module, one, *this); }))
     return nullptr;
   if (const auto own = by_name.find(module); own != by_name.end()) return own->second.get();
+  if (groups.layout == GroupLayout::mlx && covers_rest)
+    if (const auto own = by_name.find(parts_with(module)); own != by_name.end()) return own->second.get();
   if (!is_head && !only.empty() &&
       std::none_of(only.begin(), only.end(), [&](const ModulePattern& one) { return has_parts(module, one.name); }))
     return nullptr;
@@ -262,7 +264,7 @@ void keep_modules_with_scales(const std::vector<std::string>& names, Quantizatio
     if (!name.ends_with(kScales)) continue;
     const std::string module = name.substr(0, name.size() - kScales.size());
     auto own = stated.find(module);
-    if (own == stated.end()) own = stated.find(stack_of_expert(module));
+    if (own == stated.end()) own = stated.find(parts_with(module));
     config.by_name.emplace(module, own == stated.end() ? rest : own->second);
   }
   config.covers_rest = false;

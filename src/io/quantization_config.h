@@ -10,8 +10,8 @@
 //   scaled   f8e4m3, i8     one, or one per row                        one scale in the checkpoint, or one per token
 //   block    f8e4m3         [ceil(N / rows), ceil(K / columns)]        groups of `columns`
 //   nvfp4    f4e2m1         f8e4m3 [N, K / 16], times one per weight   the same, times one scale in the checkpoint
-//   grouped  2 to 8 bits    [N, K / group], and zero points or         as it is (io/grouped_weight.h)
-//                           minimums
+//   grouped  2 to 8 bits,   [N, K / group], and zero points or         as it is (io/grouped_weight.h)
+//            or floats      minimums
 //   mxfp4    f4e2m1         exponents [E, N, K / 32] of stacks         as it is
 
 #include <cstdint>
@@ -35,13 +35,15 @@ enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4, grouped, mx
 // The tensors of a weight with grouped codes, and the order of the codes in them: see io/grouped_weight.h.
 enum class GroupLayout : std::uint8_t { compressed_tensors, gptq, awq, bitsandbytes, mlx };
 
-// The value of a code, before it is multiplied by its scale: the code minus the zero point, or a real number.
-enum class CodeValues : std::uint8_t { integers, nf4, fp4 };
+// The value of a code, before it is multiplied by its scale: the code minus the zero point, or a real number. Floats
+// are of the dtype QuantizationConfig::codes.
+enum class CodeValues : std::uint8_t { integers, nf4, fp4, floats };
 
 struct GroupedCodes {
   GroupLayout layout = GroupLayout::compressed_tensors;
   int bits = 4;  // of a code: 2, 3, 4 or 8; of mlx also 5 and 6
   CodeValues values = CodeValues::integers;
+  DType scales = DType::f32;     // of floats: the dtype of the scales, which files store as bytes
   std::int64_t group_size = 0;   // 0: a group is a whole row
   bool has_zero_points = false;  // in the file
   bool is_symmetric = false;     // all zero points are the middle of the codes
@@ -89,7 +91,8 @@ struct QuantizationConfig {
   bool ignores_by_part = false;     // a name may be any parts of a module's: mlp.gate
   bool ignores_by_text = false;     // a name may also begin within a part, or end with a dot: layers.0.
   std::vector<ModulePattern> only;  // if any: no other modules are quantized. Names are parts of the modules'
-  // Modules with a config of their own, whatever the other rules are; null for plain ones.
+  // Modules with a config of their own, whatever the other rules are; null for plain ones. Of stacks that mlx-lm writes
+  // also the names of the parts (io/mlx_stacks.h).
   std::map<std::string, std::shared_ptr<const QuantizationConfig>, std::less<>> by_name;
   // Of several rules for a module the first decides, or they must agree.
   std::vector<QuantizationRule> rules;

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "io/grouped_layout.h"
 #include "io/grouped_weight.h"
+#include "io/mxfp4_weight.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
 #include "tensor/group_blocks.h"
@@ -115,7 +117,13 @@ void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConf
 
 Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
   Tensor codes = checkpoint.tensor(quantized_names(config, weight).codes);
-  codes.meta = meta_of_stored(codes.meta);
+  if (config.scheme != QuantizationScheme::grouped) {
+    codes.meta = meta_of_stored(codes.meta);
+    return codes;
+  }
+  CHECK(has_floats(config.groups) && codes.meta.rank() == 2, "{} has no floats as codes", weight);
+  const std::int64_t columns = codes.meta.shape[1].number() * kWordBits / config.groups.bits;
+  codes.meta = Meta::tensor(config.codes, {codes.meta.shape[0], columns});
   return codes;
 }
 
@@ -124,6 +132,7 @@ namespace {
 // The columns of a row with one scale.
 std::int64_t columns_of_scale(const QuantizationConfig& config, std::int64_t columns) {
   using enum QuantizationScheme;
+  if (config.scheme == grouped) return config.groups.group_size;
   return config.scheme == block ? config.block_columns : config.scheme == nvfp4 ? kNvfp4Group : columns;
 }
 
@@ -131,9 +140,11 @@ std::int64_t columns_of_scale(const QuantizationConfig& config, std::int64_t col
 class ScaledCodes {
  public:
   ScaledCodes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight)
-      : codes_(quantized_codes(checkpoint, config, weight)) {
+      : codes_(quantized_codes(checkpoint, config, weight)), path_(checkpoint.path()) {
     const QuantizedNames names = quantized_names(config, weight);
+    scale_name_ = names.scale;
     scales_ = checkpoint.tensor(names.scale);
+    if (config.scheme == QuantizationScheme::grouped) scales_.meta.dtype = config.groups.scales;
     has_one_scale_ = element_count(scales_.meta.shape) == Dim(1);
     if (!names.global_scale.empty()) {
       const float number = number_in(checkpoint, names.global_scale);
@@ -162,7 +173,10 @@ class ScaledCodes {
   float scale(std::int64_t row, std::int64_t block) const {
     const std::int64_t across = ceil_div(columns_, block_columns_);
     const std::int64_t at = has_one_scale_ ? 0 : row / block_rows_ * across + block;
-    return load_float(scales_.meta.dtype, scales_.data(), at) * global_;
+    const float scale = load_float(scales_.meta.dtype, scales_.data(), at);
+    USER_CHECK(std::isfinite(scale), "[{}] tensor {} must be finite, but has {} for row {}", path_, scale_name_, scale,
+               row);
+    return scale * global_;
   }
 
   void read_numbers(std::int64_t row, float* values) const {
@@ -176,6 +190,7 @@ class ScaledCodes {
   }
 
   // The blocks of group_blocks.h: a scale in f32 and codes, or the scale of all elements, scales of groups and codes.
+  // Or ggml's blocks of mxfp4.
   void write_blocks(std::int64_t row, DType dtype, std::byte* to) const {
     const bool has_small_scales = dtype == DType::e2m1g16;
     const std::int64_t elements = dtype_info(dtype).block_elements;
@@ -185,15 +200,23 @@ class ScaledCodes {
       std::memcpy(to, from, static_cast<std::size_t>(bytes));
       to += bytes;
     };
+    const auto bytes_of_scales = [&](std::int64_t k) { return scales_.data() + (row * columns_ + k) / block_columns_; };
     for (std::int64_t k = 0; k < columns_; k += elements, codes += code_bytes) {
-      const float own = has_small_scales ? global_ : scale(row, k / block_columns_);
-      put(&own, kFloatScaleBytes);
-      if (has_small_scales) put(scales_.data() + (row * columns_ + k) / block_columns_, kSmallScales);
+      float own = 0;
+      for (std::int64_t i = k; i < k + elements; i += block_columns_) own = scale(row, i / block_columns_);
+      if (dtype == DType::mxfp4) {
+        write_mxfp4_block(codes, *bytes_of_scales(k), to);
+        to += dtype_info(dtype).block_bytes;
+        continue;
+      }
+      put(has_small_scales ? &global_ : &own, kFloatScaleBytes);
+      if (has_small_scales) put(bytes_of_scales(k), kSmallScales);
       put(codes, code_bytes);
     }
   }
 
   Tensor codes_, scales_;
+  std::string path_, scale_name_;
   bool has_one_scale_ = false;
   float global_ = 1;
   std::int64_t columns_ = 0, block_rows_ = 1, block_columns_ = 1;
@@ -208,6 +231,7 @@ struct BlocksOfCodes {
 constexpr BlocksOfCodes kBlocksOfCodes[] = {{DType::f8e4m3, DType::e4m3g128, 128},
                                             {DType::f8e4m3, DType::e4m3g32, 32},
                                             {DType::i8, DType::i8g32, 32},
+                                            {DType::f4e2m1, DType::mxfp4, 32},
                                             {DType::f4e2m1, DType::e2m1g16, 16}};
 
 // The columns of the numbers have the order of the layer's input.
@@ -240,7 +264,7 @@ WeightRows converted_rows(WeightRows numbers, DType dtype) {
 WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                        DType dtype) {
   if (is_floating(dtype) && dtype != DType::f32) return converted_rows(weight_rows(checkpoint, config, weight), dtype);
-  if (config.scheme == QuantizationScheme::grouped) {
+  if (config.scheme == QuantizationScheme::grouped && !has_floats(config.groups)) {
     auto groups = std::make_shared<const GroupedWeight>(checkpoint, config, weight);
     const bool has_blocks = is_block(dtype) && dtype == groups->meta().dtype;
     CHECK(has_blocks || dtype == DType::f32, "{} is read as {} or numbers, not {}", weight, groups->meta().text(),

@@ -26,7 +26,7 @@ std::vector<NamedMeta> quantized_tensors(const QuantizationConfig& config, const
 // The type that a stored tensor is read as: bytes are pairs of f4e2m1, other types are unchanged.
 Meta meta_of_stored(const Meta& stored);
 
-// The codes [N, K]. Not for grouped codes: io/grouped_weight.h.
+// The codes [N, K]. Not for grouped codes (io/grouped_weight.h) other than floats.
 Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
 
 // Reads rows of a weight [N, K] as they are needed. Several threads may use it at once.
@@ -43,7 +43,7 @@ WeightRows weight_rows(const Checkpoint& checkpoint, const QuantizationConfig& c
 
 // The block type that the codes [N, K] of a weight, and their scales, are read as. Its values are those of
 // dequantized_weight(); of NVFP4 only where scale / global scale is a normal number. f32 if groups of columns are no
-// whole blocks. Not for grouped codes and mxfp4.
+// whole blocks. Not for mxfp4, nor for grouped codes other than floats.
 DType dtype_of_codes(const QuantizationConfig& config, const Meta& codes);
 
 // The dequantized weight, f32 [N, K]: code * scale, or for NVFP4 code * scale / global scale. Each operation rounds.

@@ -1,6 +1,7 @@
 // DeepSeek V2, V2-Lite, V3 and R1, and others with V3's layers, such as Kimi K2 and GLM-4.7-Flash: latent attention,
 // dense first layers, and a mixture of experts with shared ones. V3 chooses experts by sigmoid scores with a bias, from
-// the best groups. GGUF files of both have one architecture.
+// the best groups. GGUF files of both have one architecture. GGUF files, and folders of mlx-lm (io/mlx_stacks.h), have
+// the keys and values of latents apart.
 
 #include <cmath>
 
@@ -74,8 +75,8 @@ nn::WeightTable deepseek_weights() {
   add("attn_q_b", "q_b_proj", query_rows_of_latents);
   add("attn_kv_a_mqa", "kv_a_proj_with_mqa", latent_rows);
   add("attn_kv_a_norm", "kv_a_layernorm", per_latent);
-  add("attn_k_b", "kv_b_proj", key_stack<false>);
-  add("attn_v_b", "kv_b_proj", value_stack<false>);
+  add("attn_k_b", "embed_q.{}", key_stack<false>);
+  add("attn_v_b", "unembed_out.{}", value_stack<false>);
   const auto add_part = [&](const std::string& name, auto shape) {
     weights.push_back({name, gguf + "attn_kv_b.weight", folder + "kv_b_proj.weight", shape});
     weights.back().shape_of_whole = keys_and_values;

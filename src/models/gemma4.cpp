@@ -88,10 +88,13 @@ Extents gemma4_gate_up_of_experts(const ModelConfig& c, int) {
 Extents gemma4_gate_of_experts(const ModelConfig& c, int) {
   return c.experts && !gemma4_is_merged_in(c) ? Extents{c.experts->count, c.experts->width, c.hidden_size} : Extents();
 }
+template <bool is_merged>
 Extents gemma4_output_of_experts(const ModelConfig& c, int) {
-  return c.experts ? Extents{c.experts->count, c.hidden_size, c.experts->width} : Extents();
+  const bool has = c.experts && c.experts->is_merged == is_merged;
+  return has ? Extents{c.experts->count, c.hidden_size, c.experts->width} : Extents();
 }
 
+// Folders of mlx-lm have stacks of gate and of up (io/mlx_stacks.h).
 void add_gemma4_experts(nn::WeightTable& weights) {
   const std::string gguf = "blk.{}.", folder = "model.layers.{}.";
   const auto add_norm = [&](const std::string& name, const std::string& in_folder) {
@@ -107,9 +110,10 @@ void add_gemma4_experts(nn::WeightTable& weights) {
   add_weight("ffn_gate_inp", "ffn_gate_inp.weight", "router.proj.weight", gemma4_router_rows);
   add_weight("ffn_gate_inp.scale", "ffn_gate_inp.scale", "router.scale", gemma4_per_hidden_of_experts);
   add_weight("ffn_gate_up_exps", "ffn_gate_up_exps.weight", "experts.gate_up_proj", gemma4_gate_up_of_experts);
-  add_weight("ffn_gate_exps", "ffn_gate_exps.weight", "experts.gate_proj", gemma4_gate_of_experts);
-  add_weight("ffn_up_exps", "ffn_up_exps.weight", "experts.up_proj", gemma4_gate_of_experts);
-  add_weight("ffn_down_exps", "ffn_down_exps.weight", "experts.down_proj", gemma4_output_of_experts);
+  add_weight("ffn_down_exps", "ffn_down_exps.weight", "experts.down_proj", gemma4_output_of_experts<true>);
+  add_weight("ffn_gate_exps", "ffn_gate_exps.weight", "experts.{}.gate_proj.weight", gemma4_gate_of_experts);
+  add_weight("ffn_up_exps", "ffn_up_exps.weight", "experts.{}.up_proj.weight", gemma4_gate_of_experts);
+  add_weight("ffn_down_exps", "ffn_down_exps.weight", "experts.{}.down_proj.weight", gemma4_output_of_experts<false>);
   add_weight("ffn_down_exps.scale", "ffn_down_exps.scale", "router.per_expert_scale", gemma4_per_expert);
 }
 

@@ -1,6 +1,6 @@
 // gpt-oss: biases of all linear layers, sinks of attention, a window in every second layer, and experts in all layers.
-// Gate and up of an expert are limited before they are combined. In folders they alternate within one stack; GGUF files
-// have a stack for each.
+// Gate and up of an expert are limited before they are combined. In folders of transformers they alternate within one
+// stack; GGUF files, and folders of mlx-lm (io/mlx_stacks.h), have a stack for each.
 
 #include "base/error.h"
 #include "models/model.h"
@@ -18,8 +18,9 @@ namespace {
 
 Value gpt_oss_gate(const ModelConfig& c, const Value& gate_up) {
   constexpr double kAlpha = 1.702, kBeta = 1;
-  return c.format == CheckpointFormat::hugging_face ? swigluoai_and_mul(gate_up, kAlpha, c.gate_limit)
-                                                    : silu_and_mul_with_clamp(gate_up, c.gate_limit, kAlpha, kBeta);
+  const bool alternate = c.format == CheckpointFormat::hugging_face && c.experts->is_merged;
+  return alternate ? swigluoai_and_mul(gate_up, kAlpha, c.gate_limit)
+                   : silu_and_mul_with_clamp(gate_up, c.gate_limit, kAlpha, kBeta);
 }
 
 Values gpt_oss_forward(Builder& b) {
@@ -51,8 +52,9 @@ Extents per_gate_up_of_experts(const ModelConfig& c, int) {
 Extents per_gate_of_experts(const ModelConfig& c, int) {
   return c.experts && !is_merged_in(c) ? Extents{c.experts->count, c.experts->width} : Extents();
 }
+template <bool is_merged>
 Extents per_output_of_experts(const ModelConfig& c, int) {
-  return c.experts ? Extents{c.experts->count, c.hidden_size} : Extents();
+  return c.experts && c.experts->is_merged == is_merged ? Extents{c.experts->count, c.hidden_size} : Extents();
 }
 Extents per_head(const ModelConfig& c, int) { return {c.head_count}; }
 
@@ -61,20 +63,22 @@ nn::WeightTable gpt_oss_weights() {
   nn::add_experts(weights);
   nn::rename(weights,
              {{"ffn_norm", "blk.{}.post_attention_norm", ""}, {"ffn_gate_inp", "", "model.layers.{}.mlp.router"}});
-  const std::string folder = "model.layers.{}.mlp.", experts = folder + "experts.", gguf = "blk.{}.";
-  for (ModelWeight& weight : weights) {
-    if (weight.name != "ffn_gate_up_exps" && weight.name != "ffn_down_exps") continue;
-    weight.hugging_face = experts + (weight.name == "ffn_down_exps" ? "down_proj" : "gate_up_proj");
-    weight.transposed_in = {CheckpointFormat::hugging_face};
-  }
+  const std::string folder = "model.layers.{}.mlp.", experts = folder + "experts.", expert = experts + "{}.",
+                    gguf = "blk.{}.";
+  const std::string gate_up = experts + "gate_up_proj", down = experts + "down_proj";
+  nn::name_merged_experts(weights, gate_up, down);
+  for (ModelWeight& weight : weights)
+    if (weight.hugging_face == gate_up || weight.hugging_face == down)
+      weight.transposed_in = {CheckpointFormat::hugging_face};
   const auto add_bias = [&](const std::string& name, const std::string& in_folder, auto shape) {
     weights.push_back({name + ".bias", gguf + name + ".bias", in_folder, shape});
   };
   add_bias("ffn_gate_inp", folder + "router.bias", per_router_row);
   add_bias("ffn_gate_up_exps", experts + "gate_up_proj_bias", per_gate_up_of_experts);
-  add_bias("ffn_gate_exps", experts + "gate_proj_bias", per_gate_of_experts);
-  add_bias("ffn_up_exps", experts + "up_proj_bias", per_gate_of_experts);
-  add_bias("ffn_down_exps", experts + "down_proj_bias", per_output_of_experts);
+  add_bias("ffn_down_exps", experts + "down_proj_bias", per_output_of_experts<true>);
+  add_bias("ffn_gate_exps", expert + "gate_proj.bias", per_gate_of_experts);
+  add_bias("ffn_up_exps", expert + "up_proj.bias", per_gate_of_experts);
+  add_bias("ffn_down_exps", expert + "down_proj.bias", per_output_of_experts<false>);
   weights.push_back({"attn_sinks", gguf + "attn_sinks.weight", "model.layers.{}.self_attn.sinks", per_head});
   return weights;
 }

@@ -17,13 +17,13 @@ constexpr const char* kGraniteSample = R"({
   "vocab_size": 257, "eos_token_id": 256
 })";
 
-// Folders have one stack for gate and up.
+// Folders of transformers have one stack for gate and up, and those of mlx-lm a stack for each (io/mlx_stacks.h).
 nn::WeightTable granitemoe_weights() {
   nn::WeightTable weights = nn::decoder_weights();
-  nn::add_experts(weights);
-  nn::rename(weights, {{"ffn_gate_inp", "", "model.layers.{}.block_sparse_moe.router.layer"},
-                       {"ffn_gate_up_exps", "", "model.layers.{}.block_sparse_moe.input_linear"},
-                       {"ffn_down_exps", "", "model.layers.{}.block_sparse_moe.output_linear"}});
+  const std::string module = "model.layers.{}.block_sparse_moe.";
+  nn::add_experts(weights, {.module = "block_sparse_moe", .gate = "w1", .up = "w3", .down = "w2"});
+  nn::rename(weights, {{"ffn_gate_inp", "", module + "router.layer"}});
+  nn::name_merged_experts(weights, module + "input_linear.weight", module + "output_linear.weight");
   return weights;
 }
 

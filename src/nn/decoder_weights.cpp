@@ -100,6 +100,12 @@ Extents expert_gate_up_rows(const ModelConfig& c, int layer) {
   const bool has = has_experts_in(layout, c, layer) && c.experts->is_merged;
   return has ? Extents{c.experts->count, 2 * c.experts->width, c.hidden_size} : Extents();
 }
+// The output of experts of the usual layout, whose folders have another name for it where gate and up are merged.
+template <bool is_merged>
+Extents usual_output_rows(const ModelConfig& c, int layer) {
+  const bool has = has_experts_in(ExpertLayout::usual, c, layer) && c.experts->is_merged == is_merged;
+  return has ? Extents{c.experts->count, c.hidden_size, c.experts->width} : Extents();
+}
 template <ExpertLayout layout>
 Extents expert_output_rows(const ModelConfig& c, int layer) {
   const bool has = has_experts_in(layout, c, layer);
@@ -208,14 +214,16 @@ void add_experts(WeightTable& weights, const ExpertNames& names) {
   const auto add_stacks = [&]<ExpertLayout layout>(const std::string& before, const std::string& after) {
     add(weights, "ffn_gate_exps", before + "ffn_gate" + after, experts + std::string(names.gate), expert_rows<layout>);
     add(weights, "ffn_up_exps", before + "ffn_up" + after, experts + std::string(names.up), expert_rows<layout>);
-    add(weights, "ffn_down_exps", before + "ffn_down" + after, experts + std::string(names.down),
-        expert_output_rows<layout>);
   };
   using enum ExpertLayout;
+  const std::string down = experts + std::string(names.down);
   add_stacks.operator()<usual>("blk.{}.", "_exps");
+  add(weights, "ffn_down_exps", "blk.{}.ffn_down_exps", down, usual_output_rows<false>);
   add(weights, "ffn_gate_up_exps", "blk.{}.ffn_gate_up_exps", module + ".experts.gate_up_proj",
       expert_gate_up_rows<usual>);
+  add(weights, "ffn_down_exps", "blk.{}.ffn_down_exps", module + ".experts.down_proj", usual_output_rows<true>);
   add_stacks.operator()<single>("blk.{}.", ".{}");
+  add(weights, "ffn_down_exps", "blk.{}.ffn_down.{}", down, expert_output_rows<single>);
   add(weights, "ffn_gate_inp", "blk.{}.ffn_gate_inp", "model.layers.{}.mlp.gate", router_rows_of_modules);
   const auto add_modules = [&]<ExpertLayout layout>(const std::vector<CheckpointFormat>& transposed_in) {
     weights.push_back(
@@ -226,6 +234,13 @@ void add_experts(WeightTable& weights, const ExpertNames& names) {
   };
   add_modules.operator()<modules>({});
   add_modules.operator()<transposed_modules>({CheckpointFormat::hugging_face});
+}
+
+void name_merged_experts(WeightTable& weights, const std::string& gate_up, const std::string& down) {
+  for (ModelWeight& weight : weights) {
+    if (weight.shape == expert_gate_up_rows<ExpertLayout::usual>) weight.hugging_face = gate_up;
+    if (weight.shape == usual_output_rows<true>) weight.hugging_face = down;
+  }
 }
 
 void add_expert_bias(WeightTable& weights, const std::string& name) {

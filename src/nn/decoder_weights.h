@@ -37,6 +37,9 @@ struct ExpertNames {
 // The router ffn_gate_inp and the stacks ffn_gate_exps and ffn_up_exps, or ffn_gate_up_exps, and ffn_down_exps of the
 // layers with experts. Folders have a tensor for each expert.
 void add_experts(WeightTable& weights, const ExpertNames& names = {});
+// For architectures whose folders have one stack for gate and up: the names in folders of this stack and of that for
+// down.
+void name_merged_experts(WeightTable& weights, const std::string& gate_up, const std::string& down);
 // What is added to the sigmoid scores of experts for their choice: exp_probs_b. Other scores have none.
 void add_expert_bias(WeightTable& weights, const std::string& name);
 // The expert that computes all tokens: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp.

@@ -48,6 +48,15 @@ Tensor part_of(const Tensor& stack, std::int64_t part) {
 
 constexpr const char *kLatentKeys = "attn_k_b", *kLatentValues = "attn_v_b";
 
+// The name of the one tensor that folders have for the keys and values of latents.
+std::string name_of_latents(const ModelDefinition& model, int layer) {
+  const auto whole = std::find_if(model.weights.begin(), model.weights.end(), [](const ModelWeight& weight) {
+    return weight.name == kLatentKeys && weight.shape_of_whole != nullptr;
+  });
+  CHECK(whole != model.weights.end(), "no weight is the whole of {}", kLatentKeys);
+  return whole->key(CheckpointFormat::hugging_face, layer);
+}
+
 std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& config) {
   std::vector<Source> sources;
   const bool has_stacks = config.format == CheckpointFormat::gguf && config.latents && !config.latents->is_joined;
@@ -60,6 +69,7 @@ std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& 
     if (stored.expert) source.name = name_of_expert(source.name, *stored.expert);
     source.shape = stored.shape;
     if (has_stacks && weight.name == kLatentKeys) {
+      source.name = name_of_latents(model, stored.layer);
       source.values = model.key(kLatentValues, config, stored.layer);
       source.shape = {config.head_count * (config.latents->plain_dim + config.latents->value_dim),
                       config.latents->rank};
@@ -281,6 +291,11 @@ void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const
              "[{}] has {} experts: wanted the folder that it was made from", checkpoint.path(), config.expert_count);
   USER_CHECK(!config.experts || !config.experts->has_stacks_of_modules(),
              "[{}] has experts in stacks of gate and up: wanted a folder with a tensor for each expert",
+             checkpoint.path());
+  const bool has_own_stacks =
+      is_folder && ((config.experts && facts.experts->is_merged_in_folders && !config.experts->is_merged) ||
+                    (config.latents && !config.latents->is_joined));
+  USER_CHECK(!has_own_stacks, "[{}] has tensors in mlx-lm's way: wanted the folder that it was made from",
              checkpoint.path());
   USER_CHECK(!config.quantization || config.quantization->scheme != QuantizationScheme::mxfp4,
              "[{}] has experts in MXFP4: wanted the folder with experts in plain numbers", checkpoint.path());

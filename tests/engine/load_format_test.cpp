@@ -94,7 +94,7 @@ TEST_F(LoadFormat, EveryNumberFormatTracesAsWithItsWeights) {
 // Without files the config alone says which modules are quantized: those of width 80 are not, in groups of 32. These
 // files have plain weights in bf16, though the config states f32.
 TEST_F(LoadFormat, FoldersOfMlxTraceAsWithTheirWeights) {
-  for (const std::string name : {"mlx_llama_biases", "mlx_smollm3"}) {
+  for (const std::string name : {"mlx_llama_biases", "mlx_smollm3", "mlx_gpt_oss"}) {
     const std::string path = WEFT_TEST_DATA "/models/" + name;
     EXPECT_EQ(graphs(path, "dummy", {{"dtype", "bf16"}}), graphs(path, "auto", {{"dtype", "bf16"}})) << name;
   }

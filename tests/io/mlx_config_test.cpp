@@ -60,6 +60,31 @@ TEST(MlxConfig, HasCodesForSingleModules) {
   EXPECT_TRUE(with(down, true).quantizes(down + ".weight"));
 }
 
+// As mlx's layers have it: what a module does not state is not that of the rest.
+TEST(MlxConfig, CompletesCodesByTheirMode) {
+  const Json codes{
+      {"group_size", 32},         {"bits", 4},
+      {"mode", "mxfp4"},          {"a", {{"bits", 8}}},
+      {"b", {{"mode", "nvfp4"}}}, {"c", {{"mode", "mxfp8"}, {"bits", 8}, {"group_size", 32}, {"global_scale", false}}}};
+  const QuantizationConfig config = read({{"quantization", codes}}).value();
+  const auto check = [&](const char* weight, CodeValues values, int bits, std::int64_t group_size) {
+    const GroupedCodes& came = config.of(weight)->groups;
+    EXPECT_EQ(came.values, values) << weight;
+    EXPECT_EQ(came.bits, bits) << weight;
+    EXPECT_EQ(came.group_size, group_size) << weight;
+  };
+  check("a.weight", CodeValues::integers, 8, 64);
+  check("b.weight", CodeValues::floats, 4, 16);
+  check("c.weight", CodeValues::floats, 8, 32);
+  check("d.weight", CodeValues::floats, 4, 32);
+  EXPECT_EQ(config.of("b.weight")->codes, DType::f4e2m1);
+  EXPECT_EQ(config.of("b.weight")->groups.scales, DType::f8e4m3);
+  EXPECT_EQ(config.of("c.weight")->codes, DType::f8e4m3);
+  EXPECT_EQ(config.of("d.weight")->groups.scales, DType::f8e8m0);
+  EXPECT_EQ(quantized_names(*config.of("a.weight"), "a.weight").minimums, "a.biases");
+  EXPECT_EQ(quantized_names(*config.of("d.weight"), "d.weight").minimums, "");
+}
+
 TEST(MlxConfig, QuantizesTheModulesThatHaveScales) {
   QuantizationConfig config = read({{"quantization", kCodes}}).value();
   const std::vector<std::string> names{"model.embed_tokens.weight", "model.layers.0.mlp.up_proj.weight",
@@ -75,8 +100,12 @@ TEST(MlxConfig, QuantizesTheModulesThatHaveScales) {
 TEST(MlxConfig, StatesTheCodesOfStacksOfExperts) {
   for (const auto& [stack, expert] :
        {std::pair{"model.layers.0.mlp.switch_mlp.up_proj", "model.layers.0.mlp.experts.7.up_proj"},
-        {"model.layers.0.block_sparse_moe.switch_mlp.up_proj", "model.layers.0.block_sparse_moe.experts.7.w3"}}) {
+        {"model.layers.0.block_sparse_moe.switch_mlp.up_proj", "model.layers.0.block_sparse_moe.experts.7.w3"},
+        {"model.layers.0.mlp.experts.up_proj", "model.layers.0.mlp.experts.7.up_proj"},
+        {"language_model.model.layers.0.experts.switch_glu.up_proj", "model.layers.0.experts.7.up_proj"},
+        {"model.layers.0.self_attn.embed_q", "model.layers.0.self_attn.embed_q.7"}}) {
     QuantizationConfig config = with(stack, {{"bits", 6}});
+    EXPECT_EQ(config.of(expert + std::string(".weight"))->groups.bits, 6) << expert;  // without names of tensors
     find_quantized_modules([](const std::string&) { return true; }, {expert + std::string(".scales"), "other.scales"},
                            config);
     ASSERT_TRUE(config.quantizes(expert + std::string(".weight"))) << expert;
@@ -86,9 +115,14 @@ TEST(MlxConfig, StatesTheCodesOfStacksOfExperts) {
 }
 
 TEST(MlxConfig, NamesWhatItDoesNotUnderstand) {
-  EXPECT_EQ(refusal("mode", "mxfp4"), "[config.json] quantization.mode must be affine, but is \"mxfp4\"");
-  const Json nvfp4{{"group_size", 16}, {"bits", 4}, {"mode", "nvfp4"}};
-  EXPECT_NE(message_of([&] { read({{"quantization", nvfp4}}); }).find("quantization.mode"), std::string::npos);
+  EXPECT_NE(refusal("mode", "nf4").find("quantization.mode must be affine or mxfp4 or nvfp4 or mxfp8, but is"),
+            std::string::npos);
+  EXPECT_EQ(refusal("mode", "mxfp4"),
+            "[config.json] quantization.bits and quantization.group_size must be 4 and 32 where quantization.mode is "
+            "mxfp4, but are 4 and 64");
+  EXPECT_NE(refusal("a", {{"mode", "mxfp8"}, {"bits", 4}}).find("quantization.a.bits"), std::string::npos);
+  EXPECT_NE(refusal("a", {{"mode", "nvfp4"}, {"global_scale", true}}).find("quantization.a.global_scale"),
+            std::string::npos);
   EXPECT_EQ(refusal("bits", 7), "[config.json] quantization.bits must be 2, 3, 4, 5, 6 or 8, but is 7");
   EXPECT_NE(refusal("bits", 1).find("quantization.bits"), std::string::npos);
   EXPECT_EQ(refusal("group_size", 16), "[config.json] quantization.group_size must be 32, 64 or 128, but is 16");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/files.h"
 #include "builtin/models.h"
 #include "tests/io/tiny_config.h"
 #include "tests/sample_checkpoint.h"
@@ -42,6 +43,20 @@ TEST(ModelDtype, IsElseThatOfTheTensors) {
   EXPECT_EQ(assumed.dtype, DType::bf16);
   ASSERT_EQ(assumed.warnings.size(), 1U);
   EXPECT_NE(assumed.warnings[0].find("states no dtype: bfloat16 is assumed"), std::string::npos);
+}
+
+// In folders of mlx-lm the codes of embeddings, and their scales, may be integers.
+TEST(ModelDtype, MayBeThatOfANorm) {
+  const std::string path = WEFT_TEST_DATA "/models/mlx_qwen3";
+  auto json = nlohmann::json::parse(read_file(path + "/config.json", 1 << 20));
+  json.erase("dtype");
+  const TemporaryFolder folder;
+  write_then_rename(folder / "config.json", json.dump());
+  write_then_rename(folder / "model.safetensors", read_file(path + "/model.safetensors", 1 << 24));
+  const Checkpoint checkpoint = Checkpoint::open(folder.path());
+  const ModelConfig config = checkpoint.config(make_model_registry().find(checkpoint).facts);
+  EXPECT_EQ(config.dtype, DType::f32);
+  EXPECT_TRUE(config.warnings.empty());
 }
 
 }  // namespace weft::model_dtype_test

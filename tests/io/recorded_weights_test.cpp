@@ -11,8 +11,10 @@
 #include "io/config_fields.h"
 #include "io/grouped_weight.h"
 #include "io/quantized_weight.h"
+#include "io/safetensors_writer.h"
 #include "tensor/convert.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/thrown_message.h"
 
 namespace weft::recorded_weights_test {
 
@@ -42,7 +44,7 @@ std::int64_t apart(float a, float b) {
 }
 
 TEST(RecordedWeights, HaveTheNumbersOfTheProgramsThatPackedThem) {
-  EXPECT_GE(folders().size(), 24u);
+  EXPECT_GE(folders().size(), 28u);
   for (const std::string& folder : folders()) {
     SCOPED_TRACE(folder);
     const std::string path = std::string(WEFT_TEST_DATA "/weights/") + folder;
@@ -99,6 +101,45 @@ TEST(RecordedWeights, AreBlocksWhereATypeHasTheirValues) {
   for (const char* folder : {"mlx_2", "mlx_3", "mlx_4"}) EXPECT_EQ(type_of(folder), DType::q4_1) << folder;
   EXPECT_EQ(type_of("mlx_5"), DType::q5_1);
   for (const char* folder : {"mlx_6", "mlx_8"}) EXPECT_EQ(type_of(folder), DType::f32) << folder;
+  EXPECT_EQ(type_of("mlx_mxfp4"), DType::mxfp4);
+  EXPECT_EQ(type_of("mlx_nvfp4"), DType::e2m1g16);
+  EXPECT_EQ(type_of("mlx_nvfp4_of_80_columns"), DType::f32);
+  EXPECT_EQ(type_of("mlx_mxfp8"), DType::e4m3g32);
+}
+
+// In either type of scales this byte is not a number.
+TEST(RecordedWeights, HaveFiniteScales) {
+  for (const char* name : {"mlx_mxfp4", "mlx_nvfp4", "mlx_nvfp4_of_80_columns", "mlx_mxfp8"}) {
+    const std::string path = std::string(WEFT_TEST_DATA "/weights/") + name;
+    const Checkpoint checkpoint = Checkpoint::open(path);
+    const QuantizationConfig config = config_of(path);
+    const std::string scales = quantized_names(config, kWeight).scale;
+    std::vector<NamedTensor> tensors;
+    for (const TensorEntry& entry : checkpoint.tensors()) {
+      tensors.push_back({entry.name, Tensor::from_bytes(entry.tensor.meta, entry.tensor.data())});
+      if (entry.name == scales) tensors.back().tensor.as<std::uint8_t>()[7] = 0xff;
+    }
+    const TemporaryFolder folder;
+    write_safetensors(folder / "model.safetensors", tensors);
+    write_then_rename(folder / "config.json", read_file(path + "/config.json", 1 << 20));
+    const std::string message =
+        message_of([&] { dequantized_weight(Checkpoint::open(folder.path()), config, kWeight); });
+    EXPECT_NE(message.find("tensor " + scales + " must be finite"), std::string::npos) << name << ": " << message;
+  }
+}
+
+TEST(RecordedWeights, HaveTheTensorsOfTheirMode) {
+  const std::string path = WEFT_TEST_DATA "/weights/mlx_mxfp4";
+  const Checkpoint checkpoint = Checkpoint::open(path);
+  const auto refusal = [&](const char* mode, int bits, int group) {
+    const Json codes{{"group_size", group}, {"bits", bits}, {"mode", mode}};
+    const QuantizationConfig config = quantization_from_json(JsonFields({{"quantization", codes}}, path)).value();
+    return message_of([&] { check_quantized_weight(checkpoint, config, kWeight, 32, 128); });
+  };
+  EXPECT_EQ(refusal("mxfp4", 4, 32), "");
+  EXPECT_NE(refusal("affine", 4, 32).find("up_proj.scales must be bf16 or f16 or f32[32, 4]"), std::string::npos);
+  EXPECT_NE(refusal("nvfp4", 4, 16).find("up_proj.scales must be u8[32, 8]"), std::string::npos);
+  EXPECT_NE(refusal("mxfp8", 8, 32).find("up_proj.weight must be u32[32, 32]"), std::string::npos);
 }
 
 }  // namespace weft::recorded_weights_test

@@ -196,6 +196,17 @@ TEST_F(QuantizeCheckpoint, RefusesGroupsThatDoNotDivideAWeight) {
   EXPECT_NE(message.find("_proj.weight"), std::string::npos) << message;
 }
 
+// The names of the folder would be neither those of mlx-lm nor those of transformers.
+TEST_F(QuantizeCheckpoint, RefusesFoldersOfMlxWithStacksOfTheirOwn) {
+  const ModelRegistry models = make_model_registry();
+  for (const char* name : {"mlx_gpt_oss", "mlx_deepseek_v3"}) {
+    const Checkpoint checkpoint = Checkpoint::open(std::string(WEFT_TEST_DATA "/models/") + name);
+    const std::string message =
+        message_of([&] { quantize_checkpoint(checkpoint, models.find(checkpoint), {}, folder_ / "q", threads_); });
+    EXPECT_NE(message.find("wanted the folder that it was made from"), std::string::npos) << name << ": " << message;
+  }
+}
+
 TEST_F(QuantizeCheckpoint, WantsTheInputsOfEveryLayer) {
   const QuantizeRecipe recipe{.format = NumberFormat::nvfp4,
                               .inputs = {{{"model.layers.0.self_attn.o_proj.weight"}, 1.0F}},

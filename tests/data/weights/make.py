@@ -119,15 +119,16 @@ def bitsandbytes_of_bytes(name, seed):
           {"weight": codes, "SCB": scales, "weight_format": torch.tensor(0, dtype=torch.uint8)}, numbers)
 
 
-def mlx(name, seed, bits, group):
+def mlx(name, seed, bits, group, mode="affine", columns=COLUMNS):
     import mlx.core as core
     import numpy
-    weight = core.array(random_weight(seed).numpy()).astype(core.float16)
-    codes, scales, minimums = core.quantize(weight, group, bits)
-    numbers = core.dequantize(codes, scales.astype(core.float32), minimums.astype(core.float32), group, bits)
+    weight = core.array(random_weight(seed, columns=columns).numpy()).astype(core.float16)
+    parts = core.quantize(weight, group, bits, mode=mode)
+    wide = [part.astype(core.float32) if core.issubdtype(part.dtype, core.floating) else part for part in parts]
+    numbers = core.dequantize(*wide, group_size=group, bits=bits, mode=mode, dtype=core.float32)
     tensors = {key: torch.from_numpy(numpy.array(value).copy())
-               for key, value in (("weight", codes), ("scales", scales), ("biases", minimums))}
-    write(name, {"group_size": group, "bits": bits, "mode": "affine"}, tensors,
+               for key, value in zip(("weight", "scales", "biases"), parts)}
+    write(name, {"group_size": group, "bits": bits, "mode": mode}, tensors,
           torch.from_numpy(numpy.array(numbers).copy()), key="quantization")
 
 
@@ -156,6 +157,10 @@ FOLDERS = {
     "mlx_5": lambda name: mlx(name, 22, 5, 128),
     "mlx_6": lambda name: mlx(name, 23, 6, 64),
     "mlx_8": lambda name: mlx(name, 24, 8, 32),
+    "mlx_mxfp4": lambda name: mlx(name, 25, 4, 32, "mxfp4"),
+    "mlx_nvfp4": lambda name: mlx(name, 26, 4, 16, "nvfp4"),
+    "mlx_nvfp4_of_80_columns": lambda name: mlx(name, 27, 4, 16, "nvfp4", columns=80),
+    "mlx_mxfp8": lambda name: mlx(name, 28, 8, 32, "mxfp8"),
 }
 
 if __name__ == "__main__":
