@@ -145,6 +145,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"qk_norm", KeyClass::changes, "false", "normalized queries and keys"},
     {"qkv_bias", KeyClass::changes, "false", "biases of linear layers"},
     {"quantization", KeyClass::read},
+    {"quantize_activations", KeyClass::changes, "false", "quantized inputs of linear layers"},
     {"query_pre_attn_scalar", KeyClass::changes, "", "a scale of attention scores"},
     {"residual_multiplier", KeyClass::changes, "1", "scaled residual branches"},
     {"rope_interleave", KeyClass::changes, "true", "rotary positions of halves"},
