@@ -8,6 +8,7 @@ namespace weft {
 namespace {
 
 constexpr size_t kTwoBytes = 0x10000;
+constexpr size_t kAhead = 16;  // entries that are fetched before they are read
 
 template <class Number>
 uint64_t number_at(const char* bytes) {
@@ -106,7 +107,10 @@ PrefixIndex::PrefixIndex(const std::vector<Entry>& entries) {
   nodes_.reserve(order.size());
   fronts_.reserve(order.size());
   begins_.resize(kTwoBytes + 1);
-  for (const Ordered& one : order) {
+  for (size_t i = 0; i < order.size(); ++i) {
+    const Ordered& one = order[i];
+    // The entries are in another order, and reading them one by one took a quarter of the time.
+    __builtin_prefetch(&entries[order[std::min(i + kAhead, order.size() - 1)].index]);
     auto link = static_cast<int32_t>(nodes_.size()) - 1;
     while (link >= 0 && !starts_with(one, order[static_cast<size_t>(link)], entries))
       link = nodes_[static_cast<size_t>(link)].link;

@@ -20,7 +20,7 @@ namespace weft::every_model_test {
 
 using Words = std::vector<std::string>;
 
-constexpr int kTokens = 12;
+constexpr int kTokens = 16;
 
 // Orders of running that give the same bits.
 const Words kEager = {"--enforce-eager"};
@@ -70,7 +70,7 @@ class EveryModel : public ::testing::Test {
         if (tied && architecture != "llama") continue;  // the head is the same code for all
         SCOPED_TRACE(architecture + (tied ? ", the head tied to the embedding" : ""));
         const nlohmann::json changes{{"model_type", architecture}, {"tie_word_embeddings", tied}};
-        body(SampleCheckpoint(models_.find(architecture, "test"), changes, 8));
+        body(SampleCheckpoint(models_.find(architecture, "test"), changes, 13));
         ++models;
       }
     EXPECT_GE(models, 2);
