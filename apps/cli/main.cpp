@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "apps/cli/process_setup.h"
 #include "apps/cli/verb.h"
 #include "base/error.h"
 #include "base/process_clock.h"
@@ -7,6 +8,7 @@
 int main(int argc, char** argv) {
   weft::Stopwatch watch = weft::watch_from_process_start();
   watch.lap("process");
+  weft::set_up_process();
   std::ios::sync_with_stdio(false);
   return weft::guarded(std::cerr, [&] {
     const std::vector<std::string> words(argv + 1, argv + argc);

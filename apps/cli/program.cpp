@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iostream>
 #include <new>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -86,6 +87,12 @@ std::vector<std::string> flags_of_all(const VerbTable& verbs, VerbCall& call) {
   return names;
 }
 
+// Neither the user's fault nor the program's.
+bool is_lack_of_resources(const std::error_code& code) {
+  return code == std::errc::resource_unavailable_try_again || code == std::errc::too_many_files_open ||
+         code == std::errc::too_many_files_open_in_system || code == std::errc::not_enough_memory;
+}
+
 }  // namespace
 
 VerbTable make_verb_table() {
@@ -130,6 +137,11 @@ int guarded(std::ostream& err, const std::function<int()>& body) {
   } catch (const std::bad_alloc&) {
     err << "weft: [memory] the system has no more\n";
     return 4;
+  } catch (const std::system_error& error) {
+    const bool is_lack = is_lack_of_resources(error.code());
+    err << "weft: " << (is_lack ? "[system] has no more threads, open files or memory (ulimit -u, -n, -v): " : "")
+        << error.what() << "\n";
+    return is_lack ? 4 : 3;
   } catch (const std::exception& error) {
     err << "weft: " << error.what() << "\n";
     return 3;

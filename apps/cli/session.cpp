@@ -1,6 +1,5 @@
 #include "apps/cli/session.h"
 
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <limits>
@@ -9,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/resident_memory.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "builtin/context.h"
@@ -195,17 +195,6 @@ void print_emulated(const Context& context, std::ostream& err) {
 
 const char* reason_text(FinishReason reason) { return reason == FinishReason::stop ? "stop" : "length"; }
 
-std::int64_t peak_memory_bytes() {
-  // Not getrusage: its maximum also counts what this process was before exec.
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  while (status >> word) {
-    std::int64_t kilobytes = 0;
-    if (word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024;
-  }
-  return 0;
-}
-
 void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, const ModelRunner& runner,
                       std::ostream& err) {
   const auto rate = [](std::size_t tokens, double seconds) {
@@ -218,7 +207,7 @@ void print_statistics(const Engine::Generation& generation, std::size_t prompt_t
                      rate(prompt_tokens - cached, generation.prompt_seconds))
       << fmt::format("Generation: {} tokens, {:.3f} tokens-per-sec\n", generated,
                      rate(timed, generation.generation_seconds))
-      << fmt::format("Peak memory: {:.3f} GB\n", static_cast<double>(peak_memory_bytes()) / 1e9);
+      << fmt::format("Peak memory: {:.3f} GB\n", static_cast<double>(peak_resident_bytes()) / 1e9);
   const ReplayReport replay = runner.replay_report();
   const FirstTimeWork::Counts captured = replay.first_time[static_cast<std::size_t>(FirstTime::capture)];
   if (captured.after_ready > 0)

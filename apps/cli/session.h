@@ -102,7 +102,4 @@ const char* reason_text(FinishReason reason);
 void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, const ModelRunner& runner,
                       std::ostream& err);
 
-// Returns the largest resident set size of this process so far, in bytes.
-std::int64_t peak_memory_bytes();
-
 }  // namespace weft

@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include <sys/sysinfo.h>
+
 namespace weft {
 namespace {
 
@@ -42,18 +44,28 @@ std::int64_t left_in_group(const std::string& folder, const GroupFiles& files) {
   return std::max<std::int64_t>(0, *limit - *used + std::min(file_pages, *used));
 }
 
-// What a group and those that contain it leave. In a container the group may be mounted as the root.
+// What a group and those that contain it leave, the root excluded.
 std::int64_t left_in_groups(const std::string& root, std::string group, const GroupFiles& files) {
-  std::int64_t left = left_in_group(root, files);
+  std::int64_t left = std::numeric_limits<std::int64_t>::max();
   for (; group.size() > 1; group.resize(group.rfind('/'))) left = std::min(left, left_in_group(root + group, files));
   return left;
+}
+
+std::int64_t available_in_system(const std::string& processes) {
+  constexpr std::int64_t kKibibyte = 1024;
+  if (const auto available = number_after(processes + "/meminfo", "MemAvailable:")) return *available * kKibibyte;
+  struct sysinfo system = {};
+  if (::sysinfo(&system) != 0) return 0;
+  return static_cast<std::int64_t>(system.freeram + system.bufferram) * system.mem_unit;
 }
 
 }  // namespace
 
 std::int64_t available_memory_bytes(const std::string& processes, const std::string& groups) {
-  constexpr std::int64_t kKibibyte = 1024;
-  std::int64_t available = number_after(processes + "/meminfo", "MemAvailable:").value_or(0) * kKibibyte;
+  const std::string first_version = groups + "/memory";
+  // In a container the process's group may be mounted as the root.
+  std::int64_t available = std::min({available_in_system(processes), left_in_group(groups, kSecondVersion),
+                                     left_in_group(first_version, kFirstVersion)});
   // A line has the number of a hierarchy, its controllers and the path of the process's group. The hierarchy of the
   // second version has no controllers.
   std::ifstream lines(processes + "/self/cgroup");
@@ -63,7 +75,7 @@ std::int64_t available_memory_bytes(const std::string& processes, const std::str
     const std::string controllers = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
     if (controllers.empty()) available = std::min(available, left_in_groups(groups, group, kSecondVersion));
     if ((',' + controllers + ',').find(",memory,") != std::string::npos)
-      available = std::min(available, left_in_groups(groups + "/memory", group, kFirstVersion));
+      available = std::min(available, left_in_groups(first_version, group, kFirstVersion));
   }
   return available;
 }

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/interruption.h"
+#include "base/mapped_files.h"
 #include "base/text.h"
 
 namespace weft {
@@ -125,6 +127,7 @@ class TemporaryFile {
       if (descriptor_ < 0 && errno != EEXIST) break;
     }
     if (descriptor_ < 0) fail_on(what_, "write");
+    unfinished_.emplace(path_);
   }
   ~TemporaryFile() {
     if (descriptor_ >= 0) file_system_.close(descriptor_);
@@ -142,6 +145,7 @@ class TemporaryFile {
     if (repeat_while_interrupted([&] { return file_system_.sync(descriptor_); }) != 0) fail_on(what_, "write");
     if (file_system_.close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail_on(what_, "write");
     if (file_system_.rename(path_, target) != 0) fail_on(what_, "write");
+    unfinished_.reset();
     path_.clear();
   }
 
@@ -151,6 +155,7 @@ class TemporaryFile {
   const FileSystem& file_system_;
   std::string what_;
   std::string path_;
+  std::optional<UnfinishedPath> unfinished_;
   int descriptor_ = -1;
 };
 
@@ -186,6 +191,7 @@ MappedFile::MappedFile(const std::string& path, const FileSystem& file_system) :
   const std::byte* start = file_system.map(file.number(), count);
   if (start == nullptr) fail_on(path, "map");
   bytes_ = {start, count};
+  remember_mapping(bytes_, path_);
 }
 
 MappedFile::~MappedFile() { unmap(); }
@@ -203,7 +209,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 void MappedFile::unmap() noexcept {
-  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (bytes_.empty()) return;
+  forget_mapping(bytes_);
+  ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
   bytes_ = {};
 }
 
@@ -320,9 +328,13 @@ std::string user_folder(const EnvironmentLookup& environment, const char* variab
   const std::optional<std::string> cache = environment("XDG_CACHE_HOME");
   if (cache && cache->starts_with('/')) return *cache + "/weft";
   const std::optional<std::string> home = environment("HOME");
-  USER_CHECK(home && !home->empty(), "[cache] wanted a folder in {}, XDG_CACHE_HOME or HOME, but none of them is set",
-             variable);
-  return *home + "/.cache/weft";
+  if (home && !home->empty()) return *home + "/.cache/weft";
+  USER_CHECK(
+      !cache || cache->empty(),
+      "[cache] wanted a folder in {}, XDG_CACHE_HOME or HOME, but XDG_CACHE_HOME is the relative path {}, and the "
+      "others are not set",
+      variable, quote(*cache));
+  fail_user("[cache] wanted a folder in {}, XDG_CACHE_HOME or HOME, but none of them is set", variable);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "base/resident_memory.h"
 
 #include <algorithm>
+#include <fstream>
 #include <vector>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace weft {
@@ -17,6 +19,18 @@ std::optional<std::int64_t> resident_bytes(std::span<const std::byte> bytes) {
   if (::mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()) != 0) return std::nullopt;
   const auto there = std::count_if(pages.begin(), pages.end(), [](unsigned char state) { return (state & 1) != 0; });
   return there * static_cast<std::int64_t>(page);
+}
+
+std::int64_t peak_resident_bytes(const std::string& processes) {
+  constexpr std::int64_t kKibibyte = 1024;
+  std::ifstream status(processes + "/self/status");
+  std::string word;
+  while (status >> word) {
+    std::int64_t kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) return kibibytes * kKibibyte;
+  }
+  rusage usage{};
+  return ::getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss * kKibibyte : 0;
 }
 
 }  // namespace weft

@@ -15,14 +15,21 @@ double microseconds(Timeline::Clock::duration time) { return std::chrono::durati
 
 Timeline::Timeline(std::string path, std::function<void(const std::string&)> warn)
     : path_(std::move(path)), warn_(std::move(warn)), file_(path_, std::ios::trunc) {
-  USER_CHECK(file_, "[--trace] {} cannot be written", quote(path_));
+  USER_CHECK(file_, "[--trace] {} cannot be written: {}", quote(path_), system_error_text());
   file_ << "[";
 }
 
 Timeline::~Timeline() {
   file_ << "\n]\n";
+  check_written();
   file_.close();
-  if (!file_) warn_(fmt::format("[--trace] {} could not be written to its end", quote(path_)));
+  check_written();
+  if (!file_) warn_(fmt::format("[--trace] {} could not be written to its end: {}", quote(path_), reason_));
+}
+
+// The system's error is only known until the next call of the system.
+void Timeline::check_written() {
+  if (!file_ && reason_.empty()) reason_ = system_error_text();
 }
 
 void Timeline::add(const char* category, const TimelineEvent& event, Clock::time_point begin, Clock::time_point end) {
@@ -36,6 +43,7 @@ void Timeline::add(const char* category, const TimelineEvent& event, Clock::time
         << fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{},"args":{}}})",
                        json_text(event.name), category, microseconds(begin.time_since_epoch()),
                        microseconds(end - begin), ::getpid(), thread, json_text(arguments));
+  check_written();
 }
 
 void show_laps(Stopwatch& watch, const std::shared_ptr<Timeline>& timeline, const char* category,

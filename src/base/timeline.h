@@ -45,10 +45,13 @@ class Timeline {
   void add(const char* category, const TimelineEvent& event, Clock::time_point begin, Clock::time_point end);
 
  private:
+  void check_written();
+
   std::string path_;
   std::function<void(const std::string&)> warn_;
   std::mutex lock_;
   std::ofstream file_;
+  std::string reason_;                      // of the first write that failed
   std::map<std::thread::id, int> threads_;  // numbered in order of their first event
 };
 

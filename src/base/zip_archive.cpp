@@ -6,6 +6,7 @@
 #include <zip.h>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/text.h"
 
 namespace weft {
@@ -88,7 +89,11 @@ void ZipWriter::add_mappable(const std::string& name, std::span<const std::byte>
   mappable_end_ = before + zeros.size() + bytes.size();
 }
 
+// The library writes a temporary file of its own, which it removes if it is cancelled.
 void ZipWriter::write() {
+  const InterruptionLater later;
+  zip_register_cancel_callback_with_state(
+      archive_.get(), [](zip_t*, void*) { return InterruptionLater::is_pending() ? 1 : 0; }, nullptr, nullptr);
   if (zip_close(archive_.get()) != 0)
     fail_user("[{}] cannot be written: {}", quote(path_, kLongestPath), zip_strerror(archive_.get()));
   archive_.release();

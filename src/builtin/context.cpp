@@ -69,8 +69,9 @@ void open_cache(Context& context) {
   try {
     context.cache = std::make_unique<CompileCache>(CompileCacheSettings{
         .root = default_cache_root(process_environment(), context.options.cache_root), .warn = current_warning_sink()});
-  } catch (const UserError&) {
+  } catch (const UserError& error) {
     context.cache = std::make_unique<CompileCache>();
+    current_warning_sink()(fmt::format("the compile cache is off, so every start compiles: {}", error.what()));
   }
 }
 

@@ -28,8 +28,6 @@ std::span<const BuiltinModel> builtin_models() { return kModels; }
 
 std::string resolve_model(const std::string& name_or_path, const std::string& models_folder) {
   USER_CHECK(!name_or_path.empty(), "[model] a path or a built-in name must be given");
-  std::error_code ignored;
-  if (std::filesystem::exists(name_or_path, ignored)) return name_or_path;
   const std::string in_folder = models_folder + "/" + name_or_path;
   std::vector<std::string> names, paths = {in_folder, in_folder + ".gguf"};
   const BuiltinModel* builtin = nullptr;
@@ -38,17 +36,23 @@ std::string resolve_model(const std::string& name_or_path, const std::string& mo
     if (name_or_path == model.name) builtin = &model;
   }
   if (builtin != nullptr) paths.insert(paths.begin(), models_folder + "/" + builtin->file);
-  for (const std::string& path : paths)
-    if (std::filesystem::exists(path, ignored)) return path;
+  paths.insert(paths.begin(), name_or_path);
+  std::string unknown;  // the first path for which the system does not say whether something is there
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return path;
+    if (error && unknown.empty()) unknown = path;
+  }
+  if (!unknown.empty()) static_cast<void>(file_status(unknown));  // throws the reason of the system
   USER_CHECK(builtin == nullptr, "[model] {} is not at {}; fetch it with: tools/fetch_model.py {}", name_or_path,
-             paths[0], name_or_path);
+             paths[1], name_or_path);
   fail_user("[model] there is nothing at {} and nothing of that name in {}, and no built-in model has it{}",
             quote(name_or_path), models_folder, suggestion(name_or_path, names));
 }
 
 std::string resolve_model(const std::string& name_or_path, const Options& options,
                           const EnvironmentLookup& environment) {
-  std::error_code ignored;  // opening the file will report the error
+  std::error_code ignored;  // reported if nothing is found elsewhere
   if (std::filesystem::exists(name_or_path, ignored)) return name_or_path;
   const std::string& root = options.models_root;
   return resolve_model(name_or_path, root.empty() ? models_folder(environment) : root);

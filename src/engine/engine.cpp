@@ -29,11 +29,11 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
   models.find(checkpoint);  // reports an unknown model before its tokenizer's errors
-  // Read meanwhile on one more thread: of a small model it takes half as long as the weights.
+  // Read meanwhile on one more thread, or on this one later if the system gives none: of a small model it takes half as
+  // long as the weights. std::async() may need the function twice, so it must not be a temporary that is moved from.
+  const auto read_tokenizer = [checkpoint] { return std::make_unique<Tokenizer>(checkpoint.vocabulary()); };
   std::future<std::unique_ptr<Tokenizer>> tokenizer;
-  if (!checkpoint.is_dummy() || checkpoint.has_vocabulary())
-    tokenizer =
-        std::async(std::launch::async, [checkpoint] { return std::make_unique<Tokenizer>(checkpoint.vocabulary()); });
+  if (!checkpoint.is_dummy() || checkpoint.has_vocabulary()) tokenizer = std::async(read_tokenizer);
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
   if (tokenizer.valid()) {
     tokenizer_ = tokenizer.get();

@@ -42,7 +42,13 @@ std::vector<std::string> ModelFiles::names_in(std::string_view subfolder) const 
 
 std::optional<std::string> ModelFiles::text(std::string_view name) const {
   if (!has(name)) return std::nullopt;
-  if (whole_ == nullptr) return read_file(path_of(name), kLongestText);
+  if (whole_ == nullptr) {
+    const std::string path = path_of(name);
+    // Checked before opening, which would wait for the other end of a pipe.
+    USER_CHECK(file_status(path).kind != FileKind::other, "[{}] wanted a regular file, but it is a device or pipe",
+               path);
+    return read_file(path, kLongestText);
+  }
   const ModelFile part = map(name);
   return std::string(reinterpret_cast<const char*>(part.bytes.data()), part.bytes.size());
 }

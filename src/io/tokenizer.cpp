@@ -46,14 +46,15 @@ Vocabulary checked(Vocabulary vocabulary) {
 
 }  // namespace
 
-// Texts and the model are made at the same time: both take milliseconds for large vocabularies.
+// Texts and the model are made at the same time, if the system gives another thread: both take milliseconds for large
+// vocabularies.
 Tokenizer::Tokenizer(Vocabulary vocabulary)
     : vocabulary_(std::make_unique<Vocabulary>(checked(std::move(vocabulary)))),
       normalizer_(vocabulary_->normalizer),
       pre_tokenizer_(vocabulary_->steps),
       raw_finder_(*vocabulary_),
       normalized_finder_(*vocabulary_, &normalizer_) {
-  std::future<void> texts = std::async(std::launch::async, [this] { add_texts(); });
+  std::future<void> texts = std::async([this] { add_texts(); });
   index_ = std::make_unique<TokenIndex>(vocabulary_->tokens, vocabulary_->may_repeat);
   model_ = make_piece_model(*vocabulary_, *index_);
   vocabulary_->merges = {};

@@ -195,7 +195,7 @@ void read_model(const Member& root, Vocabulary& vocabulary) {
              "[tokenizer.json] a {} model must have no ByteLevel pre-tokenizer, but has one", type);
   // Read beside the tokens. A future of std::async waits for its end, so `model` stays valid.
   std::future<std::vector<Merge>> merges;
-  if (type == "BPE") merges = std::async(std::launch::async, [&] { return merges_of(model); });
+  if (type == "BPE") merges = std::async([&] { return merges_of(model); });
   read_tokens(root, member(model, "vocab"), vocabulary);
   read_byte_fallback(model, vocabulary);
   switch (vocabulary.model) {

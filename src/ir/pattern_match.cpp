@@ -48,7 +48,7 @@ class Attempt {
   }
 
   std::optional<PatternMatch> run(int start, Node* node) {
-    if (!fits(start, node) || !complete() || !binds_agree() || !is_private()) return std::nullopt;
+    if (!fits(start, node) || !complete() || !binds_agree() || !is_private() || !reads_others()) return std::nullopt;
     return std::move(state_.match);
   }
 
@@ -308,6 +308,22 @@ class Attempt {
                        : fmt::format("{}: is also used by {} ({})", shown(*result), shown(*user), user->name);
           });
       }
+    return true;
+  }
+
+  // No wildcard is a value of the match itself, which the rewrite removes.
+  bool reads_others() {
+    const std::vector<Node*>& nodes = state_.match.nodes;
+    for (std::size_t i = 0; i < state_.match.values.size(); ++i) {
+      const GraphValue* value = state_.match.values[i];
+      if (value == nullptr || value->producer == nullptr) continue;
+      const auto own = std::find(nodes.begin(), nodes.end(), behind_noops(value)->producer);
+      if (own == nodes.end() || *own == nullptr) continue;
+      return fail(*own, static_cast<int>(own - nodes.begin()), [&] {
+        return fmt::format("{}: is ?{}, too, and a result of {}, which is replaced", shown(*value),
+                           pattern_.wildcards[i].name, (*own)->name);
+      });
+    }
     return true;
   }
 

@@ -246,10 +246,15 @@ class Rewriting {
     if (!placement.moved.empty()) number_nodes();
   }
 
+  // What still reads a matched node are views that change nothing: the matcher looks behind them.
   void erase_with_views(Node* node) {
     for (const auto& result : node->results) {
       const std::vector<Use> uses = result->uses;
-      for (const Use& use : uses) erase_with_views(use.node);
+      for (const Use& use : uses) {
+        CHECK(use.node->op != nullptr && use.node->op->is_view, "{} still reads {}, which a rewrite removes",
+              use.node->name, node->name);
+        erase_with_views(use.node);
+      }
     }
     erased_.insert(node);
     number_.erase(node);

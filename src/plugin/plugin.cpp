@@ -1,13 +1,6 @@
 #include "plugin/plugin.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <vector>
-
-#include <elf.h>
 
 #include "base/error.h"
 #include "base/shared_library.h"
@@ -17,36 +10,10 @@
 namespace weft {
 namespace {
 
-// Whether the file has all bytes that a load maps. dlopen does not check this, and an access to a page after the end of
-// a file ends the process (SIGBUS). True for a file that is not 64-bit ELF: dlopen refuses it.
-bool is_whole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  Elf64_Ehdr header;
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof(header))) return true;
-  const bool is_elf = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64;
-  if (!is_elf || header.e_phentsize != sizeof(Elf64_Phdr)) return true;
-  std::error_code ignored;
-  const std::uint64_t size = std::filesystem::file_size(path, ignored);
-  const auto is_inside = [size](std::uint64_t offset, std::uint64_t bytes) {
-    return offset <= size && bytes <= size - offset;
-  };
-  std::vector<Elf64_Phdr> segments(header.e_phnum);
-  const std::size_t bytes = segments.size() * sizeof(Elf64_Phdr);
-  if (!is_inside(header.e_phoff, bytes)) return false;
-  file.seekg(static_cast<std::streamoff>(header.e_phoff));
-  if (!file.read(reinterpret_cast<char*>(segments.data()), static_cast<std::streamsize>(bytes))) return false;
-  return std::all_of(segments.begin(), segments.end(), [&](const Elf64_Phdr& segment) {
-    return segment.p_type != PT_LOAD || is_inside(segment.p_offset, segment.p_filesz);
-  });
-}
-
 // The system would search its library folders for a name without a slash, so "./" is added.
 SharedLibrary open_library(const std::string& path) {
   std::error_code ignored;
   USER_CHECK(std::filesystem::is_regular_file(path, ignored), "[plugin] {} is not a file", quote(path));
-  USER_CHECK(is_whole(path),
-             "[plugin] {} is not a shared library that can be loaded: it ends before a part that its header names",
-             quote(path));
   std::string problem;
   const auto library = SharedLibrary::open(path.find('/') == std::string::npos ? "./" + path : path, problem);
   USER_CHECK(library, "[plugin] {} is not a shared library that can be loaded: {}", quote(path), problem);

@@ -32,18 +32,23 @@ void OutputFolder::write(const std::string& name, std::span<const std::byte> byt
   const std::filesystem::path path = std::filesystem::path(path_) / name;
   make_folder(path.parent_path());
   write_then_rename(path.string(), bytes, file_system_);
-  made_.push_back(path.string());
+  add_made(path.string());
 }
 
 void OutputFolder::write(const std::string& name, std::string_view text) {
   write(name, std::as_bytes(std::span(text)));
 }
 
+void OutputFolder::add_made(const std::string& path) {
+  made_.push_back(path);
+  unfinished_.emplace_back(path);
+}
+
 void OutputFolder::make_folder(const std::filesystem::path& folder) {
   if (folder.empty() || file_status(folder.string(), file_system_).kind != FileKind::missing) return;
   make_folder(folder.parent_path());
   make_folders(folder.string(), file_system_);
-  made_.push_back(folder.string());
+  add_made(folder.string());
 }
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #pragma once
 
 // Writes the files of a new folder. Unless keep() is called, the destructor removes the files and folders that were
-// made, so that a failed command leaves nothing.
+// made, and so does a signal that ends the program (base/interruption.h), so that a failed command leaves nothing.
 //
 // The folder must be missing or empty. A reader of a model folder takes every file that it knows, so files of an
 // earlier model would be read together with the new ones. For the same reason a rename of files one by one cannot
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/interruption.h"
 
 namespace weft {
 
@@ -33,14 +34,19 @@ class OutputFolder {
   void write(const std::string& name, std::span<const std::byte> bytes);
   void write(const std::string& name, std::string_view text);
 
-  void keep() { made_.clear(); }
+  void keep() {
+    made_.clear();
+    unfinished_.clear();
+  }
 
  private:
   void make_folder(const std::filesystem::path& folder);
+  void add_made(const std::string& path);
 
   std::string path_;
   const FileSystem& file_system_;
-  std::vector<std::string> made_;  // files and folders, in the order in which they were made
+  std::vector<std::string> made_;           // files and folders, in the order in which they were made
+  std::vector<UnfinishedPath> unfinished_;  // the same
 };
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "server/api_server.h"
 
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,8 +9,10 @@
 #include "base/version.h"
 #include "server/answer_json.h"
 #include "server/api_key.h"
+#include "server/http_head.h"
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
+#include "server/memory_wait.h"
 #include "server/page_response.h"
 #include "server/process_values.h"
 #include "server/request_id.h"
@@ -36,7 +39,7 @@ struct ApiServer::PreparingEnd {
   ~PreparingEnd() { loop.end_preparing(); }
 };
 
-// What a thread of the pool made of a request: a response, or a request for the engine.
+// What a thread of the pool made of a request: a response, or a request for the engine. Neither if that threw.
 struct ApiServer::Prepared {
   std::optional<HttpResponse> response;
   std::optional<PreparedRequest> request;
@@ -54,7 +57,7 @@ void ApiServer::set_model(const ServedModel& model, EngineLoop& loop) {
   model_ = &model;
   loop_ = &loop;
   generations_ = std::make_unique<GenerationTable>(
-      model, loop, values_, log_, [this](std::unique_ptr<RunningRequest> answer) { write_later(std::move(answer)); });
+      model, loop, values_, log_, [this](const std::shared_ptr<RunningRequest>& answer) { write_later(answer); });
 }
 
 HttpResponse ApiServer::fault(const HttpRequest& head, int status, const std::string& message) {
@@ -198,10 +201,13 @@ HttpResponse ApiServer::models(const HttpRequest& request) const {
 void ApiServer::reset_prefix_cache(std::shared_ptr<HttpReply> reply) {
   resets_.push_back(std::move(reply));
   loop_->reset_prefix_cache([this](bool is_done) {
-    post_([this, is_done] {
-      resets_.front()->send(is_done ? HttpResponse{.body = R"({"success":true})"}
-                                    : unavailable("the prefix cache is in use: sequences run").response());
-      resets_.pop_front();
+    wait_for_memory([&] {
+      post_([this, is_done] {
+        const std::shared_ptr<HttpReply> waiting = std::move(resets_.front());
+        resets_.pop_front();
+        waiting->send(is_done ? HttpResponse{.body = R"({"success":true})"}
+                              : unavailable("the prefix cache is in use: sequences run").response());
+      });
     });
   });
 }
@@ -214,20 +220,21 @@ void ApiServer::prepare_later(Endpoint endpoint, HttpRequest request, std::share
     waiting_.erase(number);
   });
   const auto body = std::make_shared<HttpBody>(std::move(request.body));
+  const auto result = std::make_shared<Prepared>();
   const std::string given = given_request_id(request);
   const MonotonicClock::time_point arrival = request.arrival;
-  waiting_.emplace(number, Waiting{endpoint, given, reply});
+  // abort() has answered the requests that are not prepared.
+  pool_.add(
+      [this, endpoint, body, is_gone, result] {
+        if (!*is_gone && !is_aborted_) prepare(endpoint, *body, *result);
+      },
+      [this, number, result, given, arrival, is_gone, reply] {
+        const PreparingEnd end{*loop_};
+        waiting_.erase(number);
+        if (!*is_gone && !is_aborted_) take(*result, given, reply, arrival);
+      });
   loop_->begin_preparing();
-  pool_.add([this, endpoint, number, given, arrival, body, is_gone, reply = std::move(reply)] {
-    // Lets go of the reply on its own thread. abort() has answered it.
-    if (*is_gone || is_aborted_) return post_([this, reply] { const PreparingEnd end{*loop_}; });
-    const std::shared_ptr<Prepared> result = prepared(endpoint, body->take_text());
-    post_([this, number, result, given, arrival, is_gone, reply] {
-      const PreparingEnd end{*loop_};
-      waiting_.erase(number);
-      if (!*is_gone && !is_aborted_) take(*result, given, reply, arrival);
-    });
-  });
+  waiting_.emplace(number, Waiting{endpoint, given, reply});
 }
 
 void ApiServer::take(Prepared& prepared, std::string id, const std::shared_ptr<HttpReply>& reply,
@@ -236,42 +243,37 @@ void ApiServer::take(Prepared& prepared, std::string id, const std::shared_ptr<H
   if (prepared.request && id.empty()) id = prepared.request->request.request_id.value_or("");
   if (!is_request_id(id)) id = new_id();
   if (settings_.has_id_fields) reply->add_field(kIdField, id);
-  if (prepared.response) return reply->send(std::move(*prepared.response));
-  begin(std::move(*prepared.request), id, reply, arrival);
+  if (prepared.request) return begin(std::move(*prepared.request), id, reply, arrival);
+  if (prepared.response) reply->send(std::move(*prepared.response));
 }
 
-void ApiServer::write_later(std::shared_ptr<RunningRequest> answer) {
-  pool_.add([this, answer = std::move(answer)]() mutable {
-    answer->write_answer();
-    // The answer is moved into the task, so that it is destroyed on the I/O thread.
-    post_([answer = std::move(answer)] { answer->send_written(); });
-  });
+void ApiServer::write_later(const std::shared_ptr<RunningRequest>& answer) {
+  pool_.add([request = answer.get()] { request->write_answer(); }, [answer] { answer->send_written(); });
 }
 
-std::shared_ptr<ApiServer::Prepared> ApiServer::prepared(Endpoint endpoint, std::string body) {
-  const auto result = std::make_shared<Prepared>();
+void ApiServer::prepare(Endpoint endpoint, HttpBody& body, Prepared& result) {
   try {
-    const JsonBody json(std::move(body));
+    const JsonBody json(body.take_text());
     ApiRequest request = read_fields(json.object(), endpoint);
     unknown_.note(request);
     if (endpoint == tokenize) {
-      result->response = {.body = json_text(tokenized(request, *model_))};
+      result.response = {.body = json_text(tokenized(request, *model_))};
     } else if (endpoint == detokenize) {
-      result->response = {.body = json_text(detokenized(request, *model_))};
+      result.response = {.body = json_text(detokenized(request, *model_))};
     } else if (endpoint == anthropic_count) {
-      result->response = {.body = json_text(counted_tokens(std::move(request), *model_))};
+      result.response = {.body = json_text(counted_tokens(std::move(request), *model_))};
     } else if (endpoint == apply_template) {
-      result->response = {.body = json_text(applied_template(request, *model_))};
+      result.response = {.body = json_text(applied_template(request, *model_))};
     } else {
-      result->request = weft::prepare(std::move(request), *model_);
+      result.request = weft::prepare(std::move(request), *model_);
     }
   } catch (const ApiError& error) {
-    result->response = error.response(error_form(endpoint));
+    result.response = error.response(error_form(endpoint));
   } catch (const std::exception& error) {
-    log_(fmt::format("[server] a request failed: {}", error.what()));
-    result->response = internal_error("the request could not be read").response(error_form(endpoint));
+    const ServerFault fault = fault_of(error);
+    result.response = http_error(fault.status, fault.message).response(error_form(endpoint));
+    failed(error.what());
   }
-  return result;
 }
 
 std::uint64_t ApiServer::random_bits() { return (std::uint64_t{random_()} << 32) | random_(); }
@@ -375,7 +377,13 @@ void ApiServer::handshake_failed(const std::string& peer, const std::string& rea
   if (settings_.logs_access) log_(fmt::format("{} no TLS: {}", peer, reason));
 }
 
-void ApiServer::failed(const std::string& error) { log_(fmt::format("[server] a task failed: {}", error)); }
+// Any thread may call it.
+void ApiServer::failed(const std::string& error) {
+  try {
+    log_(fmt::format("[server] a task failed: {}", error));
+  } catch (const std::bad_alloc&) {  // without memory the line is lost
+  }
+}
 
 void ApiServer::log(const HttpRequest& request, int status, std::chrono::duration<double> time) {
   const std::string path = own_path(request.path);

@@ -77,6 +77,7 @@ class ApiServer final : public HttpHandler {
   HttpResponse fault(const HttpRequest& head, int status, const std::string& message) override;
   void log(const HttpRequest& request, int status, std::chrono::duration<double> time) override;
   void handshake_failed(const std::string& peer, const std::string& reason) override;
+  void cannot_accept(const std::string& reason) override { log_("[server] no connection can be accepted: " + reason); }
   void failed(const std::string& error) override;
 
  private:
@@ -95,10 +96,10 @@ class ApiServer final : public HttpHandler {
   HttpResponse metrics();
   void reset_prefix_cache(std::shared_ptr<HttpReply> reply);
   void prepare_later(Endpoint endpoint, HttpRequest request, std::shared_ptr<HttpReply> reply);
-  std::shared_ptr<Prepared> prepared(Endpoint endpoint, std::string body);  // on a thread of the pool
+  void prepare(Endpoint endpoint, HttpBody& body, Prepared& result);  // on a thread of the pool
   void take(Prepared& prepared, std::string id, const std::shared_ptr<HttpReply>& reply,
             MonotonicClock::time_point arrival);
-  void write_later(std::shared_ptr<RunningRequest> answer);
+  void write_later(const std::shared_ptr<RunningRequest>& answer);
   void begin(PreparedRequest prepared, const std::string& id, const std::shared_ptr<HttpReply>& reply,
              MonotonicClock::time_point arrival);
   // Throws the ApiError of a full queue.
@@ -133,7 +134,7 @@ class ApiServer final : public HttpHandler {
   std::deque<std::shared_ptr<HttpReply>> resets_;  // that wait for EngineLoop::reset_prefix_cache
   std::random_device random_;
 
-  WorkerPool pool_{2};  // its threads end first
+  WorkerPool pool_{2, post_};  // its threads end first
 };
 
 }  // namespace weft

@@ -47,7 +47,9 @@ class BatchRun::LineReply final : public HttpReply {
  public:
   LineReply(BatchRun& run, std::size_t index) : run_(run), index_(index) {}
   void add_field(std::string, std::string) override {}
-  void send(HttpResponse response) override { run_.answer(index_, response); }
+  void send(HttpResponse response) override {
+    if (!run_.is_answered(index_)) run_.answer(index_, response);
+  }
   void send_event(const std::string&) override { CHECK(false, "a line of a batch is answered in one piece"); }
   void end() override {}
   void on_gone(std::function<void()>) override {}
@@ -74,7 +76,7 @@ BatchRun::BatchRun(Engine& engine, const ServedModel& model, std::istream& in, s
           },
           log),
       values_(make_metric_values(model.max_model_len)),
-      generations_(model, loop_, values_, log, [](const std::unique_ptr<RunningRequest>& answer) {
+      generations_(model, loop_, values_, log, [](const std::shared_ptr<RunningRequest>& answer) {
         // Nothing waits for this thread but the next step.
         answer->write_answer();
         answer->send_written();
@@ -167,12 +169,16 @@ void BatchRun::finish(std::size_t index, int status, const std::string& body, co
 
 void BatchRun::write_results() {
   if (!lines_.front().result) return;
+  const auto check = [this] {
+    if (!out_.good()) throw OutputError(system_error_text());
+  };
   for (; !lines_.empty() && lines_.front().result; ++first_) {
     out_ << *lines_.front().result << '\n';
+    check();
     lines_.pop_front();
   }
   out_.flush();
-  if (!out_.good()) fail_device("[output] could not be written");
+  check();
 }
 
 std::string BatchRun::new_id() { return fmt::format("{:08x}{:08x}", random_(), random_()); }

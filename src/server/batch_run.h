@@ -11,10 +11,22 @@
 #include <random>
 #include <string>
 
+#include "base/error.h"
 #include "server/generation_table.h"
 #include "server/unknown_fields.h"
 
 namespace weft {
+
+// The results cannot be written; `reason` is that of the system.
+class OutputError final : public DeviceError {
+ public:
+  explicit OutputError(const std::string& reason)
+      : DeviceError("[output] could not be written: " + reason), reason_(reason) {}
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string reason_;
+};
 
 class BatchRun {
  public:
@@ -26,7 +38,7 @@ class BatchRun {
   BatchRun(Engine& engine, const ServedModel& model, std::istream& in, std::ostream& out,
            const std::function<void(const std::string& line)>& log);
 
-  // Runs all lines on the calling thread. UserError where the input cannot be read, DeviceError where the output cannot
+  // Runs all lines on the calling thread. UserError where the input cannot be read, OutputError where the output cannot
   // be written.
   Counts run();
 

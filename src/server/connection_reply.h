@@ -17,6 +17,11 @@ class ConnectionReply final : public HttpReply {
  public:
   ConnectionReply(std::weak_ptr<HttpConnection> connection, std::uint64_t exchange)
       : connection_(std::move(connection)), exchange_(exchange) {}
+  ~ConnectionReply() override {
+    if (const auto connection = current()) connection->lose_reply();
+  }
+  ConnectionReply(const ConnectionReply&) = delete;
+  ConnectionReply& operator=(const ConnectionReply&) = delete;
   void add_field(std::string name, std::string value) override {
     if (const auto connection = current()) connection->add_field(std::move(name), std::move(value));
   }

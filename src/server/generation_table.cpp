@@ -1,5 +1,7 @@
 #include "server/generation_table.h"
 
+#include <new>
+
 #include <fmt/format.h>
 
 #include "server/generation.h"
@@ -18,32 +20,37 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
   const Ticket first = next_ticket_;
   const auto choices = static_cast<double>(prepared.choices);
   const bool is_searched = prepared.form.dialect != nullptr;
-  std::unique_ptr<RunningRequest> generation;
+  std::shared_ptr<RunningRequest> generation;
   if (prepared.request.endpoint == llama_completion) {
-    generation = std::make_unique<LlamaCompletion>(std::move(prepared), model_, first, reply);
+    generation = std::make_shared<LlamaCompletion>(std::move(prepared), model_, first, reply);
   } else if (prepared.request.endpoint == responses) {
-    generation = std::make_unique<ResponsesAnswer>(std::move(prepared), model_, id, first, reply);
+    generation = std::make_shared<ResponsesAnswer>(std::move(prepared), model_, id, first, reply);
   } else if (prepared.request.endpoint == anthropic_messages) {
-    generation = std::make_unique<MessagesAnswer>(std::move(prepared), model_, id, first, reply);
+    generation = std::make_shared<MessagesAnswer>(std::move(prepared), model_, id, first, reply);
   } else {
-    generation = std::make_unique<Generation>(std::move(prepared), model_, id, first, reply);
+    generation = std::make_shared<Generation>(std::move(prepared), model_, id, first, reply);
   }
   next_ticket_ += generation->size();
   std::vector<Sequence> sequences = generation->begin(random_seed);
   if (sequences.empty()) {
-    if (generation->is_unwritten()) write_later_(std::move(generation));
+    if (generation->is_unwritten()) write_later_(generation);
     return;
   }
   values_.request_choices.observe(choices);
   if (is_searched) values_.tool_parser_calls += static_cast<double>(sequences.size());
-  for (const Sequence& sequence : sequences)
-    records_.add(sequence.ticket, {.arrival = arrival,
-                                   .prompt_tokens = std::ssize(*sequence.prompt),
-                                   .max_tokens = sequence.parameters->max_tokens,
-                                   .parameters = sequence.parameters});
   generations_.emplace(first, std::move(generation));
-  reply->on_gone([this, first] { end(first); });
-  loop_.submit(std::move(sequences));
+  try {
+    for (const Sequence& sequence : sequences)
+      records_.add(sequence.ticket, {.arrival = arrival,
+                                     .prompt_tokens = std::ssize(*sequence.prompt),
+                                     .max_tokens = sequence.parameters->max_tokens,
+                                     .parameters = sequence.parameters});
+    reply->on_gone([this, first] { end(first); });
+    loop_.submit(std::move(sequences));
+  } catch (const std::bad_alloc&) {
+    end(first);
+    throw;
+  }
 }
 
 void GenerationTable::cancel(const std::vector<Ticket>& tickets) {
@@ -56,8 +63,9 @@ void GenerationTable::cancel(const std::vector<Ticket>& tickets) {
 void GenerationTable::end(Ticket first) {
   const auto found = generations_.find(first);
   if (found == generations_.end()) return;
-  if (found->second != nullptr) cancel(found->second->open_tickets());
+  const std::shared_ptr<RunningRequest> generation = std::move(found->second);
   generations_.erase(found);
+  cancel(generation->open_tickets());
 }
 
 void GenerationTable::deliver(const StepReport& report) {
@@ -66,14 +74,29 @@ void GenerationTable::deliver(const StepReport& report) {
     auto found = generations_.upper_bound(event.ticket);
     if (found == generations_.begin()) continue;
     --found;
-    RunningRequest& generation = *found->second;
-    if (event.ticket >= found->first + generation.size()) continue;
-    if (const SequenceTimes* times = records_.ended(event.ticket)) generation.take_times(*times);
-    generation.take(event);
-    if (!generation.is_over()) continue;
-    if (!generation.error().empty()) log_(fmt::format("[server] a request failed: {}", generation.error()));
-    if (generation.is_unwritten()) write_later_(std::move(found->second));
-    end(found->first);
+    const Ticket first = found->first;
+    const std::shared_ptr<RunningRequest> generation = found->second;
+    if (event.ticket >= first + generation->size()) continue;
+    try {
+      if (const SequenceTimes* times = records_.ended(event.ticket)) generation->take_times(*times);
+      generation->take(event);
+      if (!generation->is_over()) continue;
+      if (!generation->error().empty()) log_(fmt::format("[server] a request failed: {}", generation->error()));
+      if (generation->is_unwritten()) write_later_(generation);
+      end(first);
+    } catch (const std::bad_alloc&) {
+      lose(first, *generation);  // the other events of the report are taken all the same
+    }
+  }
+}
+
+// Without memory for the error, the reply ends the connection when it is destroyed with the generation.
+void GenerationTable::lose(Ticket first, RunningRequest& generation) {
+  try {
+    end(first);
+    generation.fail({.error = "the server is short of memory", .cause = FailureCause::answer});
+    log_("[server] a request failed: the server is short of memory");
+  } catch (const std::bad_alloc&) {
   }
 }
 

@@ -21,7 +21,7 @@ namespace weft {
 class GenerationTable {
  public:
   // Has a large answer written on another thread, and sent: see RunningRequest::is_unwritten().
-  using WriteLater = std::function<void(std::unique_ptr<RunningRequest>)>;
+  using WriteLater = std::function<void(const std::shared_ptr<RunningRequest>&)>;
 
   // All but the functions outlive this object. `log` gets the reason of each failure.
   GenerationTable(const ServedModel& model, EngineLoop& loop, MetricValues& values,
@@ -40,6 +40,7 @@ class GenerationTable {
 
  private:
   void end(Ticket first);
+  void lose(Ticket first, RunningRequest& generation);
   void cancel(const std::vector<Ticket>& tickets);
 
   const ServedModel& model_;
@@ -48,7 +49,7 @@ class GenerationTable {
   std::function<void(const std::string&)> log_;
   WriteLater write_later_;
   SequenceRecords records_{values_};
-  std::map<Ticket, std::unique_ptr<RunningRequest>> generations_;  // by the first ticket of each
+  std::map<Ticket, std::shared_ptr<RunningRequest>> generations_;  // by the first ticket of each
   Ticket next_ticket_ = 0;
 };
 

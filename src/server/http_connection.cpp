@@ -81,7 +81,7 @@ void HttpConnection::limit_reading(std::chrono::milliseconds time, std::function
   read_timer_.expires_after(time);
   // An expired timer whose handler has not run yet can no longer be cancelled; its number shows that it is out of date.
   read_timer_.async_wait([self = shared_from_this(), late = std::move(late), limit = ++read_limit_](error_code error) {
-    if (!error && self->read_limit_ == limit && self->phase_ != Phase::closed) late();
+    if (!error && self->read_limit_ == limit && self->phase_ != Phase::closed) self->attempt(late);
   });
 }
 
@@ -113,7 +113,7 @@ void HttpConnection::read() {
     return;
   }
   if (error) return client_gone();
-  take({host_.scratch.data(), count});
+  attempt([&] { take({host_.scratch.data(), count}); });
   wait_to_read();
 }
 
@@ -127,22 +127,32 @@ void HttpConnection::take(std::string_view bytes) {
 }
 
 void HttpConnection::process() {
+  if (phase_ == Phase::head) process_head();
+  if (phase_ == Phase::body) process_body();
+}
+
+// Runs a part of the work on a request. An exception, such as that of memory, ends this connection alone.
+void HttpConnection::attempt(const std::function<void()>& part) {
   try {
-    if (phase_ == Phase::head) process_head();
-    if (phase_ == Phase::body) process_body();
+    part();
   } catch (const std::exception& error) {
     host_.handler->failed(error.what());
-    take_failure();
+    take_failure(fault_of(error));
   }
 }
 
 // A connection whose request failed ends, with an answer if none has begun. It must not stay without a read or a write.
-void HttpConnection::take_failure() {
-  const HttpFault fault{500, "the request could not be read"};
+void HttpConnection::take_failure(const ServerFault& fault) {
   closes_ = is_unread_ = true;
-  if (phase_ == Phase::head || phase_ == Phase::body) return refuse(fault);
-  if (phase_ != Phase::answering || is_ended_ || has_head_) return close();
-  send(host_.handler->fault(request_, fault.status, fault.message));
+  if (phase_ == Phase::answering && is_ended_ && is_writing_) return;  // the client gets its answer
+  try {
+    if (phase_ == Phase::head || phase_ == Phase::body) return refuse({fault.status, fault.message});
+    if (phase_ == Phase::answering && !is_ended_ && !has_head_ && !is_writing_)
+      return send(host_.handler->fault(request_, fault.status, fault.message));
+  } catch (const std::exception& error) {
+    host_.handler->failed(error.what());
+  }
+  close();
 }
 
 // RFC 9112, 2.2: old clients send an empty line after a body. A client must not keep a connection by many of them.
@@ -260,12 +270,12 @@ void HttpConnection::send(HttpResponse response) {
   if (closes_) fields.emplace_back("connection", "close");
   if (!closes_ && is_http_10_) fields.emplace_back("connection", "keep-alive");
   status_ = response.status;
-  is_ended_ = true;
   std::string bytes = response_head(response.status, fields, fmt::format("content-length: {}", response.body.size()));
   const bool is_copied = response.body.size() <= kMostCopied;
   if (!is_head_ && is_copied) bytes += response.body;
   write(std::move(bytes));
   if (!is_head_ && !is_copied) write(std::move(response.body));
+  is_ended_ = true;
 }
 
 void HttpConnection::send_event(const std::string& event) {
@@ -287,9 +297,9 @@ void HttpConnection::send_event(const std::string& event) {
 }
 
 void HttpConnection::end() {
+  if (!is_http_10_) write("0\r\n\r\n");
   is_ended_ = true;
-  if (!is_http_10_) return write("0\r\n\r\n");
-  if (!is_writing_) on_written();
+  if (is_http_10_ && !is_writing_) on_written();
 }
 
 void HttpConnection::write(std::string bytes) {
@@ -322,7 +332,7 @@ void HttpConnection::write_some() {
     ++self->write_limit_;
     self->is_writing_ = false;
     if (!self->out_.empty()) return self->write({});
-    if (self->is_ended_) self->on_written();
+    if (self->is_ended_) self->attempt([&] { self->on_written(); });
   });
 }
 
@@ -343,7 +353,7 @@ void HttpConnection::on_written() {
   }
   // The next request may be in in_; the stack of calls must not grow with each. Bytes may be read before this runs.
   asio::post(stream_.get_executor(), [self = shared_from_this()] {
-    self->process();
+    self->attempt([&] { self->process(); });
     self->wait_to_read();
   });
 }
@@ -377,8 +387,8 @@ void HttpConnection::close() {
   stream_.close();
   const auto gone = std::move(gone_);
   gone_ = nullptr;
-  if (was_answering && gone) gone();
   ended_(this);
+  if (was_answering && gone) gone();
 }
 
 void HttpConnection::log(int status) {

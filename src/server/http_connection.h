@@ -47,6 +47,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void send_event(const std::string& event);
   void end();
   void on_gone(std::function<void()> gone) { gone_ = std::move(gone); }
+  // The reply was destroyed before the response was complete.
+  void lose_reply() noexcept {
+    gone_ = nullptr;  // what it would cancel has ended
+    take_failure({500, "the server could not answer this request"});
+  }
 
  private:
   enum class Phase { handshake, head, body, answering, lingering, closed };
@@ -58,7 +63,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void read();
   void take(std::string_view bytes);
   void process();
-  void take_failure();
+  void attempt(const std::function<void()>& part);
+  void take_failure(const ServerFault& fault);
   void drop_empty_line();
   void process_head();
   void process_body();

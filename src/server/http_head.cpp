@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -95,6 +96,11 @@ Framing framing_fields(const HttpRequest& request) {
 }
 
 }  // namespace
+
+ServerFault fault_of(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return {503, "the server is short of memory"};
+  return {500, "the request could not be read"};
+}
 
 std::optional<std::size_t> HeadScanner::scan(std::string_view bytes) {
   while (!fault_ && next_ < bytes.size()) {

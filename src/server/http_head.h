@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,14 @@ struct HttpFault {
   int status;
   std::string message;
 };
+
+// The answer to a request that the server could not handle because of an exception: 503 if memory is short, because
+// the client may try again, else 500.
+struct ServerFault {
+  int status;
+  const char* message;  // a copy could find no memory
+};
+ServerFault fault_of(const std::exception& error);
 
 // Finds the end of a head in bytes that arrive in parts. Each byte is looked at once.
 class HeadScanner {

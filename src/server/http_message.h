@@ -51,7 +51,9 @@ struct HttpResponse {
   bool closes = false;  // the connection ends after it
 };
 
-// The answer to one request. All calls are made on the I/O thread. The calls after the client is gone do nothing.
+// The answer to one request. All calls are made on the I/O thread, and so is the destruction. The calls after the
+// client is gone do nothing. If the reply of a connection is destroyed before its response is complete, because an
+// exception ended the work on the request, the client gets status 500, or the end of the connection.
 class HttpReply {
  public:
   virtual ~HttpReply() = default;
@@ -83,7 +85,9 @@ class HttpHandler {
   virtual void log(const HttpRequest& request, int status, std::chrono::duration<double> time) = 0;
   // Called when a client and the server cannot agree on TLS; the connection ends.
   virtual void handshake_failed(const std::string& /*peer*/, const std::string& /*reason*/) {}
-  // Called after an exception, which ends nothing but the task that threw it.
+  // Called when connections cannot be accepted; they are accepted later.
+  virtual void cannot_accept(const std::string& /*reason*/) {}
+  // Called after an exception, which ends nothing but the task that threw it. Must not throw for lack of memory.
   virtual void failed(const std::string& error) = 0;
 };
 

@@ -33,6 +33,9 @@ using asio::ip::tcp;
 using Protocol = asio::generic::stream_protocol;
 using boost::system::error_code;
 
+// How long no accept has failed when the next failure is reported again.
+constexpr std::chrono::seconds kBetweenReports{10};
+
 // Each connection has a descriptor, and the usual limit is 1,024.
 void allow_many_descriptors() {
   rlimit limit{};
@@ -79,12 +82,19 @@ void remove_stale_socket(asio::io_context& io, const asio::local::stream_protoco
 
 }  // namespace
 
+std::size_t descriptor_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
 struct HttpServer::State {
   // One thread runs it.
   asio::io_context io{1};
   asio::basic_socket_acceptor<Protocol> acceptor{io};
   std::list<asio::signal_set> signals;
   asio::steady_timer accept_again{io};
+  bool is_accept_lost = false;                         // nothing waits for connections
+  std::chrono::steady_clock::time_point silent_until;  // failures to accept are reported from then on
   ConnectionHost host;
   std::string name;  // the host
   std::optional<TlsContext> tls;
@@ -120,8 +130,8 @@ struct HttpServer::State {
 
   void accept() {
     acceptor.async_accept([this](error_code error, Protocol::socket socket) {
-      if (!acceptor.is_open()) return;
-      if (error) return accept_later();
+      if (!acceptor.is_open() || error == asio::error::operation_aborted) return;
+      if (error) return accept_later(error);
       accept();
       if (connections.size() >= host.limits.connections) {
         refuse(socket);
@@ -132,11 +142,30 @@ struct HttpServer::State {
   }
 
   // No descriptors are left; a connection that ends frees one.
-  void accept_later() {
+  void accept_later(const error_code& reason) {
     accept_again.expires_after(std::chrono::milliseconds(100));
     accept_again.async_wait([this](error_code error) {
       if (!error && acceptor.is_open()) accept();
     });
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= silent_until)
+      host.handler->cannot_accept(
+          fmt::format("{} (the process may have {} open files: ulimit -n)", reason.message(), descriptor_limit()));
+    silent_until = now + kBetweenReports;
+  }
+
+  // After an exception, which may be that of the accept. Without memory the end of a connection does it again.
+  void accept_anew() {
+    try {
+      is_accept_lost = acceptor.is_open();
+      if (!is_accept_lost) return;
+      accept_again.cancel();
+      acceptor.cancel();
+      accept();
+      is_accept_lost = false;
+    } catch (const std::exception& error) {
+      host.handler->failed(error.what());
+    }
   }
 
   void refuse(Protocol::socket& socket) {
@@ -156,6 +185,7 @@ struct HttpServer::State {
     const auto connection =
         std::make_shared<HttpConnection>(std::move(stream), std::move(peer), host, [this](HttpConnection* ended) {
           connections.erase(ended);
+          if (is_accept_lost) accept_anew();
           end_if_drained();
         });
     connections.emplace(connection.get(), connection);
@@ -221,6 +251,7 @@ void HttpServer::run(HttpHandler& handler) {
       runs = false;
     } catch (const std::exception& error) {
       handler.failed(error.what());
+      state_->accept_anew();
     }
   }
   // Connections refer to the handler, so none may remain when this function returns.

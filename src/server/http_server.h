@@ -3,6 +3,7 @@
 // An asynchronous HTTP server on one thread (Boost.Asio). Its limits and timeouts are in HttpLimits.
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,9 @@
 #include "server/tls_context.h"
 
 namespace weft {
+
+// The most files and connections that the process may have open. An HttpServer raises it to what the system allows.
+std::size_t descriptor_limit();
 
 class HttpServer {
  public:

@@ -1,6 +1,7 @@
 #include "server/json_body.h"
 
 #include <algorithm>
+#include <new>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -71,6 +72,7 @@ JsonBody::JsonBody(std::string text, std::string_view name) : text_(std::move(te
     text_ = with_large_integers_as_reals(text_);
     error = parse(root);
   }
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error == simdjson::DEPTH_ERROR)
     throw wrong_type(fmt::format("{} must be nested at most {} deep", name, kMostLevels), "");
   if (error != simdjson::SUCCESS)

@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 // Fields of /proc/self/stat, counted from the one after the program's name, which is in parentheses (proc(5)).
-constexpr int kUserTime = 11, kSystemTime = 12, kStart = 19, kVirtualBytes = 20, kResidentPages = 21;
+constexpr int kStart = 19, kVirtualBytes = 20, kResidentPages = 21;
 
 void read_stat(MetricValues& values) {
   std::ifstream file("/proc/self/stat");
@@ -25,7 +25,6 @@ void read_stat(MetricValues& values) {
   for (int i = 1; i <= kResidentPages; ++i)
     if (!(fields >> numbers[i])) return;
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
-  values.cpu_seconds = (numbers[kUserTime] + numbers[kSystemTime]) / ticks;
   values.virtual_bytes = numbers[kVirtualBytes];
   values.resident_bytes = numbers[kResidentPages] * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (values.start_time != 0) return;
@@ -45,6 +44,11 @@ void read_process_values(MetricValues& values) {
   for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end; at.increment(error))
     ++files;
   if (!error) values.open_files = files;
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) == 0) values.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) values.max_files = static_cast<double>(limit.rlim_cur);
 }

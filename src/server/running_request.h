@@ -37,6 +37,8 @@ class RunningRequest {
   void abort();
   // Called four times in each interval of --sse-keep-alive-interval; a stream that is silent for it gets a comment.
   void keep_alive();
+  // Ends the answer with the error of the event.
+  void fail(const RequestEvent& event);
 
   bool is_over() const { return is_over_; }
   // Whether the answer in one piece is still to be written, which takes too long for the I/O thread: write_answer() may
@@ -69,7 +71,6 @@ class RunningRequest {
   // An event of a stream, which may have a name.
   void send_event(const Json& event, std::string_view name = "");
   void end_stream();
-  void fail(const RequestEvent& event);
 
  private:
   // Ends a stream that has sent something.

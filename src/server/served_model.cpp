@@ -9,6 +9,7 @@
 
 #include "base/content_hash.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "engine/conversation.h"
 #include "options/options_text.h"
@@ -110,8 +111,7 @@ bool ServedModel::has_name(const std::string& name) const {
 
 ServedModel make_served_model(Engine& engine, const ServedModelSettings& settings) {
   const Checkpoint& checkpoint = engine.runner().checkpoint();
-  ServedModel model{.names = settings.names,
-                    .root = settings.root,
+  ServedModel model{.root = replace_invalid_utf8(settings.root),
                     .created = std::time(nullptr),
                     .fingerprint = fingerprint_of(engine, settings),
                     .max_model_len = engine.max_model_len(),
@@ -121,6 +121,8 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .trusts_templates = settings.trusts_templates,
                     .template_arguments = settings.template_arguments,
                     .answers = settings.answers};
+  // A path may be any bytes, but requests, answers and metrics are UTF-8.
+  for (const std::string& name : settings.names) model.names.push_back(replace_invalid_utf8(name));
   if (engine.has_tokenizer()) {
     model.most_bytes_of_token = most_bytes_of_token(engine.tokenizer());
     model.constraints = std::make_shared<const ConstraintCompiler>(

@@ -30,8 +30,8 @@ struct AnswerSettings {
 };
 
 struct ServedModel {
-  std::vector<std::string> names;  // aliases; answers have the first
-  std::string root;                // as given on the command line
+  std::vector<std::string> names;  // aliases in UTF-8; answers have the first
+  std::string root;                // as given on the command line, in UTF-8
   std::int64_t created = 0;        // seconds since 1970
   std::string fingerprint;         // "" is null
   std::int64_t max_model_len = 0;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "server/memory_wait.h"
 
 namespace weft {
 namespace {
@@ -44,6 +45,9 @@ Server::Server(ServerSettings settings, ApiServer::Log log)
       http_(listening(settings_)),
       api_(
           settings_.api, [this](std::function<void()> task) { http_.post(std::move(task)); }, log_) {
+  if (const std::size_t most = descriptor_limit(); most <= settings_.limits.connections)
+    log_(fmt::format("[server] the process may have {} open files, which is too few for {} connections: ulimit -n",
+                     most, settings_.limits.connections));
   if (settings_.takes_signals) {
     ends_with_terminal_ = has_terminal() && !is_ignored(SIGHUP);
     http_.on_signals({SIGINT, SIGTERM}, [this](int signal) { take_signal(signal); });
@@ -72,15 +76,17 @@ void Server::serve(Engine& engine, const ServedModel& model, const std::function
   EngineLoop loop(
       engine,
       [this, &loop](StepReport report) {
-        const auto shared = std::make_shared<const StepReport>(std::move(report));
-        http_.post([this, shared, &loop] {
+        std::shared_ptr<const StepReport> shared;
+        wait_for_memory([&] { shared = std::make_shared<const StepReport>(std::move(report)); });
+        const auto deliver = [this, shared, &loop] {
           // Also after an exception: the next step waits for it.
           struct Acknowledged {
             EngineLoop& loop;
             ~Acknowledged() { loop.acknowledge(); }
           } const acknowledged{loop};
           api_.deliver(*shared);
-        });
+        };
+        wait_for_memory([&] { http_.post(deliver); });
       },
       log_);
   {
@@ -114,8 +120,8 @@ void Server::serve(Engine& engine, const ServedModel& model, const std::function
 
 void Server::repeat(std::chrono::milliseconds interval, const std::function<void()>& task) {
   http_.after(interval, [this, interval, task] {
+    repeat(interval, task);  // first: the task may throw
     task();
-    repeat(interval, task);
   });
 }
 

@@ -22,7 +22,6 @@ class AvailableMemory : public ::testing::Test {
 };
 
 TEST_F(AvailableMemory, IsWhatTheSystemOrAGroupLeaves) {
-  EXPECT_EQ(bytes(), 0) << "nothing can be read";
   write("proc/meminfo", "MemTotal:  2000 kB\nMemAvailable:   1000 kB\nSwapFree: 5 kB\n");
   EXPECT_EQ(bytes(), 1'024'000);
   write("proc/self/cgroup", "0::/a/b\n");
@@ -45,6 +44,13 @@ TEST_F(AvailableMemory, ReadsGroupsOfTheFirstVersion) {
   EXPECT_EQ(bytes(), 0) << "never below zero";
   write("groups/memory/memory.stat", "cache 5\ntotal_cache 2000\n");
   EXPECT_EQ(bytes(), 1000);
+}
+
+TEST_F(AvailableMemory, IsReadWithoutProc) {
+  EXPECT_GT(bytes(), 0);
+  write("groups/memory.max", "6000\n");
+  write("groups/memory.current", "5000\n");
+  EXPECT_EQ(bytes(), 1000) << "the limit of a container";
 }
 
 TEST_F(AvailableMemory, IsPositiveOnThisMachine) { EXPECT_GT(available_memory_bytes(), 0); }

@@ -353,6 +353,10 @@ TEST(CacheFolder, TakesTheFirstPlaceThatIsSet) {
   EXPECT_THROW(models_folder(environment_of({})), UserError);
   EXPECT_THROW(cache_folder(environment_of({})), UserError);
   EXPECT_THROW(cache_folder(environment_of({{"HOME", ""}})), UserError);
+  EXPECT_EQ(message_of([] { cache_folder(environment_of({})); }),
+            "[cache] wanted a folder in WEFT_CACHE_ROOT, XDG_CACHE_HOME or HOME, but none of them is set");
+  const std::string message = message_of([] { cache_folder(environment_of({{"XDG_CACHE_HOME", "near"}})); });
+  EXPECT_NE(message.find("XDG_CACHE_HOME is the relative path \"near\""), std::string::npos) << message;
 }
 
 TEST(Environment, ProcessEnvironmentSeesVariables) {

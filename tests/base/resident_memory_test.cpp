@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/loaded_objects.h"
+#include "tests/base/temporary_folder.h"
 
 namespace weft::resident_memory_test {
 
@@ -28,6 +29,13 @@ TEST(ResidentMemory, IsThatOfTouchedPages) {
   EXPECT_EQ(resident_bytes({}), 0);
   ::munmap(mapped, bytes.size());
   EXPECT_EQ(resident_bytes(bytes), std::nullopt) << "of what is not mapped the system says nothing";
+}
+
+TEST(ResidentMemory, HasAPeakWithAndWithoutProc) {
+  constexpr std::int64_t kLeast = 1 << 20;
+  EXPECT_GT(peak_resident_bytes(), kLeast);
+  const TemporaryFolder empty;
+  EXPECT_GT(peak_resident_bytes(empty.path()), kLeast);
 }
 
 // This includes the bytes between constants, which sanitizers keep free.

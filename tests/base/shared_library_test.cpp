@@ -1,9 +1,14 @@
 #include "base/shared_library.h"
 
+#include <filesystem>
+
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/first_time_work.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/thrown_message.h"
 
 namespace weft::shared_library_test {
@@ -26,6 +31,31 @@ TEST(SharedLibrary, SaysWhyItCannotBeOpened) {
   std::string problem;
   EXPECT_FALSE(SharedLibrary::open("libweft_nowhere.so", problem));
   EXPECT_NE(problem.find("libweft_nowhere.so"), std::string::npos) << problem;
+}
+
+// Dlopen would end the process on a file that is cut, and wait for the other end of a pipe.
+TEST(SharedLibrary, RefusesWhatIsNoWholeFile) {
+  const TemporaryFolder folder;
+  const auto problem_of = [&](const std::string& name) {
+    std::string problem;
+    EXPECT_FALSE(SharedLibrary::open(folder / name, problem)) << name;
+    return problem;
+  };
+  Dl_info here;
+  ASSERT_NE(::dladdr(::dlsym(RTLD_DEFAULT, "puts"), &here), 0);
+  std::filesystem::copy_file(here.dli_fname, folder / "cut.so");
+  std::filesystem::resize_file(folder / "cut.so", 8192);
+  EXPECT_EQ(problem_of("cut.so"), folder / "cut.so: it ends before a part that its header names");
+  std::filesystem::resize_file(folder / "cut.so", 0);
+  EXPECT_NE(problem_of("cut.so").find("file too short"), std::string::npos);
+  ASSERT_EQ(::mkfifo((folder / "pipe.so").c_str(), 0600), 0);
+  EXPECT_EQ(problem_of("pipe.so"), folder / "pipe.so is not a regular file");
+  EXPECT_NE(problem_of("missing.so").find("No such file"), std::string::npos);
+}
+
+TEST(SharedLibrary, OpensALibraryAfterOneThatItRefused) {
+  std::string problem = "of another library";
+  EXPECT_TRUE(SharedLibrary::open(kThere, problem));
 }
 
 TEST(SharedLibrary, CountsAsLoadingAndMayBeForbidden) {

@@ -95,6 +95,14 @@ TEST_F(MissingCompiler, SaysWhatIsWrongWithTheLibrary) {
   expect_warning("file too short");
 }
 
+// Its pages after the end would end the process.
+TEST_F(MissingCompiler, SaysThatTheLibraryIsCut) {
+  if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+  fs::copy_file(row_compiler_path(), library_);
+  fs::resize_file(library_, 8192);
+  expect_warning(library_ + ": it ends before a part that its header names");
+}
+
 TEST_F(MissingCompiler, SaysThatTheLibraryIsOfAnotherBuild) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   std::string bytes = read_file(row_compiler_path(), std::size_t{1} << 30);

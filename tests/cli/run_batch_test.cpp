@@ -46,7 +46,9 @@ TEST_F(RunBatchVerb, LooksForAnOutputBeforeItLoadsTheModel) {
 TEST_F(RunBatchVerb, RefusesAFullDisk) {
   const ProgramRun full = run(model_, in_, "/dev/full");
   EXPECT_EQ(full.status, 2);
-  EXPECT_NE(full.err.find("[--output-file] \"/dev/full\""), std::string::npos) << full.err;
+  EXPECT_NE(full.err.find("[--output-file] \"/dev/full\" could not be written: No space left on device"),
+            std::string::npos)
+      << full.err;
 }
 
 }  // namespace weft::run_batch_test

@@ -1,9 +1,11 @@
 // weft tune and --tuned as a user sees them.
 
+#include <csignal>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 #include "base/files.h"
 #include "builtin/models.h"
@@ -11,6 +13,26 @@
 #include "tests/sample_checkpoint.h"
 
 namespace weft::tune_test {
+
+// Lets the process write no file beyond this size, until the end of the scope.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(std::size_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before_{};
+};
 
 class TuneVerb : public ::testing::Test {
  protected:
@@ -86,6 +108,20 @@ TEST_F(TuneVerb, RefusesWhatItCannotCompareOrWrite) {
   EXPECT_EQ(breach_of_refusal(run_weft({"tune", model_, "other"}), "other"), "");
   EXPECT_EQ(breach_of_refusal(run_weft({"tune", model_, "-o", "/nonexistent/t"}), "/nonexistent/t"), "");
   EXPECT_FALSE(std::filesystem::exists(database_));
+}
+
+TEST_F(TuneVerb, PrintsWhatItMeasuredIfItCannotBeWritten) {
+  ASSERT_EQ(tune().status, 0);
+  const std::size_t size = read_file(database_, 1 << 20).size();
+  database_ = folder_ / "other.jsonl";
+  ProgramRun run;
+  {
+    const FileSizeLimit limit(size / 2);  // a database without calls fits
+    run = tune();
+  }
+  EXPECT_EQ(run.status, 2) << run.err;
+  EXPECT_NE(run.err.find("other.jsonl"), std::string::npos) << run.err;
+  EXPECT_NE(run.out.find("calls were measured"), std::string::npos) << run.out;
 }
 
 TEST_F(TuneVerb, MergesDatabases) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/base/temporary_folder.h"
 #include "tests/thrown_message.h"
@@ -67,6 +68,12 @@ TEST_F(ModelFilesTest, PartsShareOneMapThatOutlivesThem) {
   }
   EXPECT_EQ(config.map, weights.map);
   EXPECT_EQ(text_of(weights), "0123456789");
+}
+
+TEST_F(ModelFilesTest, APipeIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo((folder_ / "tokenizer.json").c_str(), 0600), 0);
+  EXPECT_EQ(message_of([&] { ModelFiles(folder_.path()).text("tokenizer.json"); }),
+            "[" + folder_ / "tokenizer.json" + "] wanted a regular file, but it is a device or pipe");
 }
 
 TEST_F(ModelFilesTest, APartThatTheFileHasNotIsRefused) {

@@ -199,6 +199,20 @@ TEST(PatternMatch, RefusesAMatchThatWouldReadItself) {
   EXPECT_EQ(near(outcome), "y %v: is computed from what the match gives, and goes into %y\n");
 }
 
+// The new node would read what is removed.
+TEST(PatternMatch, RefusesAWildcardThatIsAResultOfTheMatch) {
+  const std::string pattern =
+      "pattern difference(?x, ?w) {\n  before {\n    %n = neg(?x)\n    %y = add(%n, ?w)\n    return %y\n  }\n"
+      "  after {\n    %y = sub(?w, ?x)\n    return %y\n  }\n}\n";
+  for (const std::string other : {"%n", "%v"}) {
+    const std::string view = other == "%v" ? "%v = reshape(%n, shape=[s0, 64])\n" : "";
+    const Outcome outcome =
+        rewritten(graph_of("%n = neg(%x)\n" + view + "%y = add(%n, " + other + ")\nreturn %y\n"), pattern);
+    EXPECT_EQ(outcome.report.matched, 0);
+    EXPECT_NE(near(outcome).find(other + ": is ?w, too, and a result of neg"), std::string::npos) << near(outcome);
+  }
+}
+
 TEST(PatternMatch, LeavesWhatAfterDoesNotFit) {
   const Outcome broadcast =
       rewritten(graph_of("%sum = add(%x, %r)\n%y = rms_norm(%sum, %w, epsilon=1e-5)\nreturn %y, %sum\n",

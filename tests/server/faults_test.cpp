@@ -3,6 +3,7 @@
 #include <atomic>
 #include <future>
 #include <limits>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -24,11 +25,13 @@ using Hook = std::function<void()>;
 
 class ServerOfEngine {
  public:
-  ServerOfEngine(const std::shared_ptr<Context>& context, const std::string& path, ServerSettings settings = {})
+  ServerOfEngine(
+      const std::shared_ptr<Context>& context, const std::string& path, ServerSettings settings = {},
+      ApiServer::Log log = [](const std::string&) {})
       : engine_(context, Checkpoint::open(path), make_model_registry()) {
     model_ = make_served_model(engine_, {.names = {"tiny"}, .root = "tiny.gguf"});
     settings.port = 0;
-    server_ = std::make_unique<Server>(std::move(settings), [](const std::string&) {});
+    server_ = std::make_unique<Server>(std::move(settings), std::move(log));
     std::promise<void> ready;
     thread_ = std::thread([&] { server_->serve(engine_, model_, [&] { ready.set_value(); }); });
     ready.get_future().wait();
@@ -153,6 +156,20 @@ TEST(ServerFaults, ConcurrentHealthIsBadWhileAStepDoesNotEnd) {
   release.set_value();
   EXPECT_EQ(asking.receive().status, 200);
   EXPECT_EQ(client.get("/health").status, 200);
+}
+
+// The log is called where a request with an unknown field is prepared, and throws there.
+TEST(ServerFaults, ConcurrentRequestsOutliveALackOfMemory) {
+  const TemporaryFolder folder;
+  const ServerOfEngine server(make_context(Options()), write_tiny_model(folder), {}, [](const std::string& line) {
+    if (line.find("unknown") != std::string::npos) throw std::bad_alloc();
+  });
+  HttpClient client(server.port());
+  const ClientResponse refused = client.post("/v1/completions", asked(R"(,"no_such_field":1)"));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.fields.at("retry-after"), "1");
+  EXPECT_EQ(parse_json(refused.body)["error"]["message"], "the server is short of memory");
+  EXPECT_EQ(client.post("/v1/completions", asked("")).status, 200);
 }
 
 // Pages for one whole context and a little: sequences lose theirs, and their answers are the same.

@@ -1,5 +1,8 @@
 #include "server/http_head.h"
 
+#include <new>
+#include <stdexcept>
+
 #include <gtest/gtest.h>
 
 namespace weft::http_head_test {
@@ -130,6 +133,11 @@ TEST(HttpHead, RefusesWhatTwoReadersMayReadInTwoWays) {
     ASSERT_TRUE(read.fault) << fields;
     EXPECT_EQ(read.fault->status, status) << fields;
   }
+}
+
+TEST(HttpFaults, OfALackOfMemoryAskToTryAgain) {
+  EXPECT_EQ(fault_of(std::bad_alloc()).status, 503);
+  EXPECT_EQ(fault_of(std::runtime_error("a")).status, 500);
 }
 
 }  // namespace weft::http_head_test

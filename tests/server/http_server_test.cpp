@@ -209,7 +209,9 @@ TEST(HttpServer, ConcurrentRequestThatFailsGetsAnAnswer) {
   std::thread io([&] { server.run(handler); });
   {
     HttpClient client(server.port());
-    EXPECT_EQ(client.get("/health").status, 500);
+    const ClientResponse answer = client.get("/health");
+    EXPECT_EQ(answer.status, 500);
+    EXPECT_EQ(answer.body, "the server could not answer this request");
     EXPECT_TRUE(client.is_closed());
   }
   server.stop();

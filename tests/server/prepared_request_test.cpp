@@ -53,6 +53,16 @@ TEST(PreparedRequest, JoinsThePartsOfAContentByLineFeeds) {
   EXPECT_EQ(prompt_of({"", "", "b"}), "\n\nb");
 }
 
+// A name is by default the path of the model, which may be any bytes.
+TEST(ServedModel, HasNamesInUtf8) {
+  const TemporaryFolder folder;
+  const auto engine = tiny_engine(write_tiny_model(folder));
+  const std::string bytes = "non\xFF\xFEutf", text = "non\uFFFD\uFFFDutf";
+  const ServedModel model = make_served_model(*engine, {.names = {bytes, "b"}, .root = bytes});
+  EXPECT_EQ(model.names, (std::vector<std::string>{text, "b"}));
+  EXPECT_EQ(model.root, text);
+}
+
 // Finding the tokens of a very long text takes seconds.
 TEST(PreparedRequest, RefusesATextThatCannotFitBeforeItsTokensAreKnown) {
   const TemporaryFolder folder;

@@ -36,6 +36,10 @@ std::optional<double> number(const std::string& text, const char* flag, double l
   return value;
 }
 
+std::string name_for_server(const BenchServeArguments& arguments) {
+  return arguments.served_name.empty() ? arguments.model : arguments.served_name;
+}
+
 std::vector<std::string> comma_words(const std::string& text) {
   return text.empty() ? std::vector<std::string>{} : split_text(text, ',');
 }
@@ -152,9 +156,9 @@ class ServeBench {
     (arguments_.appends ? check_can_append : check_can_write)(result_path(now_text()), "--result-filename");
   }
 
-  void make_requests(const BenchVocabulary& vocabulary) {
+  // `model` is its name for the server.
+  void make_requests(const BenchVocabulary& vocabulary, const std::string& model) {
     const Json fields = request_fields(arguments_);
-    const std::string model = arguments_.served_name.empty() ? arguments_.model : arguments_.served_name;
     for (const BenchRequest& request : bench_requests(arguments_.dataset, vocabulary))
       requests_.push_back({.body = body_of(arguments_, request, fields, model, vocabulary.tokenizer),
                            .prompt_tokens = std::ssize(request.ids)});
@@ -234,7 +238,7 @@ class ServeBench {
     std::ofstream file(path, std::ios::app);
     file << (has_more ? "\n" : "") << text;
     file.close();
-    USER_CHECK(file.good(), "[--result-filename] {} cannot be written", quote(path, 1000));
+    USER_CHECK(file.good(), "[--result-filename] {} cannot be written: {}", quote(path, 1000), system_error_text());
   }
 
   const BenchServeArguments& arguments_;
@@ -257,7 +261,7 @@ int bench_given_server(BenchServeArguments arguments, VerbCall& call) {
   tokens_of.name = source;
   const Tokenizer tokenizer(tokens_of.open(call).vocabulary());
   ServeBench bench(arguments, call);
-  bench.make_requests({.tokenizer = &tokenizer});
+  bench.make_requests({.tokenizer = &tokenizer}, name_for_server(arguments));
   if (arguments.is_insecure && !target.server.has_tls) log_to(call)("[--insecure] has no effect: the URL is not https");
   return bench.run(target);
 }
@@ -277,9 +281,9 @@ int bench_own_server(const BenchServeArguments& arguments, VerbCall& call) {
   model.name = arguments.model;
   model.checkpoint = arguments.checkpoint;
   const auto engine = open_engine(model.request(call), log, &call.watch);
-  const std::string name = arguments.served_name.empty() ? arguments.model : arguments.served_name;
-  const ServedModel served = make_served_model(*engine, {.names = {name}, .root = arguments.model});
-  bench.make_requests({.tokenizer = served.tokenizer, .size = served.vocabulary_size});
+  const ServedModel served =
+      make_served_model(*engine, {.names = {name_for_server(arguments)}, .root = arguments.model});
+  bench.make_requests({.tokenizer = served.tokenizer, .size = served.vocabulary_size}, served.names[0]);
   const HttpFields fields = header_fields(arguments);
   std::future<int> status;
   {

@@ -1,8 +1,10 @@
 #include "apps/cli/bench/startup.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <ostream>
+#include <system_error>
 
 #include <stdlib.h>
 
@@ -20,12 +22,24 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kMostIterations = 10'000;
+constexpr std::size_t kLongestPath = 1000;  // of a path in messages
+
+// Where temporary folders are: TMPDIR, else /tmp.
+std::string temporary_root() {
+  std::error_code error;
+  const std::string root = std::filesystem::temp_directory_path(error).string();
+  if (error)
+    fail_user("[TMPDIR] must be a folder for the caches of the starts, but there is none: {}", error.message());
+  return root;
+}
 
 // A folder for caches, gone with all in it at the end of the scope.
 class CacheFolder {
  public:
-  CacheFolder() : path_((std::filesystem::temp_directory_path() / "weft-startup-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) fail_device("[bench startup] no folder can be made like {}", path_);
+  CacheFolder() : path_(temporary_root() + "/weft-startup-XXXXXX") {
+    if (::mkdtemp(path_.data()) == nullptr)
+      fail_user("[TMPDIR] {} cannot be made, which the caches of the starts need: {}", quote(path_, kLongestPath),
+                std::generic_category().message(errno));
   }
   ~CacheFolder() {
     std::error_code ignored;
@@ -57,6 +71,7 @@ Json memory_json() {
 struct Starts {
   std::vector<double> startup;      // seconds
   std::vector<double> compilation;  // seconds
+  bool all_hit = true;              // all found their plans in the cache
   Json most_memory = Json::object();
   StartTimes::Parts phases = {};  // milliseconds, summed
 };
@@ -72,8 +87,10 @@ int start_once(const StartupArguments& arguments, VerbCall& call) {
   const StartTimes times =
       start_times(call.watch, runner.model().cache_use().hit ? std::vector<CompileRecord>() : runner.records());
   const Json memory = memory_json();
-  call.out << json_text(Json{
-                  {"timing_ms", timing_json(times)}, {"compile_ms", compile_json(times)}, {"memory_bytes", memory}})
+  call.out << json_text(Json{{"timing_ms", timing_json(times)},
+                             {"compile_ms", compile_json(times)},
+                             {"cache_hit", runner.model().cache_use().hit},
+                             {"memory_bytes", memory}})
            << "\n";
   call.out.flush();
   return 0;
@@ -123,6 +140,7 @@ void add_start(Starts& starts, const std::vector<std::string>& words, const std:
   add_phase("outside", run.seconds * 1000 - inside);
   for (const auto& [name, bytes] : report["memory_bytes"].items())
     starts.most_memory[name] = std::max(starts.most_memory.value(name, std::int64_t{0}), bytes.get<std::int64_t>());
+  starts.all_hit = starts.all_hit && report.value("cache_hit", false);
   starts.startup.push_back(run.seconds);
   starts.compilation.push_back(timing.value("compile", 0.0) / 1000);
 }
@@ -220,6 +238,9 @@ int bench_startup(const StartupArguments& arguments, VerbCall& call) {
     Starts unread, warm;
     for (std::int64_t i = 0; i < arguments.warm_up; ++i) add_start(unread, words, cache.path());
     for (std::int64_t i = 0; i < arguments.warm; ++i) add_start(warm, words, cache.path());
+    if (arguments.warm_up > 0 && !warm.all_hit)
+      notes_to(call)(fmt::format("[bench startup] warm starts compiled, because a cache in {} kept nothing",
+                                 quote(temporary_root(), kLongestPath)));
     kinds.emplace_back("warm", std::move(warm));
   }
   const Json report = report_json(arguments.model.name, kinds);

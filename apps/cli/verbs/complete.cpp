@@ -4,6 +4,7 @@
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/resident_memory.h"
 
 namespace weft {
 namespace {
@@ -38,7 +39,7 @@ int complete(const CompleteArguments& arguments, VerbCall& call) {
                                {"generation_tokens", generation.tokens.size()},
                                {"prompt_seconds", generation.prompt_seconds},
                                {"generation_seconds", generation.generation_seconds},
-                               {"peak_memory_bytes", peak_memory_bytes()},
+                               {"peak_memory_bytes", peak_resident_bytes()},
                                {"kv_memory_bytes", kv ? Json(*kv) : Json(nullptr)}})
              << "\n";
   } else {

@@ -24,7 +24,7 @@ std::ifstream open_input(const BatchArguments& arguments) {
     USER_CHECK(!std::filesystem::is_directory(in, none), "[--input-file] {} cannot be read: it is a folder",
                quote(in, 1000));
     file.open(in);
-    USER_CHECK(file.is_open(), "[--input-file] {} cannot be read", quote(in, 1000));
+    USER_CHECK(file.is_open(), "[--input-file] {} cannot be read: {}", quote(in, 1000), system_error_text());
   }
   if (out == "-") return file;
   USER_CHECK(in == "-" || !std::filesystem::equivalent(in, out, none),
@@ -42,20 +42,22 @@ int run_batch(const BatchArguments& arguments, VerbCall& call) {
   const ServedModel model = make_served_model(*engine, settings);
   std::istream& in = arguments.in == "-" ? call.in : in_file;
   in.peek();
-  USER_CHECK(!in.bad(), "[--input-file] {} cannot be read",
-             arguments.in == "-" ? "standard input" : quote(arguments.in, 1000));
+  USER_CHECK(!in.bad(), "[--input-file] {} cannot be read: {}",
+             arguments.in == "-" ? "standard input" : quote(arguments.in, 1000), system_error_text());
   // Opening the output empties it, so it is opened after everything that may fail before there are results.
   std::ofstream out_file;
   if (arguments.out != "-") out_file.open(arguments.out);
-  USER_CHECK(out_file.good(), "[--output-file] {} cannot be written", quote(arguments.out, 1000));
+  USER_CHECK(out_file.good(), "[--output-file] {} cannot be written: {}", quote(arguments.out, 1000),
+             system_error_text());
   std::ostream& out = arguments.out == "-" ? call.out : out_file;
   try {
     const BatchRun::Counts counts = BatchRun(*engine, model, in, out, log).run();
     log(fmt::format("{} lines, {} failed", counts.lines, counts.failed));
     return counts.failed == 0 ? 0 : 1;
-  } catch (const DeviceError&) {
+  } catch (const OutputError& error) {
     // A full disk is the user's fault where the user names a file, as in base/files.h.
-    USER_CHECK(out_file.good(), "[--output-file] {} could not be written", quote(arguments.out, 1000));
+    USER_CHECK(out_file.good(), "[--output-file] {} could not be written: {}", quote(arguments.out, 1000),
+               error.reason());
     throw;
   }
 }

@@ -151,7 +151,6 @@ int tune_model(const TuneArguments& arguments, VerbCall& call) {
   const TuneReport report =
       tune(*context, model.records(), database,
            {.budget_seconds = arguments.budget, .timer = &timer, .now = static_cast<std::int64_t>(std::time(nullptr))});
-  if (report.measured > 0) write_then_rename(path, database.text());
   const Findings findings{database, report.calls};
   if (arguments.json) {
     call.out << json_text(Json{{"file", path},
@@ -165,6 +164,8 @@ int tune_model(const TuneArguments& arguments, VerbCall& call) {
   } else {
     call.out << calls_text(findings) << summary_text(report, path);
   }
+  // Written last: on a full disk the user has at least what was printed.
+  if (report.measured > 0) write_then_rename(path, database.text());
   return 0;
 }
 

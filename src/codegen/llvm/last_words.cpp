@@ -82,13 +82,13 @@ void LastWords::on_fatal_error(const char* reason) {
   end(at_hand_ == nullptr ? nothing : *at_hand_, line);
 }
 
-void LastWords::on_signal(int signal) {
+void LastWords::on_signal(int signal, siginfo_t* information, void*) {
   for (std::size_t i = 0; i < kCaught.size(); ++i) {
     if (kCaught[i].signal != signal) continue;
     if (at_hand_ != nullptr) end(*at_hand_, kCaught[i].reason);
-    // The signal is not LLVM's. It is raised again for the previous handler.
+    // The signal is not LLVM's, so the previous handler gets it. A fault happens again on return, with its address.
     ::sigaction(signal, &previous_actions[i], nullptr);
-    ::raise(signal);
+    if (information->si_code <= 0) ::raise(signal);  // a process sent it
   }
 }
 
@@ -96,8 +96,8 @@ void LastWords::install_handlers() {
   static std::once_flag once;
   std::call_once(once, [] { LLVMInstallFatalErrorHandler(on_fatal_error); });
   struct sigaction action = {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_ONSTACK;
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO;
   for (std::size_t i = 0; i < kCaught.size(); ++i) ::sigaction(kCaught[i].signal, &action, &previous_actions[i]);
 }
 

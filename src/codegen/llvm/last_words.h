@@ -38,7 +38,7 @@ class LastWords {
   };
   [[noreturn]] static void end(const Words& words, std::string_view reason);
   static void on_fatal_error(const char* reason);
-  static void on_signal(int signal);
+  static void on_signal(int signal, siginfo_t* information, void*);
   static void install_handlers();
 
   // Initial-exec: reading it in a signal handler allocates nothing.

@@ -1,6 +1,7 @@
 // weft bench serve, latency and throughput, and weft run-batch, as programs with the sample model.
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -111,6 +112,14 @@ TEST_F(BenchServe, ServesItselfAndMeasuresStreams) {
       EXPECT_LE(open, 3) << backend;
     }
   }
+}
+
+TEST_F(BenchServe, ServesAModelWhosePathIsNotUtf8) {
+  const std::string path = folder_ / "non\xFF\xFEutf";
+  std::filesystem::create_directory_symlink(model_, path);
+  const ProgramRun run =
+      run_weft({"bench", "serve", path, "--random-input-len", "5", "--random-output-len", "4", "--num-prompts", "2"});
+  EXPECT_EQ(run.status, 0) << run.err << run.out;
 }
 
 // The authorities of the system are those of a file that OpenSSL takes from a variable.
