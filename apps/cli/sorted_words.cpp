@@ -111,9 +111,11 @@ void SortedWords::check_one_model() const {
     if (word.kind == Kind::free && word.list.empty()) models.push_back(word.text);
   if (models.empty()) return;  // of several flags the last one counts
   if (!given_models_.empty()) models.push_back(given_models_.back());
-  for (const std::string& model : models)
-    USER_CHECK(model == models[0], "[model] must be given once, but is {} and {}", quote(models[0], 1000),
-               quote(model, 1000));
+  for (const std::string& model : models) {
+    const bool is_switch = model == "true" || model == "false";
+    USER_CHECK(model == models[0], "[model] must be given once, but is {} and {}{}", quote(models[0], 1000),
+               quote(model, 1000), is_switch ? " (a flag without a value takes it as --flag=" + model + ")" : "");
+  }
 }
 
 }  // namespace weft

@@ -231,7 +231,7 @@ std::string quote(std::string_view text, std::size_t longest) {
 std::int64_t human_integer(std::string_view text, std::string_view what) {
   const std::optional<std::int64_t> value = parse_human_integer(text);
   USER_CHECK(value.has_value(),
-             "[{}] wanted a whole number of at most 64 bits (1k = 1000, 1K = 1024, 2.5k = 2500), but is {}", what,
+             "[{}] wanted a whole number from -2^63 to 2^63 - 1 (1k = 1000, 1K = 1024, 2.5k = 2500), but is {}", what,
              quote(text));
   return *value;
 }

@@ -162,7 +162,7 @@ TEST(SetOption, RefusesNumbersOutOfRange) {
             "[max-model-len] wanted a whole number from 1 to 16777216, but is -5 (test)");
   EXPECT_EQ(set_error("threads", "0"), "[threads] wanted a whole number from 1 to 1024, but is 0 (test)");
   EXPECT_EQ(set_error("tensor-parallel-size", "2"), "[tensor-parallel-size] wanted 1, but is 2 (test)");
-  EXPECT_NE(set_error("max-num-seqs", "99999999999999999999").find("of at most 64 bits"), std::string::npos);
+  EXPECT_NE(set_error("max-num-seqs", "99999999999999999999").find("to 2^63 - 1"), std::string::npos);
   EXPECT_NE(set_error("block-size", "16.5"), "");
   EXPECT_NE(set_error("block-size", "auto"), "");
   EXPECT_NE(set_error("block-size", ""), "");

@@ -355,9 +355,9 @@ std::string PatternCheck::text() const {
     return words.size() > kShown ? fmt::format("{} and {} more", text, words.size() - kShown) : text;
   };
   return fmt::format(
-      "tried on {} samples of {} types, {} of them compared bit for bit: dtypes {}; shapes {}; edges: {}", samples,
-      types.size(), exact, joined(dtypes), joined(shapes), kEdgesText,
-      leaves_out ? "; as its ops are large, not every edge on every type" : "");
+      "tried on {} samples of {} types, {} of them compared bit for bit{}: dtypes {}; shapes {}; edges: {}", samples,
+      types.size(), exact, exact < samples ? ", the others within the tolerances of their ops" : "", joined(dtypes),
+      joined(shapes), kEdgesText, leaves_out ? "; as its ops are large, not every edge on every type" : "");
 }
 
 std::vector<std::shared_ptr<Graph>> sample_graphs(const Pattern& pattern, const Context& context) {
