@@ -16,6 +16,7 @@ constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 
 // All that the handler reads. A handler may neither allocate nor lock, so places are taken by exchanges.
 std::array<std::atomic<char*>, 1024> unfinished;
+static_assert(std::atomic<char*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 std::atomic<int> waiting = 0;         // objects that want signals to be pending
 std::atomic<int> pending_signal = 0;  // 0: none
 

@@ -16,8 +16,8 @@ void remove_unfinished_if_interrupted();
 // Removes them at once, for handlers of other signals that end the process.
 void remove_unfinished() noexcept;
 
-// A file, or an empty folder, that is removed if the process is interrupted in this object's life. Those made later are
-// removed first. Of more than 1,024 at once the others stay.
+// A file, or an empty folder, that is removed if the process is interrupted while this object exists. Those made later
+// are removed first. At most 1,024 at once are removed.
 class UnfinishedPath {
  public:
   explicit UnfinishedPath(const std::string& path);
@@ -29,8 +29,8 @@ class UnfinishedPath {
   int place_ = -1;  // in the list; -1: in none
 };
 
-// In its life a signal only becomes pending, for work that cleans up itself when it is told to stop. The destructor
-// ends the process if one is pending.
+// While such an object exists, a signal only becomes pending: for work that asks is_pending() and removes its files
+// itself. The destructor ends the process if a signal is pending.
 class InterruptionLater {
  public:
   InterruptionLater();

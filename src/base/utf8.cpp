@@ -75,10 +75,6 @@ std::string replace_invalid_utf8(std::string_view text) {
   size_t copied = 0;
   size_t offset = 0;
   while (offset < text.size()) {
-    if (static_cast<uint8_t>(text[offset]) < 0x80) {
-      ++offset;
-      continue;
-    }
     const Utf8Step step = utf8_step(text, offset);
     if (step.status != Utf8Status::complete) {
       result.append(text, copied, offset - copied);

@@ -8,8 +8,9 @@
 
 namespace weft {
 
-// The texts are sorted, and each one links to the longest other one that it begins with. All texts that T begins with
-// are then links away from the last text that is not after T: what lies between T and its beginning Q begins with Q.
+// The texts are sorted, and each one links to the longest other one that it begins with. To find all that a text T
+// begins with, follow the links from the last text that is not sorted after T. They reach every such text Q, because
+// whatever is sorted between Q and T begins with Q.
 class PrefixIndex {
  public:
   struct Entry {

@@ -202,7 +202,7 @@ class ScaledCodes {
     };
     const auto bytes_of_scales = [&](std::int64_t k) { return scales_.data() + (row * columns_ + k) / block_columns_; };
     for (std::int64_t k = 0; k < columns_; k += elements, codes += code_bytes) {
-      float own = 0;
+      float own = 0;  // each scale is read, because scale() refuses what is not finite
       for (std::int64_t i = k; i < k + elements; i += block_columns_) own = scale(row, i / block_columns_);
       if (dtype == DType::mxfp4) {
         write_mxfp4_block(codes, *bytes_of_scales(k), to);

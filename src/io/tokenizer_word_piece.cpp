@@ -44,7 +44,7 @@ void WordPieceModel::append(std::string_view word, PieceScratch&, std::vector<in
     size_t longest = 0;
     int32_t token = -1;
     (begin == 0 ? first_ : continuation_).visit_prefixes(word.substr(begin), [&](size_t length, int32_t id) {
-      if (length < longest) return;
+      if (token >= 0) return;  // the first one is the longest
       longest = length;
       token = id;
     });

@@ -25,30 +25,25 @@ OutputFolder::OutputFolder(std::string path, const FileSystem& file_system)
 
 OutputFolder::~OutputFolder() {
   std::error_code ignored;  // a folder stays if another process has written into it
-  for (auto path = made_.rbegin(); path != made_.rend(); ++path) std::filesystem::remove(*path, ignored);
+  for (auto made = made_.rbegin(); made != made_.rend(); ++made) std::filesystem::remove(made->path, ignored);
 }
 
 void OutputFolder::write(const std::string& name, std::span<const std::byte> bytes) {
   const std::filesystem::path path = std::filesystem::path(path_) / name;
   make_folder(path.parent_path());
   write_then_rename(path.string(), bytes, file_system_);
-  add_made(path.string());
+  made_.emplace_back(path.string());
 }
 
 void OutputFolder::write(const std::string& name, std::string_view text) {
   write(name, std::as_bytes(std::span(text)));
 }
 
-void OutputFolder::add_made(const std::string& path) {
-  made_.push_back(path);
-  unfinished_.emplace_back(path);
-}
-
 void OutputFolder::make_folder(const std::filesystem::path& folder) {
   if (folder.empty() || file_status(folder.string(), file_system_).kind != FileKind::missing) return;
   make_folder(folder.parent_path());
   make_folders(folder.string(), file_system_);
-  add_made(folder.string());
+  made_.emplace_back(folder.string());
 }
 
 }  // namespace weft

@@ -34,19 +34,20 @@ class OutputFolder {
   void write(const std::string& name, std::span<const std::byte> bytes);
   void write(const std::string& name, std::string_view text);
 
-  void keep() {
-    made_.clear();
-    unfinished_.clear();
-  }
+  void keep() { made_.clear(); }
 
  private:
+  struct Made {
+    explicit Made(const std::string& path) : path(path), unfinished(path) {}
+    std::string path;
+    UnfinishedPath unfinished;
+  };
+
   void make_folder(const std::filesystem::path& folder);
-  void add_made(const std::string& path);
 
   std::string path_;
   const FileSystem& file_system_;
-  std::vector<std::string> made_;           // files and folders, in the order in which they were made
-  std::vector<UnfinishedPath> unfinished_;  // the same
+  std::vector<Made> made_;  // files and folders, in the order in which they were made
 };
 
 }  // namespace weft

@@ -1,7 +1,6 @@
 #include "apps/cli/bench/startup.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <ostream>
 #include <system_error>
@@ -39,7 +38,7 @@ class CacheFolder {
   CacheFolder() : path_(temporary_root() + "/weft-startup-XXXXXX") {
     if (::mkdtemp(path_.data()) == nullptr)
       fail_user("[TMPDIR] {} cannot be made, which the caches of the starts need: {}", quote(path_, kLongestPath),
-                std::generic_category().message(errno));
+                system_error_text());
   }
   ~CacheFolder() {
     std::error_code ignored;
