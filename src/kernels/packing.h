@@ -32,11 +32,11 @@ struct Packing {
       pack;
 };
 
-// Returns the address of row `index` of a plain weight, which is valid until the next call.
+// Returns the address of row `index` of a plain weight, which is valid as long as this function.
 using RowOfWeight = std::function<const std::byte*(std::int64_t index)>;
 
-// Packs a plain weight whose rows are made as they are read. Each thread calls `rows_of_unit` before each unit.
-// Otherwise as below.
+// Packs a plain weight whose rows are made as they are read. Each thread calls `rows_of_unit` for each unit. Otherwise
+// as below.
 Tensor pack_rows(const Packing& packing, const Meta& plain, const std::function<RowOfWeight()>& rows_of_unit,
                  ThreadPool& threads, const std::function<void()>& after_part = nullptr,
                  std::shared_ptr<Storage> into = nullptr);

@@ -25,6 +25,25 @@ inline std::uint32_t thirty_two_bits(const std::byte* from) {
   std::memcpy(&bits, from, sizeof bits);
   return bits;
 }
+
+// Codes are unpacked eight at a time, each in a byte of a number.
+inline std::uint64_t eight_bytes(const void* from) {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, from, sizeof bytes);
+  return bytes;
+}
+inline void store_eight(std::uint8_t* to, std::uint64_t bytes) { std::memcpy(to, &bytes, sizeof bytes); }
+inline constexpr std::uint64_t in_each_byte(std::uint64_t byte) { return byte * 0x0101010101010101u; }
+
+// Byte j of `count` holds the code of element j (low nibble) and of element j + count (high nibble).
+inline void unpack_nibbles(const std::byte* bytes, std::uint8_t* codes, int count) {
+  for (int j = 0; j < count; j += 8) {
+    const std::uint64_t both = eight_bytes(bytes + j);
+    store_eight(codes + j, both & in_each_byte(15));
+    store_eight(codes + j + count, both >> 4 & in_each_byte(15));
+  }
+}
+
 inline float load_f16(const std::byte* from) { return f16_to_f32(static_cast<std::uint16_t>(sixteen_bits(from))); }
 
 // Blocks of 32 and 64 elements: block_layouts.cpp. unpack_q4_0 also reads iq4_nl, which differs in its codebook.

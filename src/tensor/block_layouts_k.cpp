@@ -8,19 +8,26 @@ namespace {
 // Two bits of each element. Byte 32 * n + j holds elements 128 * n + 32 * i + j, i from 0 to 3.
 void unpack_pairs_of_bits(const std::byte* bytes, std::uint8_t* codes) {
   for (int n = 0; n < 2; ++n)
-    for (int i = 0; i < 4; ++i)
-      for (int j = 0; j < 32; ++j)
-        codes[128 * n + 32 * i + j] = static_cast<std::uint8_t>(byte_at(bytes, 32 * n + j) >> 2 * i & 3);
+    for (int j = 0; j < 32; j += 8) {
+      const std::uint64_t all = eight_bytes(bytes + 32 * n + j);
+      for (int i = 0; i < 4; ++i) store_eight(codes + 128 * n + 32 * i + j, all >> 2 * i & in_each_byte(3));
+    }
 }
 
 // Four bits of each element: bytes 32 * p to 32 * p + 31 hold groups 2 * p (low nibbles) and 2 * p + 1.
 void unpack_nibbles_of_pairs(const std::byte* bytes, std::uint8_t* codes) {
-  for (int p = 0; p < 4; ++p)
-    for (int j = 0; j < 32; ++j) {
-      const int both = byte_at(bytes, 32 * p + j);
-      codes[64 * p + j] = static_cast<std::uint8_t>(both & 15);
-      codes[64 * p + 32 + j] = static_cast<std::uint8_t>(both >> 4);
+  for (int p = 0; p < 4; ++p) unpack_nibbles(bytes + 32 * p, codes + 64 * p, 32);
+}
+
+// Adds a bit of each element as bit `place` of its code. Bit g of byte j of 32 is that of element 32 * g + j.
+void add_bit(const std::byte* bytes, int place, std::uint8_t* codes) {
+  for (int j = 0; j < 32; j += 8) {
+    const std::uint64_t all = eight_bytes(bytes + j);
+    for (int g = 0; g < 8; ++g) {
+      std::uint8_t* to = codes + 32 * g + j;
+      store_eight(to, eight_bytes(to) | (all >> g & in_each_byte(1)) << place);
     }
+  }
 }
 
 // The scale and minimum of the block and, in 12 bytes, of its eight groups, six bits each: those of groups 0 to 3 are
@@ -61,9 +68,7 @@ void unpack_q3_k(const std::byte* block, BlockParts& parts) {
     parts.scales[g] = static_cast<float>((low | high << 4) - 32);
   }
   unpack_pairs_of_bits(block + 32, parts.codes);
-  for (int g = 0; g < 8; ++g)
-    for (int j = 0; j < 32; ++j)
-      parts.codes[32 * g + j] = static_cast<std::uint8_t>(parts.codes[32 * g + j] | (byte_at(block, j) >> g & 1) << 2);
+  add_bit(block, 2, parts.codes);
 }
 
 // 144 bytes: f16 scale, f16 minimum, 12 bytes of those of the groups, 128 bytes of nibbles.
@@ -76,23 +81,23 @@ void unpack_q4_k(const std::byte* block, BlockParts& parts) {
 void unpack_q5_k(const std::byte* block, BlockParts& parts) {
   unpack_scales_and_minimums(block, parts);
   unpack_nibbles_of_pairs(block + 48, parts.codes);
-  for (int g = 0; g < 8; ++g)
-    for (int j = 0; j < 32; ++j)
-      parts.codes[32 * g + j] =
-          static_cast<std::uint8_t>(parts.codes[32 * g + j] | (byte_at(block, 16 + j) >> g & 1) << 4);
+  add_bit(block + 16, 4, parts.codes);
 }
 
 // 210 bytes: 128 bytes of nibbles, 64 bytes of the other two bits, a signed byte for each group of 16, f16 scale.
 void unpack_q6_k(const std::byte* block, BlockParts& parts) {
   parts.scale = load_f16(block + 208);
   for (int g = 0; g < 16; ++g) parts.scales[g] = static_cast<float>(static_cast<std::int8_t>(byte_at(block, 192 + g)));
-  for (int n = 0; n < 2; ++n)
-    for (int i = 0; i < 4; ++i)
-      for (int j = 0; j < 32; ++j) {
-        const int nibble = byte_at(block, 64 * n + 32 * (i % 2) + j) >> 4 * (i / 2) & 15;
-        const int high = byte_at(block, 128 + 32 * n + j) >> 2 * i & 3;
-        parts.codes[128 * n + 32 * i + j] = static_cast<std::uint8_t>(nibble | high << 4);
+  for (int n = 0; n < 2; ++n) {
+    unpack_nibbles(block + 64 * n, parts.codes + 128 * n, 64);
+    for (int j = 0; j < 32; j += 8) {
+      const std::uint64_t high = eight_bytes(block + 128 + 32 * n + j);
+      for (int i = 0; i < 4; ++i) {
+        std::uint8_t* to = parts.codes + 128 * n + 32 * i + j;
+        store_eight(to, eight_bytes(to) | (high >> 2 * i & in_each_byte(3)) << 4);
       }
+    }
+  }
 }
 
 // 136 bytes: f16 scale; scales of eight groups, six bits each: their high bits in two bytes, their nibbles in four; 128
@@ -103,11 +108,7 @@ void unpack_iq4_xs(const std::byte* block, BlockParts& parts) {
   for (int g = 0; g < 8; ++g) {
     const int low = byte_at(block, 4 + g / 2) >> 4 * (g % 2) & 15;
     parts.scales[g] = static_cast<float>((low | static_cast<int>(high >> 2 * g & 3) << 4) - 32);
-    for (int j = 0; j < 16; ++j) {
-      const int both = byte_at(block, 8 + 16 * g + j);
-      parts.codes[32 * g + j] = static_cast<std::uint8_t>(both & 15);
-      parts.codes[32 * g + j + 16] = static_cast<std::uint8_t>(both >> 4);
-    }
+    unpack_nibbles(block + 8 + 16 * g, parts.codes + 32 * g, 16);
   }
 }
 

@@ -2,6 +2,8 @@
 // one that is loaded.
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/compile/builders.h"
@@ -31,37 +33,34 @@ std::string format_text(const QuantizationConfig& config) {
   return "";
 }
 
-// The rows of several weights, one after another. One thread uses it.
+// The rows of several weights, one after another, as far as they were asked for. One thread uses it.
 class MergedRows {
  public:
   explicit MergedRows(const std::vector<WeightRows>& parts) : parts_(parts) {
     for (const WeightRows& part : parts) ends_.push_back(rows_ += part.meta.shape[0].number());
   }
 
-  // Valid until the next call.
   const std::byte* row(std::int64_t index) {
     const auto part = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin());
     CHECK(part < parts_.size(), "there is no row {} among {}", index, rows_);
     const Meta& meta = parts_[part].meta;
     const std::int64_t rows = meta.shape[0].number(), own = index - (ends_[part] - rows);
     const std::int64_t row_bytes = bytes_of(meta.dtype, meta.shape[1].number());
-    if (part != read_ || own / kRowsAtOnce != first_ / kRowsAtOnce) {
-      read_ = part;
-      first_ = own / kRowsAtOnce * kRowsAtOnce;
-      const std::int64_t count = std::min(kRowsAtOnce, rows - first_);
-      bytes_.resize(static_cast<std::size_t>(count * row_bytes));
-      parts_[part].read(first_, count, bytes_.data());
+    const std::int64_t first = own / kRowsAtOnce * kRowsAtOnce;
+    std::vector<std::byte>& read = read_[{part, first}];
+    if (read.empty()) {
+      const std::int64_t count = std::min(kRowsAtOnce, rows - first);
+      read.resize(static_cast<std::size_t>(count * row_bytes));
+      parts_[part].read(first, count, read.data());
     }
-    return bytes_.data() + (own - first_) * row_bytes;
+    return read.data() + (own - first) * row_bytes;
   }
 
  private:
   const std::vector<WeightRows>& parts_;
   std::vector<std::int64_t> ends_;  // for each part, the number of rows up to its end
   std::int64_t rows_ = 0;
-  std::size_t read_ = static_cast<std::size_t>(-1);
-  std::int64_t first_ = 0;
-  std::vector<std::byte> bytes_;
+  std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::byte>> read_;  // by part and first row
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/lib/attention_kernels.h"
 #include "kernels/cpu/lib/float_vector_operations.h"
+#include "kernels/cpu/lib/squares.h"
 
 namespace weft::cpu {
 namespace {
@@ -43,35 +44,6 @@ constexpr std::int64_t code_offset(std::int64_t column) {
 // The tokens whose keys are transposed together, and the columns: one per byte of 128 bits.
 constexpr int kTokensTogether = 4 * kLanes;
 constexpr int kColumnsTogether = 16;
-
-// Rows of wider elements, and their interleaving as that of bytes.
-using SquareRow16 = std::uint16_t __attribute__((vector_size(16)));
-using SquareRow32 = std::uint32_t __attribute__((vector_size(16)));
-inline SquareRow16 interleave_low(SquareRow16 a, SquareRow16 b) {
-  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-}
-inline SquareRow16 interleave_high(SquareRow16 a, SquareRow16 b) {
-  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-}
-inline SquareRow32 interleave_low(SquareRow32 a, SquareRow32 b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
-inline SquareRow32 interleave_high(SquareRow32 a, SquareRow32 b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
-
-// Transposes the count x count elements in each 128 bits of the rows. Each round interleaves the rows of the first half
-// with those of the second.
-template <class Row, int count>
-inline __attribute__((always_inline)) void transpose(Row (&rows)[count]) {
-#pragma GCC unroll 4
-  for (int round = 1; round < count; round *= 2) {
-    Row next[count];
-#pragma GCC unroll 8
-    for (int i = 0; i < count / 2; ++i) {
-      next[2 * i] = interleave_low(rows[i], rows[i + count / 2]);
-      next[2 * i + 1] = interleave_high(rows[i], rows[i + count / 2]);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < count; ++i) rows[i] = next[i];
-  }
-}
 
 // Transposes columns [d, d + columns) of the keys of kTokensTogether tokens. `chunks` has the address of the rows of 16
 // tokens each; rows are adjacent.

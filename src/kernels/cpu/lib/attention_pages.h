@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "kernels/cpu/lib/attention_codes.h"
 #include "kernels/cpu/lib/attention_kernels.h"
 #include "kernels/cpu/lib/float_vector_operations.h"
+#include "kernels/cpu/lib/squares.h"
 
 namespace weft::cpu {
 namespace {
@@ -121,21 +121,6 @@ inline void for_each_chunk(const AttentionTask& task, std::int64_t start, int co
       ++entry;
     }
   }
-}
-
-// Squares of elements whose rows are 16 bytes.
-template <class Element>
-constexpr int kSquareOf = 16 / static_cast<int>(sizeof(Element));
-
-template <class Element>
-inline void transpose_square(const Element* from, std::int64_t from_stride, Element* to, std::int64_t to_stride) {
-  constexpr int kRows = kSquareOf<Element>;
-  std::conditional_t<sizeof(Element) == 2, SquareRow16, SquareRow32> rows[kRows];
-#pragma GCC unroll 8
-  for (int i = 0; i < kRows; ++i) std::memcpy(&rows[i], from + i * from_stride, sizeof(rows[i]));
-  transpose(rows);
-#pragma GCC unroll 8
-  for (int i = 0; i < kRows; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(rows[i]));
 }
 
 // Stores the keys of 16 tokens, [head_dim] at `key_stride`, as rows of values [16][head_dim].

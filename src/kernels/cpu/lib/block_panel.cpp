@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "kernels/cpu/lib/squares.h"
 #include "tensor/bfloat16.h"
 #include "tensor/block_format.h"
 #include "tensor/float16.h"
@@ -13,9 +14,13 @@
 namespace weft::cpu {
 namespace {
 
-// Codes are moved in words of 4 bytes, the codes of a step: word w of a column is w * 128 bytes after the first.
+// Codes are moved in words of 4 bytes, the codes of a step: word w of a column is w * 128 bytes after the first. Panels
+// are packed four columns at a time, whose words are a vector, and read one column at a time.
 constexpr std::int64_t kWordStride = kPanelColumns * 4;
 constexpr int kSteps = kGroupDepth / 4;
+constexpr int kTogether = 4;
+using Words = SquareRow32;
+static_assert(sizeof(Words) == kTogether * 4);
 
 std::uint32_t load_word(const void* from) {
   std::uint32_t word;
@@ -32,14 +37,13 @@ struct Plane {
   static constexpr int steps_of_word = 8 / bits;
   static constexpr std::uint32_t mask = every_byte((1u << bits) - 1);
 
-  static void pack(const std::uint8_t* codes, std::byte* plane) {
+  static void pack(const Words* codes, std::byte* plane) {
 #pragma GCC unroll 8
     for (int word = 0; word < kSteps / steps_of_word; ++word) {
-      std::uint32_t all = 0;
+      Words all{};
 #pragma GCC unroll 8
-      for (int i = 0; i < steps_of_word; ++i)
-        all |= (load_word(codes + 4 * (word * steps_of_word + i)) >> first & mask) << i * bits;
-      store_word(plane + word * kWordStride, all);
+      for (int i = 0; i < steps_of_word; ++i) all |= (codes[word * steps_of_word + i] >> first & mask) << i * bits;
+      std::memcpy(plane + word * kWordStride, &all, sizeof all);
     }
   }
   static void read(const std::byte* plane, std::uint8_t* codes) {
@@ -55,7 +59,7 @@ struct Plane {
 template <int low_bits, int high_bits>
 struct Planes {
   static constexpr std::int64_t low_bytes = low_bits * kPanelColumns * kGroupDepth / 8;
-  static void pack(const std::uint8_t* codes, std::byte* planes) {
+  static void pack(const Words* codes, std::byte* planes) {
     Plane<0, low_bits>::pack(codes, planes);
     if constexpr (high_bits > 0) Plane<low_bits, high_bits>::pack(codes, planes + low_bytes);
   }
@@ -65,10 +69,10 @@ struct Planes {
   }
 };
 
-// How the codes of 32 k of a column are written and read.
+// How the codes of 32 k are written, four columns at a time, and read.
 struct CodeForm {
   int bits;
-  void (*pack)(const std::uint8_t* codes, std::byte* planes);
+  void (*pack)(const Words* codes, std::byte* planes);
   void (*read)(const std::byte* planes, std::uint8_t* codes);
 };
 template <int low_bits, int high_bits>
@@ -130,54 +134,151 @@ GroupHeader load_header(const Layout& layout, const std::byte* record, int colum
   return header;
 }
 
-// The scales of 32 k: those of a block's group `first` and, if there are two, the next; groups `to` and the next of the
-// record.
-void pack_scales(const Layout& layout, const BlockParts& parts, std::int64_t first, std::int64_t to, int column,
-                 std::byte* record) {
+// The scales of a record: those of a block's groups from `first` on.
+void pack_scales(const Layout& layout, const BlockParts& parts, int first, int column, std::byte* record) {
   const BlockPanel& block = layout.block;
+  const float *scales = parts.scales + first, *minimums = parts.minimums + first;
   if (block.form == ScaleForm::with_zero_point) return store_header(layout, parts, column, record);
-  for (std::int64_t g = 0; g < layout.groups; ++g) {
-    const std::int64_t from = first + g, at = (to + g) * kPanelColumns + column;
-    if (block.group_scales == GroupScales::none) {
-      std::byte* array = record + g * kPanelColumns * scale_bytes(block);
-      store_scale(block, array, column, parts.scale * parts.scales[from]);
-      if (block.minimums) store_scale(block, array + layout.minimums, column, parts.minimum * parts.minimums[from]);
-      continue;
+  if (block.group_scales == GroupScales::none) {
+    for (int g = 0; g < block.depth / block.group; g += block.scale_depth / block.group) {
+      std::byte* array = record + g * block.group / block.scale_depth * kPanelColumns * scale_bytes(block);
+      store_scale(block, array, column, parts.scale * scales[g]);
+      if (block.minimums) store_scale(block, array + layout.minimums, column, parts.minimum * minimums[g]);
     }
-    if (block.group_scales == GroupScales::e4m3) {
-      record[layout.group_scales + at] = static_cast<std::byte>(f32_to_f8e4m3(parts.scales[from]));
-      continue;
-    }
-    const int scale = static_cast<int>(parts.scales[from]);
-    const int minimum = block.minimums ? static_cast<int>(parts.minimums[from]) : 0;
-    if (block.group_scales == GroupScales::nibbles) {
-      record[layout.group_scales + at] = static_cast<std::byte>(scale | minimum << 4);
-    } else {
-      record[layout.group_scales + at] = static_cast<std::byte>(scale);
-      if (block.minimums) record[layout.group_minimums + at] = static_cast<std::byte>(minimum);
-    }
+    return;
+  }
+  store_scale(block, record, column, parts.scale);
+  if (block.minimums) store_scale(block, record + layout.minimums, column, parts.minimum);
+  std::byte* const own = record + layout.group_scales + column;
+  std::byte* const own_minimums = record + layout.group_minimums + column;
+  for (int g = 0; g < block.depth / block.group; ++g) {
+    const int at = g * kPanelColumns;
+    if (block.group_scales == GroupScales::e4m3)
+      own[at] = static_cast<std::byte>(f32_to_f8e4m3(scales[g]));
+    else if (block.group_scales == GroupScales::nibbles)
+      own[at] = static_cast<std::byte>(static_cast<int>(scales[g]) | static_cast<int>(minimums[g]) << 4);
+    else
+      own[at] = static_cast<std::byte>(static_cast<int>(scales[g]));
+    if (block.group_scales == GroupScales::bytes && block.minimums)
+      own_minimums[at] = static_cast<std::byte>(static_cast<int>(minimums[g]));
   }
 }
 
-// q4_0, q4_1 and q8_0 are packed without unpacking them first. Their scales are copied. Byte k of a 4-bit block has
-// element k in its low half and element k + 16 in its high half; so words a and a + 2 of a record are packed from the
-// same two words of the block.
-constexpr std::uint32_t kLow = every_byte(0x0f), kHigh = every_byte(0xf0), kSigns = every_byte(0x80);
+// Addresses in up to four columns, of which each has as many bytes before. Of missing ones the last column stands in.
+struct Columns {
+  const std::byte* at[kTogether];
+  int count;
 
-void pack_whole_block(PanelKind kind, const std::byte* from, int column, std::byte* record) {
-  const int scales = has_minimums(kind) ? 2 : 1;
-  for (int i = 0; i < scales; ++i) std::memcpy(record + (i * kPanelColumns + column) * 2, from + i * 2, 2);
-  const std::byte* codes = from + scales * 2;
-  std::byte* to = record + scales * kPanelColumns * 2 + column * 4;
-  if (kind == PanelKind::q8_0) {
-    for (int w = 0; w < kSteps; ++w) store_word(to + w * kWordStride, load_word(codes + w * 4) ^ kSigns);
-    return;
+  // Four words of each, `bytes` after the addresses.
+  void load(std::int64_t bytes, Words* words) const {
+    Words square[kTogether];
+    for (int c = 0; c < kTogether; ++c) std::memcpy(&square[c], at[c] + bytes, sizeof square[c]);
+    transpose(square);
+    for (int i = 0; i < kTogether; ++i) words[i] = square[i];
   }
-  for (int a = 0; a < 2; ++a) {
-    const std::uint32_t first = load_word(codes + a * 8), second = load_word(codes + a * 8 + 4);
-    store_word(to + a * kWordStride, (first & kLow) | (second & kLow) << 4);
-    store_word(to + (a + 2) * kWordStride, (first >> 4 & kLow) | (second & kHigh));
+};
+
+// Writes the codes of all steps of 32 k; zeros for missing columns.
+void pack_steps(const Layout& layout, int count, Words* steps, std::byte* planes) {
+  for (int c = count; c < kTogether; ++c)
+    for (int step = 0; step < kSteps; ++step) steps[step][c] = 0;
+  layout.form.pack(steps, planes);
+}
+
+// How the codes of a block of 32 k are read, which begin `bytes` after the block.
+using LoadSteps = void(const Columns& blocks, std::int64_t bytes, Words* steps);
+
+inline void load_nibbles(const Columns& blocks, std::int64_t bytes, Words* steps) {
+  Words both[kTogether];
+  blocks.load(bytes, both);
+  for (int i = 0; i < kTogether; ++i) {
+    steps[i] = both[i] & every_byte(15);
+    steps[i + kTogether] = both[i] >> 4 & every_byte(15);
   }
+}
+
+// Before the nibbles, bit k of 32 is the fifth bit of code k.
+inline void load_five_bits(const Columns& blocks, std::int64_t bytes, Words* steps) {
+  load_nibbles(blocks, bytes + 4, steps);
+  Words bits;
+  for (int c = 0; c < kTogether; ++c) bits[c] = load_word(blocks.at[c] + bytes);
+  for (int step = 0; step < kSteps; ++step) {
+    const Words four = bits >> 4 * step & 15;  // bit i becomes the lowest bit of byte i
+    steps[step] |= ((four | four << 7 | four << 14 | four << 21) & every_byte(1)) << 4;
+  }
+}
+
+inline void load_bytes(const Columns& blocks, std::int64_t bytes, Words* steps) {
+  blocks.load(bytes, steps);
+  blocks.load(bytes + 16, steps + kTogether);
+}
+inline void load_signed_bytes(const Columns& blocks, std::int64_t bytes, Words* steps) {
+  load_bytes(blocks, bytes, steps);
+  for (int step = 0; step < kSteps; ++step) steps[step] ^= every_byte(0x80);
+}
+
+// Packs blocks of 32 codes behind the scale and the minimum, if there is one, as panels have them, without unpacking
+// them first. A panel has `columns` of them, of which missing ones have the rows of the last.
+template <int scale_bytes, LoadSteps load_steps>
+void pack_whole_blocks(const Layout& layout, const std::byte* const* rows, int columns, std::int64_t blocks,
+                       std::byte* panel) {
+  const std::int64_t block_bytes = scale_bytes + kGroupDepth * layout.block.code_bits / 8;
+  for (std::int64_t b = 0; b < blocks; ++b, panel += layout.record)
+    for (int first = 0; first < columns; first += kTogether) {
+      Columns together{{}, std::min(columns - first, kTogether)};
+      for (int c = 0; c < kTogether; ++c) together.at[c] = rows[first + c] + b * block_bytes;
+      for (int c = 0; c < together.count; ++c)
+        for (int i = 0; i < scale_bytes; i += 2)
+          std::memcpy(panel + i * kPanelColumns + (first + c) * 2, together.at[c] + i, 2);
+      Words steps[kSteps];
+      load_steps(together, scale_bytes, steps);
+      pack_steps(layout, together.count, steps, panel + layout.codes + first * 4);
+    }
+}
+
+struct WholeBlocks {
+  PanelKind kind;
+  void (*pack)(const Layout& layout, const std::byte* const* rows, int columns, std::int64_t blocks, std::byte* panel);
+};
+constexpr WholeBlocks kWholeBlocks[] = {
+    {PanelKind::q4_0, pack_whole_blocks<2, load_nibbles>},   {PanelKind::q4_1, pack_whole_blocks<4, load_nibbles>},
+    {PanelKind::iq4_nl, pack_whole_blocks<2, load_nibbles>}, {PanelKind::q5_0, pack_whole_blocks<2, load_five_bits>},
+    {PanelKind::q5_1, pack_whole_blocks<4, load_five_bits>}, {PanelKind::q8_0, pack_whole_blocks<2, load_signed_bytes>},
+};
+
+// Panels of types without a kind of their own have the codes' values.
+void replace_by_values(const Layout& layout, const BlockFormat& format, int elements, std::uint8_t* codes) {
+  if (layout.block.code_bits <= format.code_bits) return;
+  for (int k = 0; k < elements; ++k) {
+    const int value = format.codebook == nullptr ? codes[k] + format.lowest_code : format.codebook[codes[k]];
+    codes[k] = static_cast<std::uint8_t>(value + layout.block.zero_code);
+  }
+}
+
+// Unpacks blocks, which are whole records.
+void pack_unpacked(const Layout& layout, const BlockFormat& format, const std::byte* const* rows, int columns,
+                   std::int64_t depth, std::byte* panel) {
+  const DTypeInfo& info = dtype_info(format.dtype);
+  const int elements = static_cast<int>(info.block_elements), records = elements / layout.block.depth;
+  BlockParts parts[kTogether];
+  Columns codes{};
+  for (int c = 0; c < kTogether; ++c) codes.at[c] = reinterpret_cast<const std::byte*>(parts[c].codes);
+  for (std::int64_t b = 0; b < depth / elements; ++b, panel += records * layout.record)
+    for (int first = 0; first < columns; first += kTogether) {
+      codes.count = std::min(columns - first, kTogether);
+      for (int c = 0; c < kTogether; ++c) format.unpack(rows[first + c] + b * info.block_bytes, parts[c]);
+      for (BlockParts& one : parts) replace_by_values(layout, format, elements, one.codes);
+      for (int r = 0; r < records; ++r) {
+        std::byte* const record = panel + r * layout.record;
+        for (int c = 0; c < codes.count; ++c)
+          pack_scales(layout, parts[c], r * layout.block.depth / layout.block.group, first + c, record);
+        for (int group = 0; group < layout.depth; ++group) {
+          Words steps[kSteps];
+          load_bytes(codes, r * layout.block.depth + group * kGroupDepth, steps);
+          pack_steps(layout, codes.count, steps, record + layout.codes + group * layout.group + first * 4);
+        }
+      }
+    }
 }
 
 float value_of(const BlockPanel& block, DType dtype, int code) {
@@ -218,42 +319,17 @@ ScaleAndMinimum load_scales(const Layout& layout, const std::byte* record, int c
 
 }  // namespace
 
-void pack_blocks(PanelKind kind, DType dtype, const std::byte* blocks, std::int64_t depth, int column,
+void pack_blocks(PanelKind kind, DType dtype, const std::byte* const* rows, int columns, std::int64_t depth,
                  std::byte* panel) {
   const Layout layout(kind);
-  const DTypeInfo& info = dtype_info(dtype);
-  const std::byte* const end = blocks + depth / info.block_elements * info.block_bytes;
-  if (kind == PanelKind::q4_0 || kind == PanelKind::q4_1 || kind == PanelKind::q8_0) {
-    for (; blocks < end; blocks += info.block_bytes, panel += layout.record)
-      pack_whole_block(kind, blocks, column, panel);
-    return;
-  }
+  const std::byte* all_rows[kPanelColumns];
+  for (int column = 0; column < kPanelColumns; ++column) all_rows[column] = rows[std::min(column, columns - 1)];
+  const auto* const whole = std::ranges::find(kWholeBlocks, kind, &WholeBlocks::kind);
+  if (whole != std::end(kWholeBlocks)) return whole->pack(layout, all_rows, columns, depth / kGroupDepth, panel);
   const BlockFormat& format = block_format(dtype);
   CHECK(format.group == layout.block.group, "[{}] panels have a scale for {} elements, blocks for {}",
         dtype_text(dtype), layout.block.group, format.group);
-  const bool has_values = layout.block.code_bits > format.code_bits;
-  BlockParts parts;
-  std::int64_t in_record = 0;
-  for (; blocks < end; blocks += info.block_bytes) {
-    format.unpack(blocks, parts);
-    for (std::int64_t i = 0; i < info.block_elements / kGroupDepth; ++i) {
-      if (in_record == 0 && layout.block.group_scales != GroupScales::none) {
-        store_scale(layout.block, panel, column, parts.scale);
-        if (layout.block.minimums) store_scale(layout.block, panel + layout.minimums, column, parts.minimum);
-      }
-      pack_scales(layout, parts, i * layout.groups, in_record * layout.groups, column, panel);
-      std::uint8_t* codes = parts.codes + i * kGroupDepth;
-      for (int k = 0; has_values && k < kGroupDepth; ++k) {
-        const int value = format.codebook == nullptr ? codes[k] + format.lowest_code : format.codebook[codes[k]];
-        codes[k] = static_cast<std::uint8_t>(value + layout.block.zero_code);
-      }
-      layout.form.pack(codes, panel + layout.codes + in_record * layout.group + column * 4);
-      if (++in_record == layout.depth) {
-        in_record = 0;
-        panel += layout.record;
-      }
-    }
-  }
+  pack_unpacked(layout, format, all_rows, columns, depth, panel);
 }
 
 void read_group(PanelKind kind, DType dtype, const std::byte* panel, int column, std::int64_t group, float* values) {

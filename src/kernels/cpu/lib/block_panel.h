@@ -10,8 +10,8 @@
 
 namespace weft::cpu {
 
-// Writes a row of `depth` elements as column `column` of a panel.
-void pack_blocks(PanelKind kind, DType dtype, const std::byte* blocks, std::int64_t depth, int column,
+// Writes a panel of zeros: rows [depth] of blocks as its first `columns` columns, at least one.
+void pack_blocks(PanelKind kind, DType dtype, const std::byte* const* rows, int columns, std::int64_t depth,
                  std::byte* panel);
 
 // The values of 32 k of a column from k = 32 * group on, as dequantize_row gives them.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "kernels/cpu/lib/block_panel.h"
+#include "kernels/cpu/lib/squares.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
 
@@ -19,10 +20,33 @@ std::int64_t float_place(PanelKind kind, int column, std::int64_t k) {
   return k * kPanelColumns + column;
 }
 
+// Writes rows [extent] of words of 4 bytes, or of 2, as columns [extent][32]: squares of them, and then what is left
+// over. A cache line of a row is read at once, because the lines of all rows may fall into one set of the cache.
 template <class Element>
-void pack_floats(PanelKind kind, const std::byte* row, std::int64_t depth, int column, std::byte* panel) {
-  for (std::int64_t k = 0; k < depth; ++k)
-    std::memcpy(panel + float_place(kind, column, k) * sizeof(Element), row + k * sizeof(Element), sizeof(Element));
+void pack_elements(const std::byte* const* rows, int count, std::int64_t extent, std::byte* panel) {
+  constexpr int kSide = kSquareOf<Element>, kLine = 4 * kSide;
+  const auto row_of = [&](int column) { return reinterpret_cast<const Element*>(rows[column]); };
+  auto* to = reinterpret_cast<Element*>(panel);
+  const std::int64_t whole_lines = extent / kLine * kLine;
+  const int whole_columns = count / kSide * kSide;
+  for (std::int64_t line = 0; line < whole_lines; line += kLine)
+    for (int column = 0; column < whole_columns; column += kSide)
+      for (std::int64_t k = line; k < line + kLine; k += kSide)
+        transpose_square_of([&](int i) { return row_of(column + i) + k; }, to + k * kPanelColumns + column,
+                            kPanelColumns);
+  for (int column = 0; column < count; ++column)
+    for (std::int64_t k = column < whole_columns ? whole_lines : 0; k < extent; ++k)
+      std::memcpy(to + k * kPanelColumns + column, row_of(column) + k, sizeof(Element));
+}
+
+// A word of a panel of bf16 is a pair of k.
+void pack_floats(PanelKind kind, const std::byte* const* rows, int count, std::int64_t depth, std::byte* panel) {
+  if (kind == PanelKind::f32) return pack_elements<std::uint32_t>(rows, count, depth, panel);
+  if (kind == PanelKind::f16) return pack_elements<std::uint16_t>(rows, count, depth, panel);
+  pack_elements<std::uint32_t>(rows, count, depth / 2, panel);
+  if (depth % 2 == 0) return;
+  for (int column = 0; column < count; ++column)
+    std::memcpy(panel + 2 * float_place(kind, column, depth - 1), rows[column] + 2 * (depth - 1), 2);
 }
 
 struct PanelFormat {
@@ -126,15 +150,12 @@ void pack_panel(DType dtype, std::int64_t columns, std::int64_t depth, const Row
   const int count = static_cast<int>(std::min<std::int64_t>(kPanelColumns, columns - first));
   if (count < kPanelColumns || depth % 2 != 0 || has_padding(block_panel(kind)))
     std::memset(to, 0, static_cast<std::size_t>(panel_bytes(kind, depth)));
-  for (int column = 0; column < count; ++column) {
-    const std::byte* from = row(first + column);
-    if (is_group_kind(kind))
-      pack_blocks(kind, dtype, from, depth, column, to);
-    else if (kind == PanelKind::f32)
-      pack_floats<float>(kind, from, depth, column, to);
-    else
-      pack_floats<std::uint16_t>(kind, from, depth, column, to);
-  }
+  const std::byte* rows[kPanelColumns];
+  for (int column = 0; column < count; ++column) rows[column] = row(first + column);
+  if (is_group_kind(kind))
+    pack_blocks(kind, dtype, rows, count, depth, to);
+  else
+    pack_floats(kind, rows, count, depth, to);
 }
 
 void read_row(const PanelWeight& weight, std::int64_t row, std::int64_t first_k, std::int64_t count, float* values) {
