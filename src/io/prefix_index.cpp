@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <numeric>
 
 namespace weft {
@@ -9,6 +10,8 @@ namespace {
 
 constexpr size_t kTwoBytes = 0x10000;
 constexpr size_t kAhead = 16;  // entries that are fetched before they are read
+constexpr size_t kManyEntries = 1 << 14;
+constexpr size_t kSamples = 1 << 10;  // of which the middle one divides many entries
 
 template <class Number>
 uint64_t number_at(const char* bytes) {
@@ -69,10 +72,8 @@ void sort_by_two_bytes(std::vector<Ordered>& order, int shift, std::vector<Order
 }
 
 // The first six bytes by counting, the last ones first; the few that share these by comparing.
-std::vector<Ordered> in_order(const std::vector<PrefixIndex::Entry>& entries) {
-  std::vector<Ordered> order, scratch;
-  order.reserve(entries.size());
-  for (const PrefixIndex::Entry& entry : entries) order.emplace_back(entry.text, static_cast<uint32_t>(order.size()));
+void sort(std::vector<Ordered>& order, const std::vector<PrefixIndex::Entry>& entries) {
+  std::vector<Ordered> scratch;
   for (const int shift : {16, 32, 48}) sort_by_two_bytes(order, shift, scratch);
   const auto is_before = [&](const Ordered& a, const Ordered& b) {
     if (a.front != b.front) return a.front < b.front;
@@ -84,7 +85,15 @@ std::vector<Ordered> in_order(const std::vector<PrefixIndex::Entry>& entries) {
     if (end - first > 1) std::sort(first, end, is_before);
     first = end;
   }
-  return order;
+}
+
+// About half of many entries begin with fewer bytes than these; all of a few.
+uint64_t middle_front(const std::vector<PrefixIndex::Entry>& entries) {
+  if (entries.size() < kManyEntries) return ~uint64_t{0};
+  std::vector<uint64_t> fronts;
+  for (size_t i = 0; i < kSamples; ++i) fronts.push_back(eight_bytes(entries[i * entries.size() / kSamples].text));
+  std::nth_element(fronts.begin(), fronts.begin() + kSamples / 2, fronts.end());
+  return fronts[kSamples / 2];
 }
 
 }  // namespace
@@ -102,21 +111,45 @@ bool PrefixIndex::Text::operator<(const Text& other) const {
   return front != other.front ? front < other.front : view() < other.view();
 }
 
-PrefixIndex::PrefixIndex(const std::vector<Entry>& entries) {
-  const std::vector<Ordered> order = in_order(entries);
-  nodes_.reserve(order.size());
-  fronts_.reserve(order.size());
-  begins_.resize(kTwoBytes + 1);
+// The nodes of the entries whose fronts are at least `first` and at most `last`, linked among themselves.
+std::vector<PrefixIndex::Node> PrefixIndex::nodes_of(const std::vector<Entry>& entries, uint64_t first, uint64_t last) {
+  std::vector<Ordered> order;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Ordered one(entries[i].text, static_cast<uint32_t>(i));
+    if (one.front >= first && one.front <= last) order.push_back(one);
+  }
+  sort(order, entries);
+  std::vector<Node> nodes;
+  nodes.reserve(entries.size());
   for (size_t i = 0; i < order.size(); ++i) {
     const Ordered& one = order[i];
     // The entries are in another order, and reading them one by one took a quarter of the time.
     __builtin_prefetch(&entries[order[std::min(i + kAhead, order.size() - 1)].index]);
-    auto link = static_cast<int32_t>(nodes_.size()) - 1;
+    auto link = static_cast<int32_t>(i) - 1;
     while (link >= 0 && !starts_with(one, order[static_cast<size_t>(link)], entries))
-      link = nodes_[static_cast<size_t>(link)].link;
-    nodes_.push_back({Text(entries[one.index].text, one.front), entries[one.index].id, link});
-    fronts_.push_back(one.front);
-    ++begins_[first_two_bytes(one.front) + 1];
+      link = nodes[static_cast<size_t>(link)].link;
+    nodes.push_back({Text(entries[one.index].text, one.front), entries[one.index].id, link});
+  }
+  return nodes;
+}
+
+// Two threads make a half each, if the system gives another one. What links a node of the second half to one of the
+// first is found as always, from the last node of the first half on.
+PrefixIndex::PrefixIndex(const std::vector<Entry>& entries) {
+  const uint64_t middle = middle_front(entries);
+  std::future<std::vector<Node>> others = std::async(
+      [&] { return middle == ~uint64_t{0} ? std::vector<Node>() : nodes_of(entries, middle + 1, ~uint64_t{0}); });
+  nodes_ = nodes_of(entries, 0, middle);
+  const auto first_half = static_cast<int32_t>(nodes_.size());
+  for (Node node : others.get()) {
+    node.link = node.link >= 0 ? node.link + first_half : linked_from(node.text, first_half - 1);
+    nodes_.push_back(node);
+  }
+  fronts_.reserve(nodes_.size());
+  begins_.resize(kTwoBytes + 1);
+  for (const Node& node : nodes_) {
+    fronts_.push_back(node.text.front);
+    ++begins_[first_two_bytes(node.text.front) + 1];
   }
   std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
 }

@@ -46,6 +46,7 @@ class PrefixIndex {
     int32_t link;  // -1: the text begins with no other
   };
 
+  static std::vector<Node> nodes_of(const std::vector<Entry>& entries, uint64_t first, uint64_t last);
   int32_t linked_from(const Text& text, int32_t at) const;
   int32_t longest_prefix(std::string_view text) const;
 

@@ -1,9 +1,10 @@
 #include "io/prefix_index.h"
 
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -16,38 +17,54 @@ std::vector<std::pair<size_t, int>> prefixes(const PrefixIndex& index, std::stri
   return found;
 }
 
-TEST(PrefixIndex, FindsAllPrefixesOfRandomTexts) {
-  uint32_t state = 3;
-  const auto next = [&](uint32_t bound) {
-    state = state * 1664525u + 1013904223u;
-    return (state >> 16) % bound;
-  };
-  const auto random_text = [&](uint32_t most) {
-    std::string text;
-    for (uint32_t n = 1 + next(most); n > 0; --n) text += static_cast<char>("ab\xC3\xFF"[next(4)]);
-    return text;
-  };
-  for (int round = 0; round < 50; ++round) {
-    std::map<std::string, int> ids;
-    // Half of the texts continue another one, so that many begin with the same 8 and 16 bytes.
-    for (int i = 0; i < 60; ++i) {
-      const auto other = std::next(ids.begin(), ids.empty() ? 0 : next(static_cast<uint32_t>(ids.size())));
-      const bool continues = !ids.empty() && next(2) == 0;
-      ids.emplace((continues ? other->first : "") + random_text(12), i);
-    }
-    std::vector<PrefixIndex::Entry> entries;
-    for (const auto& [text, id] : ids) entries.insert(entries.begin(), {text, id});
-    const PrefixIndex index(entries);
-    for (int i = 0; i < 100; ++i) {
-      const auto known = std::next(ids.begin(), next(static_cast<uint32_t>(ids.size())));
-      const std::string text = (next(2) == 0 ? known->first : "") + random_text(16);
-      std::vector<std::pair<size_t, int>> wanted;
-      for (size_t length = text.size(); length > 0; --length)
-        if (const auto found = ids.find(text.substr(0, length)); found != ids.end())
-          wanted.emplace_back(length, found->second);
-      ASSERT_EQ(prefixes(index, text), wanted);
-    }
+class Random {
+ public:
+  uint32_t below(uint32_t bound) {
+    state_ = state_ * 1664525u + 1013904223u;
+    return (state_ >> 16) % bound;
   }
+  std::string text(uint32_t most) {
+    std::string text;
+    for (uint32_t n = 1 + below(most); n > 0; --n) text += static_cast<char>("ab\xC3\xFF"[below(4)]);
+    return text;
+  }
+
+ private:
+  uint32_t state_ = 3;
+};
+
+// Half of the texts continue another one, so that many begin with the same 8 and 16 bytes.
+void expect_all_prefixes(Random& random, uint32_t count, int lookups) {
+  std::map<std::string, int> ids;
+  std::vector<std::string> texts;
+  const auto known = [&] {
+    return random.below(2) == 0 && !texts.empty() ? texts[random.below(static_cast<uint32_t>(texts.size()))] : "";
+  };
+  for (uint32_t i = 0; i < count; ++i)
+    if (std::string text = known() + random.text(12); ids.emplace(text, static_cast<int>(i)).second)
+      texts.push_back(std::move(text));
+  std::vector<PrefixIndex::Entry> entries;
+  for (const std::string& text : texts) entries.push_back({text, ids.at(text)});
+  const PrefixIndex index(entries);
+  for (int i = 0; i < lookups; ++i) {
+    const std::string text = known() + random.text(16);
+    std::vector<std::pair<size_t, int>> wanted;
+    for (size_t length = text.size(); length > 0; --length)
+      if (const auto found = ids.find(text.substr(0, length)); found != ids.end())
+        wanted.emplace_back(length, found->second);
+    ASSERT_EQ(prefixes(index, text), wanted);
+  }
+}
+
+TEST(PrefixIndex, FindsAllPrefixesOfRandomTexts) {
+  Random random;
+  for (int round = 0; round < 50; ++round) expect_all_prefixes(random, 60, 100);
+}
+
+// Two threads make the index.
+TEST(PrefixIndex, FindsAllPrefixesAmongManyTexts) {
+  Random random;
+  expect_all_prefixes(random, 40'000, 2'000);
 }
 
 TEST(PrefixIndex, MayBeEmpty) {
