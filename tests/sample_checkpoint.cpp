@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "io/byte_alphabet.h"
 #include "io/checkpoint.h"
+#include "io/expert_config.h"
 #include "io/safetensors_writer.h"
+#include "nn/rope.h"
 #include "tensor/convert.h"
 #include "tests/io/gguf_types.h"
 #include "tests/sample_layouts.h"
@@ -97,7 +99,9 @@ void SampleCheckpoint::add_copy(const std::string& name, const std::string& gguf
 void SampleCheckpoint::take_weights(const Checkpoint& checkpoint) {
   for (auto& [name, tensor] : weights_) {
     const Tensor& stored = checkpoint.tensor(name);
-    CHECK(stored.meta.shape == tensor.meta.shape, "{} is {} and not {}", name, stored.meta.text(), tensor.meta.text());
+    const Shape row = tensor.meta.rank() == 1 ? Shape{1, tensor.meta.shape[0]} : tensor.meta.shape;
+    CHECK(stored.meta.shape == tensor.meta.shape || stored.meta.shape == row, "{} is {} and not {}", name,
+          stored.meta.text(), tensor.meta.text());
     convert_row(stored.meta.dtype, stored.data(), DType::f32, tensor.data(), element_count(stored.meta.shape).number());
   }
 }
@@ -201,8 +205,11 @@ void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string
   };
   const auto f32 = [&](const char* key, double value) { file.f32(prefix + key, static_cast<float>(value)); };
   const RopeScaling& scaling = config_.rope.scaling;
-  // The factors of proportional positions are a tensor.
-  if (scaling.type != RopeScalingType::none && scaling.type != RopeScalingType::proportional) {
+  // The factors of proportional positions, and those of longrope, are tensors.
+  if (scaling.type == RopeScalingType::longrope) {
+    u32("rope.scaling.original_context_length", scaling.original_context_length);
+    f32("rope.scaling.attn_factor", nn::rotary_magnitude(config_.rope, config_.context_length));
+  } else if (scaling.type != RopeScalingType::none && scaling.type != RopeScalingType::proportional) {
     file.text(prefix + "rope.scaling.type", std::string(rope_scaling_text(scaling.type)));
     f32("rope.scaling.factor", scaling.factor);
     u32("rope.scaling.original_context_length", scaling.original_context_length);
@@ -210,6 +217,8 @@ void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string
   // Files of DeepSeek have a tenth of it.
   if (scaling.mscale_all_dim)
     f32("rope.scaling.yarn_log_multiplier", *scaling.mscale_all_dim * (config_.latents ? 0.1 : 1));
+  if (!facts_.rotary.switch_in_gguf.empty())
+    file.boolean(prefix + std::string(facts_.rotary.switch_in_gguf), config_.rope_of(0) != nullptr);
   if (config_.rope.query_scale_beta != 0) f32("attention.temperature_scale", config_.rope.query_scale_beta);
   if (!config_.sliding_window) return;
   u32("attention.sliding_window", *config_.sliding_window);
@@ -263,8 +272,7 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file, GgufAge age) const
   const auto f32 = [&](std::string_view key, double value) {
     file.f32(prefix + std::string(key), static_cast<float>(value));
   };
-  f32(facts_.norm.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
-      config_.norm_eps);
+  f32(facts_.norm.epsilon_in_gguf(), config_.norm_eps);
   f32("rope.freq_base", config_.rope.theta);
   for (const NumberKey& number : facts_.numbers)
     if (!number.gguf.empty() && std::isfinite(config_.*number.field)) f32(number.gguf, config_.*number.field);
@@ -293,13 +301,17 @@ void SampleCheckpoint::add_expert_metadata(testing::GgufBytes& file, const std::
   };
   const ExpertConfig& experts = *config_.experts;
   u32("expert_count", experts.count);
-  u32("expert_gating_func", static_cast<std::int64_t>(experts.scores) + 1);
+  // Of the others files have no number.
+  if (experts.scores != ExpertScores::sparse_mixer && !experts.weighs_inputs)
+    u32("expert_gating_func", static_cast<std::int64_t>(experts.scores) + 1);
   u32("expert_used_count", experts.used);
   u32("expert_feed_forward_length", experts.width);
   u32("expert_shared_feed_forward_length", experts.shared_width);
   u32("expert_group_count", experts.groups);
   u32("expert_group_used_count", experts.used_groups);
-  u32("leading_dense_block_count", std::count(config_.has_experts.begin(), config_.has_experts.end(), false));
+  const RoutedLayers layers = routed_layers(config_);
+  u32("leading_dense_block_count", layers.first);
+  if (layers.step > 1) u32("interleave_moe_layer_step", layers.step);
   file.f32(prefix + "expert_weights_scale", static_cast<float>(experts.scale));
   file.boolean(prefix + "expert_weights_norm", experts.normalizes);
 }
@@ -325,6 +337,15 @@ std::vector<std::pair<std::string, Tensor>> SampleCheckpoint::stacked_weights() 
     last = gguf_name;
   }
   return stacked;
+}
+
+void SampleCheckpoint::add_gate_and_up(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
+                                       DType dtype) const {
+  const Shape half{tensor.meta.shape[0].number() / 2, tensor.meta.shape[1]};
+  const Tensor gate{Meta::tensor(DType::f32, half), tensor.storage, tensor.byte_offset};
+  const Tensor up{gate.meta, tensor.storage, tensor.byte_offset + gate.meta.bytes().number()};
+  add_tensor(file, replaced(whole_name, "gate_up", "gate"), gate, dtype);
+  add_tensor(file, replaced(whole_name, "gate_up", "up"), up, dtype);
 }
 
 void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
@@ -365,6 +386,10 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
       add_latent_parts(file, gguf_names_.at(name), tensor, dtype);
       continue;
     }
+    if (is_gate_and_up(name)) {
+      add_gate_and_up(file, gguf_names_.at(name), tensor, stored_dtype(tensor, dtype));
+      continue;
+    }
     const DType stored = is_vector(name, weight) ? DType::f32 : stored_dtype(tensor, dtype);
     if (age == GgufAge::merged && name.find(".self_attn.") != std::string::npos && is_query_key_or_value(name)) {
       Tensor& rows = merged[name.substr(0, name.find(".self_attn.")) + name.substr(name.rfind('.'))];
@@ -376,6 +401,13 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
     add_tensor(file, gguf_names_.at(name), tensor, stored);
   }
   const RopeScaling& scaling = config_.rope.scaling;
+  for (const auto& [name, factors] :
+       {std::pair{kShortFactors, &scaling.short_factors}, std::pair{kLongFactors, &scaling.long_factors}}) {
+    if (factors->empty()) continue;
+    Tensor tensor = Tensor::empty(Meta::tensor(DType::f32, {static_cast<std::int64_t>(factors->size())}));
+    std::copy(factors->begin(), factors->end(), tensor.as<float>());
+    add_tensor(file, name, tensor, DType::f32);
+  }
   if (scaling.type == RopeScalingType::proportional) {
     const std::int64_t pairs = config_.rope.rotary_dim / 2;
     Tensor factors = Tensor::empty(Meta::tensor(DType::f32, {pairs}));
