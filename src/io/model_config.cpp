@@ -156,6 +156,12 @@ std::int64_t feed_forward_width(const JsonFields& fields, std::string_view key) 
   return needed_integer_in(JsonFields(first, fields.where()), key, kWidths);
 }
 
+// Files of Llama 4 have the number 4 for a switch. As in Python, 0 is off.
+std::optional<bool> find_switch(const JsonFields& fields, std::string_view key) {
+  const Json* value = fields.value(key);
+  return value != nullptr && value->is_number() ? *value != 0 : fields.find_boolean(key);
+}
+
 void read_token_ids(const JsonFields& fields, ModelConfig& config) {
   config.bos_token_id = first_id(fields, "bos_token_id", config);
   config.eos_token_ids = ids_in_vocabulary(fields.find_integers("eos_token_id"), config.vocab_size, fields.where(),
@@ -166,16 +172,6 @@ void read_token_ids(const JsonFields& fields, ModelConfig& config) {
 
 // ---- GGUF ----
 
-// UserError for a list of key heads with a 0, which is a layer with a state in place of attention.
-void check_has_attention(const GgufFields& fields, const Gguf& gguf) {
-  constexpr const char* kKey = "attention.head_count_kv";
-  const GgufValue* value = gguf.find(fields.name(kKey));
-  if (value == nullptr || !value->is_array) return;
-  for (const std::int64_t heads : gguf.find_integers(fields.name(kKey)).value())
-    USER_CHECK(heads != 0, "[{}] {} has 0: layers of Mamba, and others without attention, are not supported",
-               fields.where(), fields.name(kKey));
-}
-
 // A number of all layers, or the first one of a list with a number for each layer, which read_layer_lists reads.
 std::int64_t first_or_only(const GgufFields& fields, const Gguf& gguf, const char* key, Range<std::int64_t> range) {
   const GgufValue* value = gguf.find(fields.name(key));
@@ -185,6 +181,20 @@ std::int64_t first_or_only(const GgufFields& fields, const Gguf& gguf, const cha
              "[{}] {} must be {} to {}, but its first number is {}", fields.where(), fields.name(key), range.least,
              range.greatest, numbers.empty() ? "missing" : std::to_string(numbers.front()));
   return numbers.front();
+}
+
+// A list of key heads with a 0 has a layer with a state in place of attention.
+void read_kv_heads(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
+  constexpr const char* kKey = "attention.head_count_kv";
+  config.kv_head_count = config.head_count;
+  const GgufValue* value = gguf.find(fields.name(kKey));
+  if (value == nullptr) return;
+  if (value->is_array)
+    for (const std::int64_t heads : gguf.find_integers(fields.name(kKey)).value())
+      USER_CHECK(heads != 0, "[{}] {} has 0: layers of Mamba, and others without attention, are not supported",
+                 fields.where(), fields.name(kKey));
+  config.kv_head_count = first_or_only(fields, gguf, kKey, kHeads);
+  check_kv_heads(fields, config, "attention.head_count", kKey);
 }
 
 std::int64_t gguf_vocabulary(const Gguf& gguf, const GgufFields& fields) {
@@ -278,7 +288,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   for (const NumberKey& number : facts.numbers)
     config.*number.field = real_in(fields, number.folder, kFactors).value_or(config.*number.field);
   for (const SwitchKey& one : facts.switches)
-    config.*one.field = fields.find_boolean(one.folder).value_or(config.*one.field);
+    config.*one.field = find_switch(fields, one.folder).value_or(config.*one.field);
   check_is_causal(fields);
   check_what_is_always_there(fields, facts);
   read_experts(fields, facts.experts, config);
@@ -338,11 +348,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.intermediate_size = first_or_only(fields, gguf, "feed_forward_length", kWidths);
   read_layer_count(fields, config);
   config.head_count = needed_integer_in(fields, "attention.head_count", kHeads);
-  check_has_attention(fields, gguf);
-  config.kv_head_count = fields.has("attention.head_count_kv")
-                             ? first_or_only(fields, gguf, "attention.head_count_kv", kHeads)
-                             : config.head_count;
-  check_kv_heads(fields, config, "attention.head_count", "attention.head_count_kv");
+  read_kv_heads(fields, gguf, config);
   if (facts.has_latents) {
     read_latents(fields, gguf, config);
   } else {

@@ -81,6 +81,8 @@ TEST(Mixtures, Llama4LimitsTheContextToOneChunk) {
   EXPECT_NE(limited.warnings[0].find("chunks of 64 tokens"), std::string::npos) << limited.warnings[0];
   EXPECT_EQ(config({{"attention_chunk_size", nullptr}}).context_length, 128);
   expect_refusal("llama4_text", {{"num_experts_per_tok", 2}}, "num_experts_per_tok must be 1, but is 2");
+  EXPECT_TRUE(config({{"attn_temperature_tuning", 4}}).scales_unrotated_queries) << "as in the first files";
+  EXPECT_FALSE(config({{"attn_temperature_tuning", 0}}).scales_unrotated_queries);
   expect_refusal("llama4_text", {{"floor_scale", 0}}, "floor_scale must be above 0");
 }
 
