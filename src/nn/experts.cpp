@@ -58,7 +58,7 @@ constexpr const char* kBias = "exp_probs_b";
 // The scores plus the bias that counts for the choice alone. Some folders have it as a matrix of one row.
 Value with_bias(Builder& builder, const Value& scores, int layer) {
   const Value bias = builder.weight(kBias + layer_suffix(layer), {builder.key(kBias, layer)}, WeightRole::exact);
-  return add(scores, reshape(bias, {builder.facts.config.experts->count}));
+  return add(scores, bias.rank() == 1 ? bias : reshape(bias, {builder.facts.config.experts->count}));
 }
 
 Choice choose_by_sigmoid(Builder& builder, const Value& logits, int layer) {
@@ -95,7 +95,7 @@ Choice choose_by_softmax(Builder& builder, const Value& logits, int layer) {
 Value sum_of_near(const Value& logits, const Value& best, double tolerance) {
   const Value below = sub(best, logits);
   const Value none = mul_scalar(below, 0.0);
-  // The comparison is that of above, so that no distance, which is that of two zeros, counts as near.
+  // A distance above twice the tolerance is not near. That of two zeros is NaN, which is near.
   const auto bound = std::nextafter(static_cast<float>(2 * tolerance), std::numeric_limits<float>::infinity());
   const Value distance = div(below, maximum(abs(logits), best));
   const Value near = where_at_most(neg(distance), none, exp(neg(below)), -bound);
