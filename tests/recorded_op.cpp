@@ -138,7 +138,7 @@ std::vector<Tensor> rotary_table(const RecordedCall& recorded) {
     } else {
       const Tensor& positions = at(recorded.inputs, "positions");
       for (std::int64_t i = 0; i < positions.meta.shape[0].number(); ++i)
-        nn::fill_rotary_rows(frequencies, nn::rotary_magnitude(rope), positions.as<std::int64_t>()[i],
+        nn::fill_rotary_rows(frequencies, nn::rotary_magnitude(rope, max_position), positions.as<std::int64_t>()[i],
                              positions.as<std::int64_t>()[i] + 1, made.as<float>() + i * rope.rotary_dim);
     }
     results.push_back(std::move(made));

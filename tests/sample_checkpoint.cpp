@@ -1,7 +1,6 @@
 #include "tests/sample_checkpoint.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 
 #include "base/error.h"
@@ -97,7 +96,9 @@ void SampleCheckpoint::add_copy(const std::string& name, const std::string& gguf
 void SampleCheckpoint::take_weights(const Checkpoint& checkpoint) {
   for (auto& [name, tensor] : weights_) {
     const Tensor& stored = checkpoint.tensor(name);
-    CHECK(stored.meta.shape == tensor.meta.shape, "{} is {} and not {}", name, stored.meta.text(), tensor.meta.text());
+    const Shape row = tensor.meta.rank() == 1 ? Shape{1, tensor.meta.shape[0]} : tensor.meta.shape;
+    CHECK(stored.meta.shape == tensor.meta.shape || stored.meta.shape == row, "{} is {} and not {}", name,
+          stored.meta.text(), tensor.meta.text());
     convert_row(stored.meta.dtype, stored.data(), DType::f32, tensor.data(), element_count(stored.meta.shape).number());
   }
 }
@@ -194,116 +195,6 @@ std::string SampleCheckpoint::write_stacked_folder(const TemporaryFolder& folder
   return stacked.write_folder(folder, name, dtype);
 }
 
-// Scaling of positions and layers with a window.
-void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string& prefix) const {
-  const auto u32 = [&](const char* key, std::int64_t value) {
-    file.u32(prefix + key, static_cast<std::uint32_t>(value));
-  };
-  const auto f32 = [&](const char* key, double value) { file.f32(prefix + key, static_cast<float>(value)); };
-  const RopeScaling& scaling = config_.rope.scaling;
-  // The factors of proportional positions are a tensor.
-  if (scaling.type != RopeScalingType::none && scaling.type != RopeScalingType::proportional) {
-    file.text(prefix + "rope.scaling.type", std::string(rope_scaling_text(scaling.type)));
-    f32("rope.scaling.factor", scaling.factor);
-    u32("rope.scaling.original_context_length", scaling.original_context_length);
-  }
-  // Files of DeepSeek have a tenth of it.
-  if (scaling.mscale_all_dim)
-    f32("rope.scaling.yarn_log_multiplier", *scaling.mscale_all_dim * (config_.latents ? 0.1 : 1));
-  if (config_.rope.query_scale_beta != 0) f32("attention.temperature_scale", config_.rope.query_scale_beta);
-  if (!config_.sliding_window) return;
-  u32("attention.sliding_window", *config_.sliding_window);
-  if (config_.sliding_rope) f32("rope.freq_base_swa", config_.sliding_rope->theta);
-  if (!config_.has_window.empty() && facts_.window->period)
-    file.booleans(prefix + "attention.sliding_window_pattern", config_.has_window);
-  if (config_.full_head_dim == 0) return;
-  u32("attention.key_length_swa", config_.head_dim);
-  u32("attention.value_length_swa", config_.head_dim);
-  u32("rope.dimension_count_swa", config_.sliding_rope->rotary_dim);
-}
-
-// Early files have the widths of heads before their keys and values became latents.
-void SampleCheckpoint::add_latent_metadata(testing::GgufBytes& file, const std::string& prefix, GgufAge age) const {
-  const auto u32 = [&](const std::string& key, std::int64_t value) {
-    file.u32(prefix + "attention." + key, static_cast<std::uint32_t>(value));
-  };
-  const LatentConfig& l = *config_.latents;
-  const std::string of_heads = age == GgufAge::early ? "" : "_mla";
-  u32("q_lora_rank", l.query_rank);
-  u32("kv_lora_rank", l.rank);
-  u32("key_length" + of_heads, l.plain_dim + l.rotary_dim);
-  u32("value_length" + of_heads, l.value_dim);
-  u32("head_count_kv", age == GgufAge::early ? config_.head_count : 1);
-  if (age == GgufAge::early) return;
-  u32("key_length", l.rank + l.rotary_dim);
-  u32("value_length", l.rank);
-}
-
-void SampleCheckpoint::add_metadata(testing::GgufBytes& file, GgufAge age) const {
-  const std::string architecture = gguf_architecture_, prefix = architecture + ".";
-  const auto u32 = [&](const char* key, std::int64_t value) {
-    file.u32(prefix + key, static_cast<std::uint32_t>(value));
-  };
-  file.text("general.architecture", architecture);
-  u32("block_count", config_.layer_count);
-  u32("context_length", config_.context_length);
-  u32("embedding_length", config_.hidden_size);
-  u32("feed_forward_length", config_.intermediate_size);
-  u32("attention.head_count", config_.head_count);
-  const std::int64_t head_dim = config_.full_head_dim > 0 ? config_.full_head_dim : config_.head_dim;
-  if (config_.latents) {
-    add_latent_metadata(file, prefix, age);
-  } else {
-    u32("attention.head_count_kv", config_.kv_head_count);
-    u32("attention.key_length", head_dim);
-    u32("attention.value_length", head_dim);
-  }
-  u32("rope.dimension_count", config_.rope.rotary_dim);
-  u32("vocab_size", config_.vocab_size);
-  const auto f32 = [&](std::string_view key, double value) {
-    file.f32(prefix + std::string(key), static_cast<float>(value));
-  };
-  f32(facts_.norm.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
-      config_.norm_eps);
-  f32("rope.freq_base", config_.rope.theta);
-  for (const NumberKey& number : facts_.numbers)
-    if (!number.gguf.empty() && std::isfinite(config_.*number.field)) f32(number.gguf, config_.*number.field);
-  for (const CountKey& count : facts_.counts)
-    if (!count.gguf.empty())
-      file.u32(prefix + std::string(count.gguf), static_cast<std::uint32_t>(config_.*count.field));
-  for (const SwitchKey& one : facts_.switches)
-    if (!one.gguf.empty()) file.boolean(prefix + std::string(one.gguf), config_.*one.field);
-  add_positions(file, prefix);
-  if (!config_.gate_cuts.empty()) file.f32s(prefix + "activation_sparsity_scale", config_.gate_cuts);
-  if (config_.experts) add_expert_metadata(file, prefix);
-  const std::vector<std::string> texts = tokens();
-  std::vector<std::int32_t> kinds(texts.size(), 1);
-  for (std::size_t id = 0; id < kinds.size(); ++id)
-    if (id >= 256 || id + 1 == kinds.size()) kinds[id] = 3;
-  file.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "gpt-2");
-  file.texts("tokenizer.ggml.tokens", texts).i32s("tokenizer.ggml.token_type", kinds);
-  file.texts("tokenizer.ggml.merges", {});
-  file.u32("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(texts.size() - 1));
-}
-
-// A mixture of experts, whose rule follows from the architecture unless the file states it.
-void SampleCheckpoint::add_expert_metadata(testing::GgufBytes& file, const std::string& prefix) const {
-  const auto u32 = [&](const char* key, std::int64_t value) {
-    file.u32(prefix + key, static_cast<std::uint32_t>(value));
-  };
-  const ExpertConfig& experts = *config_.experts;
-  u32("expert_count", experts.count);
-  u32("expert_gating_func", static_cast<std::int64_t>(experts.scores) + 1);
-  u32("expert_used_count", experts.used);
-  u32("expert_feed_forward_length", experts.width);
-  u32("expert_shared_feed_forward_length", experts.shared_width);
-  u32("expert_group_count", experts.groups);
-  u32("expert_group_used_count", experts.used_groups);
-  u32("leading_dense_block_count", std::count(config_.has_experts.begin(), config_.has_experts.end(), false));
-  file.f32(prefix + "expert_weights_scale", static_cast<float>(experts.scale));
-  file.boolean(prefix + "expert_weights_norm", experts.normalizes);
-}
-
 // The matrices of experts that a folder has one by one, as the stack that a GGUF file has.
 std::vector<std::pair<std::string, Tensor>> SampleCheckpoint::stacked_weights() const {
   std::vector<std::pair<std::string, Tensor>> stacked;
@@ -325,6 +216,15 @@ std::vector<std::pair<std::string, Tensor>> SampleCheckpoint::stacked_weights() 
     last = gguf_name;
   }
   return stacked;
+}
+
+void SampleCheckpoint::add_gate_and_up(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
+                                       DType dtype) const {
+  const Shape half{tensor.meta.shape[0].number() / 2, tensor.meta.shape[1]};
+  const Tensor gate{Meta::tensor(DType::f32, half), tensor.storage, tensor.byte_offset};
+  const Tensor up{gate.meta, tensor.storage, tensor.byte_offset + gate.meta.bytes().number()};
+  add_tensor(file, replaced(whole_name, "gate_up", "gate"), gate, dtype);
+  add_tensor(file, replaced(whole_name, "gate_up", "up"), up, dtype);
 }
 
 void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
@@ -365,6 +265,10 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
       add_latent_parts(file, gguf_names_.at(name), tensor, dtype);
       continue;
     }
+    if (is_gate_and_up(name)) {
+      add_gate_and_up(file, gguf_names_.at(name), tensor, stored_dtype(tensor, dtype));
+      continue;
+    }
     const DType stored = is_vector(name, weight) ? DType::f32 : stored_dtype(tensor, dtype);
     if (age == GgufAge::merged && name.find(".self_attn.") != std::string::npos && is_query_key_or_value(name)) {
       Tensor& rows = merged[name.substr(0, name.find(".self_attn.")) + name.substr(name.rfind('.'))];
@@ -376,6 +280,13 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
     add_tensor(file, gguf_names_.at(name), tensor, stored);
   }
   const RopeScaling& scaling = config_.rope.scaling;
+  for (const auto& [name, factors] :
+       {std::pair{kShortFactors, &scaling.short_factors}, std::pair{kLongFactors, &scaling.long_factors}}) {
+    if (factors->empty()) continue;
+    Tensor tensor = Tensor::empty(Meta::tensor(DType::f32, {static_cast<std::int64_t>(factors->size())}));
+    std::copy(factors->begin(), factors->end(), tensor.as<float>());
+    add_tensor(file, name, tensor, DType::f32);
+  }
   if (scaling.type == RopeScalingType::proportional) {
     const std::int64_t pairs = config_.rope.rotary_dim / 2;
     Tensor factors = Tensor::empty(Meta::tensor(DType::f32, {pairs}));

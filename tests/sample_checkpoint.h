@@ -31,7 +31,7 @@ class SampleCheckpoint {
   std::string gguf_name(const std::string& name) const { return gguf_names_.at(name); }
   // Whether a GGUF file has the weight in another shape: one expert's in a stack, a transposed one, or in two parts.
   bool has_other_shape_in_gguf(const std::string& name) const {
-    return experts_.contains(name) || transposed_.contains(name) || parted_.contains(name);
+    return experts_.contains(name) || transposed_.contains(name) || parted_.contains(name) || is_gate_and_up(name);
   }
   // Make it wrong: a weight that is not there, or has random values in another shape.
   void erase(const std::string& name);
@@ -73,6 +73,13 @@ class SampleCheckpoint {
   void add_positions(testing::GgufBytes& file, const std::string& prefix) const;
   void add_expert_metadata(testing::GgufBytes& file, const std::string& prefix) const;
   std::vector<std::pair<std::string, Tensor>> stacked_weights() const;
+  // Whether GGUF files have the two halves of the weight.
+  bool is_gate_and_up(const std::string& name) const {
+    const std::string& gguf = gguf_names_.at(name);
+    return gguf.find("ffn_gate_up.") != std::string::npos || gguf.find("ffn_gate_up_shexp.") != std::string::npos;
+  }
+  void add_gate_and_up(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
+                       DType dtype) const;
   void add_latent_parts(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
                         DType dtype) const;
 

@@ -28,6 +28,12 @@ struct NormFacts {
   NormKind kind = NormKind::rms;
   std::string_view epsilon = "rms_norm_eps";  // the key of config.json
   bool has_bias = false;
+  std::string_view own_epsilon_in_gguf = "";  // the key of GGUF files, if it is not that of the kind
+
+  std::string_view epsilon_in_gguf() const {
+    if (!own_epsilon_in_gguf.empty()) return own_epsilon_in_gguf;
+    return kind == NormKind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+  }
 };
 
 // The sliding window. Unless the files state the layers that have it, all layers have it, or those of one rule.
@@ -35,6 +41,7 @@ struct WindowFacts {
   // Set for architectures that enable the window by use_sliding_window. It is the first layer that has the window if
   // both layer_types and max_window_layers are absent.
   std::optional<std::int64_t> first_layer = std::nullopt;
+  bool has_switch = true;  // false: without use_sliding_window, the layers from the first one on have the window
   // The layers with a window in these architectures, if layer_types is absent: from that layer on, all layers (whatever
   // layer_types says), or every second layer before it.
   enum class Rule : std::uint8_t { from_first, all, every_second } rule = Rule::from_first;
@@ -52,13 +59,21 @@ struct RotaryFacts {
   std::optional<std::int64_t> unrotated_period = std::nullopt;
   // In models with a window, layers without it have no positions.
   bool only_rotates_windows = false;
+  // The key of config.json that has the width of a head's rotated part, if partial_rotary_factor is absent.
+  std::string_view width = "";
+  // Folders have positions only if this key is "rope", and GGUF files unless this one is false.
+  std::string_view kind_in_folders = "";
+  std::string_view switch_in_gguf = "";
 };
 
 // How the scores of a router's logits are computed, from which the experts of a token are chosen.
 //   softmax            softmax over all experts
-//   sigmoid            the sigmoid of each; a bias of each expert may be added for the choice alone
+//   sigmoid            the sigmoid of each
 //   softmax_of_chosen  the logits; the weights are the softmax over the chosen ones
-enum class ExpertScores : std::uint8_t { softmax, sigmoid, softmax_of_chosen };
+//   sparse_mixer       the logits; the weight of each of two chosen ones is its softmax over those that are near to it,
+//                      without the ones chosen before
+// To the scores of the first two a bias of each expert may be added for the choice alone.
+enum class ExpertScores : std::uint8_t { softmax, sigmoid, softmax_of_chosen, sparse_mixer };
 
 // The mixtures of experts of an architecture. The names are keys of config.json; "" for what its files do not have.
 struct ExpertFacts {
@@ -71,8 +86,15 @@ struct ExpertFacts {
   bool normalizes = false;            // whether weights are divided by their sum, if the file does not state it
   bool is_merged_in_folders = false;  // folders have one stack for gate and up
   std::string_view used = "num_experts_per_tok";
+  // The layers with experts: layer i has them if it is none of the `first` ones, nor after the last one, and if the
+  // step divides i + 1. A last one of -1 is that of the model.
+  std::string_view first = "first_k_dense_replace";
+  std::string_view last = "";
+  std::string_view step = "decoder_sparse_step";
+  std::string_view layers = "";      // a list of all layers with experts, in place of the other keys
   std::string_view enabled_by = "";  // a switch of config.json, without which its other keys have no effect
   bool keeps_dense = false;          // layers with experts have the feed-forward for all tokens, too
+  bool weighs_inputs = false;        // weights multiply what experts read, and not their results
 };
 
 // A number that only some architectures read. A file without the key leaves the field at its default.
@@ -107,6 +129,10 @@ struct ArchitectureFacts {
   std::string_view text_config_defaults = "{}";
   NormFacts norm;
   std::optional<WindowFacts> window;  // nullopt: a sliding_window in config.json is refused
+  // Words of layer_types for layers without a window, next to full_attention.
+  std::vector<std::string_view> words_of_layers;
+  // The key of config.json for the width of the feed-forward.
+  std::string_view feed_forward_width = "intermediate_size";
   // For the weights as the files of each format store them. If the two differ, GGUF files have the rows of each query
   // and key head in another order: row 2 i + b is row i + b r / 2 of a folder.
   RotaryPairing pairing_in_folders = RotaryPairing::halves;

@@ -18,25 +18,30 @@ constexpr Range<double> kExpertFactors = {0, 1e6};
 
 // The names of an expert config's keys in one format of files.
 struct ExpertKeyNames {
-  std::string_view count, used, width, groups, used_groups, scale, normalizes, first_routed;
+  std::string_view count, used, width, groups, used_groups, scale, normalizes, first, last, step;
 };
 
 // Newer versions of transformers write one key for the number of experts of all architectures.
 constexpr std::string_view kNewCount = "num_local_experts";
 
 ExpertKeyNames names_in_folder(const ExpertFacts& facts) {
-  return {facts.count,      facts.used,
-          facts.width,      "n_group",
-          "topk_group",     "routed_scaling_factor",
-          "norm_topk_prob", "first_k_dense_replace"};
+  return {facts.count,      facts.used,  facts.width, "n_group", "topk_group", "routed_scaling_factor",
+          "norm_topk_prob", facts.first, facts.last,  facts.step};
 }
 
 // In configs of newer versions of transformers, in place of the number of dense layers.
 constexpr std::string_view kKindsOfLayers = "mlp_layer_types";
 
-constexpr ExpertKeyNames kGgufNames = {"expert_count",        "expert_used_count",        "expert_feed_forward_length",
-                                       "expert_group_count",  "expert_group_used_count",  "expert_weights_scale",
-                                       "expert_weights_norm", "leading_dense_block_count"};
+constexpr ExpertKeyNames kGgufNames = {"expert_count",
+                                       "expert_used_count",
+                                       "expert_feed_forward_length",
+                                       "expert_group_count",
+                                       "expert_group_used_count",
+                                       "expert_weights_scale",
+                                       "expert_weights_norm",
+                                       "leading_dense_block_count",
+                                       "",
+                                       "interleave_moe_layer_step"};
 
 template <class Fields>
 void check_groups_of_experts(const Fields& fields, const ExpertKeyNames& names, const ExpertConfig& experts) {
@@ -60,6 +65,35 @@ void check_best_of_group(const Fields& fields, const ExpertKeyNames& names, cons
              ExpertConfig::kBestOfGroup, fields.name(names.count), experts.count, experts.groups);
 }
 
+// A whole number, or a list with the same number for each layer.
+std::optional<std::int64_t> number_of_all_layers(const JsonFields& fields, std::string_view key,
+                                                 Range<std::int64_t> range) {
+  const std::vector<std::int64_t> numbers = fields.find_integers(key);
+  if (numbers.empty()) return std::nullopt;
+  for (const std::int64_t number : numbers) {
+    USER_CHECK(number == numbers.front(), "[{}] {} must be one number for all layers, but is {}", fields.where(), key,
+               shown_json(*fields.value(key)));
+    USER_CHECK(number >= range.least && number <= range.greatest, "[{}] {} must be {} to {}, but is {}", fields.where(),
+               fields.name(key), range.least, range.greatest, number);
+  }
+  return numbers.front();
+}
+
+std::optional<std::int64_t> number_of_all_layers(const GgufFields& fields, std::string_view key,
+                                                 Range<std::int64_t> range) {
+  return integer_in(fields, key, range);
+}
+
+template <class Fields>
+void read_routed_layers(const Fields& fields, const ExpertKeyNames& names, ModelConfig& config) {
+  const std::int64_t first = integer_in(fields, names.first, {0, kLayers.greatest}).value_or(0),
+                     last = integer_in(fields, names.last, {-1, kLayers.greatest}).value_or(-1),
+                     step = integer_in(fields, names.step, {1, kLayers.greatest}).value_or(1);
+  if (first == 0 && last == -1 && step == 1) return;
+  for (std::int64_t layer = 0; layer < config.layer_count; ++layer)
+    config.has_experts.push_back(layer >= first && (last == -1 || layer <= last) && (layer + 1) % step == 0);
+}
+
 // Reads what the files of both formats state alike. Null if they state no experts.
 template <class Fields>
 ExpertConfig* read_common(const Fields& fields, const ExpertKeyNames& names, const ExpertFacts& facts,
@@ -68,17 +102,18 @@ ExpertConfig* read_common(const Fields& fields, const ExpertKeyNames& names, con
   if (config.expert_count == 0) return nullptr;
   ExpertConfig& experts = config.experts.emplace();
   experts.count = config.expert_count;
-  experts.used = needed_integer_in(fields, names.used, {1, kExperts.greatest});
+  const auto used = number_of_all_layers(fields, names.used, {1, kExperts.greatest});
+  experts.used = used ? *used : needed_integer_in(fields, names.used, {1, kExperts.greatest});
   experts.width = integer_in(fields, names.width, kExpertWidths).value_or(config.intermediate_size);
   experts.scores = facts.scores;
   experts.keeps_dense = facts.keeps_dense;
+  experts.weighs_inputs = facts.weighs_inputs;
   experts.normalizes = fields.find_boolean(names.normalizes).value_or(facts.normalizes);
   experts.scale = real_in(fields, names.scale, kExpertFactors).value_or(1);
   experts.groups = integer_in(fields, names.groups, {1, kExperts.greatest}).value_or(1);
   experts.used_groups = integer_in(fields, names.used_groups, {1, kExperts.greatest}).value_or(experts.groups);
   check_groups_of_experts(fields, names, experts);
-  if (const auto first = integer_in(fields, names.first_routed, {0, kLayers.greatest}); first && *first > 0)
-    for (std::int64_t layer = 0; layer < config.layer_count; ++layer) config.has_experts.push_back(layer >= *first);
+  read_routed_layers(fields, names, config);
   return &experts;
 }
 
@@ -90,7 +125,7 @@ void check_choice(const JsonFields& fields, ExpertScores scores) {
                fields.where(), fields.name(key), fmt::join(known, " or "), quote(*text));
   };
   if (scores == ExpertScores::sigmoid) {
-    check("scoring_func", {"sigmoid"});
+    check("scoring_func", {"sigmoid", "noaux_tc"});  // the latter in files of dots.llm1
     check("topk_method", {"noaux_tc"});
   } else {
     check("scoring_func", {"softmax"});
@@ -103,25 +138,23 @@ void check_choice(const JsonFields& fields, ExpertScores scores) {
 std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& facts) {
   if (!facts || facts->count.empty()) return {};
   const ExpertKeyNames names = names_in_folder(*facts);
-  return {names.count,         names.used,          names.width,           names.groups,
-          names.used_groups,   names.scale,         names.normalizes,      names.first_routed,
-          facts->shared_width, facts->shared_count, facts->enabled_by,     "topk_method",
-          "scoring_func",      "mlp_only_layers",   "decoder_sparse_step", kKindsOfLayers};
+  return {names.count,       names.used,    names.width,    names.groups,      names.used_groups,   names.scale,
+          names.normalizes,  names.first,   names.last,     names.step,        facts->shared_width, facts->shared_count,
+          facts->enabled_by, "topk_method", "scoring_func", "mlp_only_layers", kKindsOfLayers,      facts->layers};
 }
 
 std::vector<std::string_view> gguf_expert_keys() {
   const ExpertKeyNames& names = kGgufNames;
-  return {names.count,           names.used,          names.width,
-          names.groups,          names.used_groups,   names.scale,
-          names.normalizes,      names.first_routed,  "expert_shared_feed_forward_length",
+  return {names.count,           names.used,          names.width, names.groups, names.used_groups,
+          names.scale,           names.normalizes,    names.first, names.step,   "expert_shared_feed_forward_length",
           "expert_shared_count", "expert_gating_func"};
 }
 
 // The gate of the first expert, in folders of mlx-lm whose stacks were split (io/mlx_stacks.h). Folders of transformers
 // with the same models have one stack for gate and up.
-constexpr const char* kGatesOfExperts[] = {"model.layers.{}.mlp.experts.0.gate_proj.weight",
-                                           "model.layers.{}.block_sparse_moe.experts.0.w1.weight",
-                                           "model.layers.{}.experts.0.gate_proj.weight"};
+constexpr const char* kGatesOfExperts[] = {
+    "model.layers.{}.mlp.experts.0.gate_proj.weight", "model.layers.{}.block_sparse_moe.experts.0.w1.weight",
+    "model.layers.{}.feed_forward.experts.0.gate_proj.weight", "model.layers.{}.experts.0.gate_proj.weight"};
 
 // The rules are those of transformers.
 void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& facts, ModelConfig& config) {
@@ -142,19 +175,33 @@ void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& fa
     experts->shared_width = integer_in(fields, facts->shared_width, {0, kExpertWidths.greatest}).value_or(0);
   if (const auto shared = integer_in(fields, facts->shared_count, kExperts); shared && !facts->shared_count.empty())
     experts->shared_width = experts->width * *shared;
-  if (std::vector<bool> routed = layers_of_word(fields, kKindsOfLayers, "sparse", "dense", config.layer_count);
+  if (fields.has(facts->layers)) {
+    config.has_experts.assign(static_cast<std::size_t>(config.layer_count), false);
+    for (const std::int64_t layer : fields.find_integers(facts->layers)) {
+      USER_CHECK(layer >= 0 && layer < config.layer_count, "[{}] {} must be numbers of layers below {}, but has {}",
+                 fields.where(), facts->layers, config.layer_count, layer);
+      config.has_experts[static_cast<std::size_t>(layer)] = true;
+    }
+    return;
+  }
+  if (std::vector<bool> routed = layers_of_word(fields, kKindsOfLayers, "sparse", {"dense"}, config.layer_count);
       !routed.empty()) {
     config.has_experts = std::move(routed);
     return;
   }
-  const std::int64_t step = integer_in(fields, "decoder_sparse_step", {1, kLayers.greatest}).value_or(1);
   const std::vector<std::int64_t> dense = fields.find_integers("mlp_only_layers");
-  if (step == 1 && dense.empty()) return;
-  std::vector<bool>& routed = config.has_experts;
-  routed.resize(static_cast<std::size_t>(config.layer_count), true);
-  for (std::int64_t layer = 0; layer < config.layer_count; ++layer)
-    if ((layer + 1) % step != 0 || std::find(dense.begin(), dense.end(), layer) != dense.end())
-      routed[static_cast<std::size_t>(layer)] = false;
+  if (!dense.empty()) config.has_experts.resize(static_cast<std::size_t>(config.layer_count), true);
+  for (const std::int64_t layer : dense)
+    if (layer >= 0 && layer < config.layer_count) config.has_experts[static_cast<std::size_t>(layer)] = false;
+}
+
+RoutedLayers routed_layers(const ModelConfig& config) {
+  RoutedLayers layers;
+  while (layers.first < config.layer_count && !config.routes(static_cast<int>(layers.first))) ++layers.first;
+  std::int64_t next = layers.first + 1;
+  while (next < config.layer_count && !config.routes(static_cast<int>(next))) ++next;
+  if (next < config.layer_count) layers.step = next - layers.first;
+  return layers;
 }
 
 Json expert_json(const ModelConfig& config, const ExpertFacts& facts) {
@@ -166,8 +213,9 @@ Json expert_json(const ModelConfig& config, const ExpertFacts& facts) {
             {names.groups, experts.groups},
             {names.used_groups, experts.used_groups},
             {names.scale, experts.scale},
-            {names.normalizes, experts.normalizes},
-            {names.first_routed, std::count(config.has_experts.begin(), config.has_experts.end(), false)}};
+            {names.normalizes, experts.normalizes}};
+  if (!names.first.empty()) json[names.first] = routed_layers(config).first;
+  if (const std::int64_t step = routed_layers(config).step; step > 1) json[names.step] = step;
   if (!facts.enabled_by.empty()) json[facts.enabled_by] = true;
   if (!facts.shared_width.empty()) json[facts.shared_width] = experts.shared_width;
   // Of several groups transformers' softmax takes the best ones only if it is asked to.
@@ -178,8 +226,7 @@ Json expert_json(const ModelConfig& config, const ExpertFacts& facts) {
 
 void read_expert_layout(const std::function<const Meta*(const std::string&)>& find_tensor, ModelConfig& config) {
   if (!config.experts) return;
-  int first = 0;
-  while (first < config.layer_count && !config.routes(first)) ++first;
+  const std::int64_t first = routed_layers(config).first;
   for (const char* gate : kGatesOfExperts)
     if (find_tensor(fmt::format(fmt::runtime(gate), first)) != nullptr) config.experts->is_merged = false;
   // Without tensors the config says who wrote the folder.
@@ -216,8 +263,7 @@ void read_experts(const GgufFields& fields, const Gguf& gguf, const std::optiona
   const auto scores = integer_in(fields, "expert_gating_func", {1, 3});
   if (scores) experts->scores = static_cast<ExpertScores>(*scores - 1);
   check_best_of_group(fields, kGgufNames, *experts);
-  const std::int64_t first =
-      config.has_experts.empty() ? 0 : std::count(config.has_experts.begin(), config.has_experts.end(), false);
+  const std::int64_t first = routed_layers(config).first;
   const auto has = [&](const char* name) {
     return gguf.find_tensor(fmt::format(fmt::runtime(name), first)) != nullptr;
   };

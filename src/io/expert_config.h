@@ -19,6 +19,12 @@ std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& fact
 // The keys of GGUF files after the architecture.
 std::vector<std::string_view> gguf_expert_keys();
 
+// The first layer with experts, and the distance from each to the next one.
+struct RoutedLayers {
+  std::int64_t first = 0, step = 1;
+};
+RoutedLayers routed_layers(const ModelConfig& config);
+
 // The keys of config.json that state the mixture of a config, for the architecture with these facts.
 Json expert_json(const ModelConfig& config, const ExpertFacts& facts);
 

@@ -16,6 +16,8 @@ namespace {
 // Numbers are compared as numbers, not as text: 1 and 1.0 are equal.
 bool is_without_effect(const KnownKey& key, const Json& value) {
   if (value.is_null()) return true;
+  const auto is_neutral = [&](const Json& element) { return is_without_effect(key, element); };
+  if (value.is_array() && !value.empty() && std::all_of(value.begin(), value.end(), is_neutral)) return true;
   const std::vector<std::string> neutral = split_text(std::string(key.without_effect), '|');
   return std::any_of(neutral.begin(), neutral.end(),
                      [&](const std::string& text) { return !text.empty() && parse_json(text) == value; });

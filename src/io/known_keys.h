@@ -20,8 +20,9 @@ enum class KeyClass : std::uint8_t { read, harmless, changes };
 struct KnownKey {
   std::string_view name;
   KeyClass kind;
-  std::string_view without_effect = "";  // for `changes`: JSON values separated by bars; null is always one
-  std::string_view why = "";             // for `changes`: the feature that the key requests
+  // For `changes`: JSON values separated by bars; null is always one. So is a list of such values.
+  std::string_view without_effect = "";
+  std::string_view why = "";  // for `changes`: the feature that the key requests
 };
 
 enum class KeyTable : std::uint8_t {

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -46,6 +46,17 @@ void check_has_no_window(const JsonFields& fields, const ModelConfig& config) {
   USER_CHECK(!length || *length >= config.context_length || !fields.find_boolean("use_sliding_window").value_or(true),
              "[{}] sliding_window must be null: the layers of {} have no window, but is {}", fields.where(),
              config.architecture, *length);
+}
+
+// UserError if layer_types, a list or one word for all layers, has layers with a state in place of attention.
+void check_has_attention(const JsonFields& fields) {
+  constexpr const char* kKey = "layer_types";
+  const Json* words = fields.value(kKey);
+  if (words == nullptr) return;
+  for (const Json& one : words->is_array() ? *words : Json::array({*words}))
+    USER_CHECK(one != "mamba" && one != "linear_attention",
+               "[{}] {} has {}: layers of Mamba, and others without attention, are not supported", fields.where(), kKey,
+               json_text(one));
 }
 
 // The inverse of part_below, by bisection.
@@ -88,7 +99,7 @@ void set_windows(std::vector<bool> layers, ModelConfig& config) {
 }  // namespace
 
 std::vector<bool> layers_of_word(const JsonFields& fields, std::string_view key, std::string_view word,
-                                 std::string_view other, std::int64_t layer_count) {
+                                 const std::vector<std::string_view>& others, std::int64_t layer_count) {
   std::vector<bool> layers;
   const Json* words = fields.value(key);
   if (words == nullptr) return layers;
@@ -96,7 +107,8 @@ std::vector<bool> layers_of_word(const JsonFields& fields, std::string_view key,
              "[{}] {} must be a list of num_hidden_layers {} words, but is {}", fields.where(), key, layer_count,
              json_text(*words));
   for (const Json& one : *words) {
-    USER_CHECK(one == word || one == other, "[{}] {} must be {} or {}, but has {}", fields.where(), key, other, word,
+    USER_CHECK(one == word || std::find(others.begin(), others.end(), one) != others.end(),
+               "[{}] {} must be {} or {}, but has {}", fields.where(), key, fmt::join(others, ", "), word,
                json_text(one));
     layers.push_back(one == word);
   }
@@ -104,9 +116,10 @@ std::vector<bool> layers_of_word(const JsonFields& fields, std::string_view key,
 }
 
 // The rules are those of transformers.
-void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& window, ModelConfig& config) {
-  const bool is_asked_for =
-      !window || !window->first_layer || fields.find_boolean("use_sliding_window").value_or(false);
+void read_windows(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config) {
+  const std::optional<WindowFacts>& window = facts.window;
+  const bool is_asked_for = !window || !window->first_layer || !window->has_switch ||
+                            fields.find_boolean("use_sliding_window").value_or(false);
   if (!window) {
     check_has_no_window(fields, config);
   } else if (is_asked_for) {
@@ -114,8 +127,12 @@ void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& wi
   }
   using Rule = WindowFacts::Rule;
   std::vector<bool> layers;
-  if (!window || window->rule != Rule::all)
-    layers = layers_of_word(fields, "layer_types", "sliding_attention", "full_attention", config.layer_count);
+  if (!window || window->rule != Rule::all) {
+    check_has_attention(fields);
+    std::vector<std::string_view> others{"full_attention"};
+    others.insert(others.end(), facts.words_of_layers.begin(), facts.words_of_layers.end());
+    layers = layers_of_word(fields, "layer_types", "sliding_attention", others, config.layer_count);
+  }
   if (!config.sliding_window) {
     USER_CHECK(std::count(layers.begin(), layers.end(), true) == 0,
                "[{}] layer_types has sliding_attention, which wants a sliding_window, but {}", fields.where(),
@@ -257,14 +274,30 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
   check("feed_forward_length", widths, [&](int layer) { return config.intermediate_size_of(layer); });
 }
 
-void read_rotated_layers(const RotaryFacts& rotary, ModelConfig& config) {
+namespace {
+
+void read_rotated_by_facts(const RotaryFacts& rotary, ModelConfig& config) {
   if (rotary.unrotated_period) config.is_rotated = all_but_every(*rotary.unrotated_period, config.layer_count);
   if (rotary.only_rotates_windows && config.sliding_window)
     for (int layer = 0; layer < config.layer_count; ++layer) config.is_rotated.push_back(config.slides(layer));
 }
 
+}  // namespace
+
+void read_rotated_layers(const GgufFields& fields, const RotaryFacts& rotary, ModelConfig& config) {
+  read_rotated_by_facts(rotary, config);
+  if (!rotary.switch_in_gguf.empty() && !fields.find_boolean(rotary.switch_in_gguf).value_or(true))
+    config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
+}
+
 void read_rotated_layers(const JsonFields& fields, const RotaryFacts& rotary, ModelConfig& config) {
-  read_rotated_layers(rotary, config);
+  read_rotated_by_facts(rotary, config);
+  if (!rotary.kind_in_folders.empty()) {
+    const std::string kind = fields.find_text(rotary.kind_in_folders).value_or("nope");
+    USER_CHECK(kind == "rope" || kind == "nope", "[{}] {} must be rope or nope, but is {}", fields.where(),
+               rotary.kind_in_folders, quote(kind));
+    if (kind == "nope") config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
+  }
   // A window that no layer has.
   if (rotary.only_rotates_windows && fields.has("sliding_window") && !config.sliding_window)
     config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);

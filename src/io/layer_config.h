@@ -12,19 +12,20 @@ constexpr Range<std::int64_t> kLayers = {1, 4096};
 constexpr Range<std::int64_t> kHeads = {1, 65536};
 constexpr Range<std::int64_t> kHeadDims = {2, 4096};
 
-// Reads a list with one of two words for each layer: whether it is `word`. Empty if the key is absent.
+// Reads a list with a word for each layer, `word` or one of the others: whether it is `word`. Empty if the key is
+// absent.
 std::vector<bool> layers_of_word(const JsonFields& fields, std::string_view key, std::string_view word,
-                                 std::string_view other, std::int64_t layer_count);
+                                 const std::vector<std::string_view>& others, std::int64_t layer_count);
 
 // Read config.json and the metadata of a GGUF file. `config` must already have the number of layers and the context
 // length. UserErrors as in model_config.h.
-void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& window, ModelConfig& config);
+void read_windows(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config);
 void read_windows(const GgufFields& fields, const Gguf& gguf, const std::optional<WindowFacts>& window,
                   ModelConfig& config);
 
 // `config` must already have the windows.
 void read_rotated_layers(const JsonFields& fields, const RotaryFacts& rotary, ModelConfig& config);
-void read_rotated_layers(const RotaryFacts& rotary, ModelConfig& config);
+void read_rotated_layers(const GgufFields& fields, const RotaryFacts& rotary, ModelConfig& config);
 
 // Reads activation_sparsity_pattern of config.json, the part of the gates that do not pass, one number or one for each
 // layer; and activation_sparsity_scale of GGUF files, the cuts themselves.

@@ -44,6 +44,8 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::stri
   std::vector<std::string_view> keys = facts.keys;
   keys.insert(keys.end(), facts.always.begin(), facts.always.end());
   keys.push_back(facts.norm.epsilon);
+  for (const std::string_view key : {facts.rotary.width, facts.rotary.kind_in_folders, facts.feed_forward_width})
+    keys.push_back(key);
   for (const NumberKey& number : facts.numbers) keys.push_back(number.*kind);
   const bool is_folder = kind == &NumberKey::folder;
   for (const CountKey& count : facts.counts) keys.push_back(is_folder ? count.folder : count.gguf);
@@ -53,10 +55,6 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::stri
   if (facts.has_latents)
     for (const std::string_view key : is_folder ? latent_keys() : gguf_latent_keys()) keys.push_back(key);
   return keys;
-}
-
-std::string_view gguf_epsilon(const NormFacts& norm) {
-  return norm.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
 }
 
 void set_norm(const NormFacts& norm, ModelConfig& config) {
@@ -148,14 +146,20 @@ std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids
 // ---- config.json ----
 
 // One number, or a list with the same number for each layer.
-std::int64_t feed_forward_width(const JsonFields& fields) {
-  const Json* value = fields.value("intermediate_size");
-  if (value == nullptr || !value->is_array()) return needed_integer_in(fields, "intermediate_size", kWidths);
-  const std::vector<std::int64_t> widths = fields.find_integers("intermediate_size");
+std::int64_t feed_forward_width(const JsonFields& fields, std::string_view key) {
+  const Json* value = fields.value(key);
+  if (value == nullptr || !value->is_array()) return needed_integer_in(fields, key, kWidths);
+  const std::vector<std::int64_t> widths = fields.find_integers(key);
   USER_CHECK(!widths.empty() && std::adjacent_find(widths.begin(), widths.end(), std::not_equal_to<>()) == widths.end(),
-             "[{}] intermediate_size must be one number for all layers, but is {}", fields.where(), shown_json(*value));
-  const Json first{{"intermediate_size", widths.front()}};
-  return needed_integer_in(JsonFields(first, fields.where()), "intermediate_size", kWidths);
+             "[{}] {} must be one number for all layers, but is {}", fields.where(), key, shown_json(*value));
+  const Json first{{key, widths.front()}};
+  return needed_integer_in(JsonFields(first, fields.where()), key, kWidths);
+}
+
+// Files of Llama 4 have the number 4 for a switch. As in Python, 0 is off.
+std::optional<bool> find_switch(const JsonFields& fields, std::string_view key) {
+  const Json* value = fields.value(key);
+  return value != nullptr && value->is_number() ? *value != 0 : fields.find_boolean(key);
 }
 
 void read_token_ids(const JsonFields& fields, ModelConfig& config) {
@@ -177,6 +181,20 @@ std::int64_t first_or_only(const GgufFields& fields, const Gguf& gguf, const cha
              "[{}] {} must be {} to {}, but its first number is {}", fields.where(), fields.name(key), range.least,
              range.greatest, numbers.empty() ? "missing" : std::to_string(numbers.front()));
   return numbers.front();
+}
+
+// A list of key heads with a 0 has a layer with a state in place of attention.
+void read_kv_heads(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
+  constexpr const char* kKey = "attention.head_count_kv";
+  config.kv_head_count = config.head_count;
+  const GgufValue* value = gguf.find(fields.name(kKey));
+  if (value == nullptr) return;
+  if (value->is_array)
+    for (const std::int64_t heads : gguf.find_integers(fields.name(kKey)).value())
+      USER_CHECK(heads != 0, "[{}] {} has 0: layers of Mamba, and others without attention, are not supported",
+                 fields.where(), fields.name(kKey));
+  config.kv_head_count = first_or_only(fields, gguf, kKey, kHeads);
+  check_kv_heads(fields, config, "attention.head_count", kKey);
 }
 
 std::int64_t gguf_vocabulary(const Gguf& gguf, const GgufFields& fields) {
@@ -242,7 +260,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.unknown_keys = unknown_keys(KeyTable::config, json, where, "", own_keys(facts, &NumberKey::folder));
 
   config.hidden_size = needed_integer_in(fields, "hidden_size", kWidths);
-  config.intermediate_size = feed_forward_width(fields);
+  config.intermediate_size = feed_forward_width(fields, facts.feed_forward_width);
   config.layer_count = needed_integer_in(fields, "num_hidden_layers", kLayers);
   config.head_count = needed_integer_in(fields, "num_attention_heads", kHeads);
   config.kv_head_count = integer_in(fields, "num_key_value_heads", kHeads).value_or(config.head_count);
@@ -257,7 +275,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.context_length = needed_integer_in(fields, "max_position_embeddings", kContexts);
   set_norm(facts.norm, config);
   config.norm_eps = needed_real_in(fields, facts.norm.epsilon, kEpsilons);
-  read_windows(fields, facts.window, config);
+  read_windows(fields, facts, config);
   read_layer_overrides(fields, config);
   read_rope(fields, facts, config);
   read_rotated_layers(fields, facts.rotary, config);
@@ -270,7 +288,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   for (const NumberKey& number : facts.numbers)
     config.*number.field = real_in(fields, number.folder, kFactors).value_or(config.*number.field);
   for (const SwitchKey& one : facts.switches)
-    config.*one.field = fields.find_boolean(one.folder).value_or(config.*one.field);
+    config.*one.field = find_switch(fields, one.folder).value_or(config.*one.field);
   check_is_causal(fields);
   check_what_is_always_there(fields, facts);
   read_experts(fields, facts.experts, config);
@@ -330,10 +348,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.intermediate_size = first_or_only(fields, gguf, "feed_forward_length", kWidths);
   read_layer_count(fields, config);
   config.head_count = needed_integer_in(fields, "attention.head_count", kHeads);
-  config.kv_head_count = fields.has("attention.head_count_kv")
-                             ? first_or_only(fields, gguf, "attention.head_count_kv", kHeads)
-                             : config.head_count;
-  check_kv_heads(fields, config, "attention.head_count", "attention.head_count_kv");
+  read_kv_heads(fields, gguf, config);
   if (facts.has_latents) {
     read_latents(fields, gguf, config);
   } else {
@@ -346,14 +361,14 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.vocab_size = gguf_vocabulary(gguf, fields);
   config.context_length = needed_integer_in(fields, "context_length", kContexts);
   set_norm(facts.norm, config);
-  config.norm_eps = needed_real_in(fields, gguf_epsilon(facts.norm), kEpsilons);
+  config.norm_eps = needed_real_in(fields, facts.norm.epsilon_in_gguf(), kEpsilons);
   read_windows(fields, gguf, facts.window, config);
   read_layer_lists(fields, gguf, config);
   read_gate_cuts(fields, gguf, config);
   read_rope(fields, gguf, facts, config);
-  read_rotated_layers(facts.rotary, config);
+  read_rotated_layers(fields, facts.rotary, config);
   std::vector<std::string_view> own = own_keys(facts, &NumberKey::gguf);
-  own.push_back(gguf_epsilon(facts.norm));
+  own.push_back(facts.norm.epsilon_in_gguf());
   config.unknown_keys = unknown_gguf_keys(gguf, config.architecture, own);
 
   const Json defaults = parse_json(facts.defaults);

@@ -44,6 +44,9 @@ struct RopeScaling {
   // files, which have them as tensors.
   std::vector<double> short_factors;
   std::vector<double> long_factors;
+  // longrope: what scales cos and sin with each set of factors, in place of attention_factor.
+  std::optional<double> short_magnitude;
+  std::optional<double> long_magnitude;
   double rotated_part = 1;  // proportional: the part of the frequencies that is not 0
 };
 
@@ -84,8 +87,9 @@ struct ExpertConfig {
   bool normalizes = false;  // the weights of a token's experts are divided by their sum
   bool is_merged = false;   // the files have one stack for gate and up
   ExpertLayout layout = ExpertLayout::usual;
-  double scale = 1;          // a factor of these weights
-  bool keeps_dense = false;  // the layers have the feed-forward for all tokens, too
+  double scale = 1;            // a factor of these weights
+  bool weighs_inputs = false;  // the weights multiply what experts read, and not their results
+  bool keeps_dense = false;    // the layers have the feed-forward for all tokens, too
   // The experts of a token are chosen from this number of the groups of equal size, those with the best scores: the sum
   // of the kBestOfGroup best experts of sigmoid scores, or the best one.
   std::int64_t groups = 1;
@@ -147,6 +151,12 @@ struct ModelConfig {
   std::vector<bool> is_rotated;
   // The layer's rotary positions; null if it has none.
   const RopeConfig* rope_of(int layer) const;
+  // In layers without rotary positions, queries are multiplied by 1 + scale ln(1 + floor((position + 1) / length)).
+  bool scales_unrotated_queries = false;
+  double unrotated_query_scale = 0;
+  std::int64_t unrotated_query_length = 0;
+  // Some layers attend within chunks of this number of tokens; 0: none does. Only the first chunk is supported.
+  std::int64_t attention_chunk = 0;
 
   // For each layer: only gates pass that are above the mean of all gates by this number of standard deviations.
   // -infinity for a layer whose gates all pass; empty if those of all layers do.
@@ -185,6 +195,9 @@ struct ModelConfig {
   std::optional<std::int64_t> window_of(int layer) const;
   std::int64_t expert_count = 0;  // that the files state, also of an architecture without experts; 0: none
   std::optional<ExpertConfig> experts;
+  // For ExpertScores::sparse_mixer: logits are near to the largest one if the difference is at most twice this part of
+  // the larger magnitude.
+  double mixer_tolerance = 0.01;
   std::optional<LatentConfig> latents;
   // For each layer, whether it has the experts. Empty: all layers have them, or there are none.
   std::vector<bool> has_experts;

@@ -159,8 +159,9 @@ bool may_be_quantized(std::string_view module) {
   // Coefficients of residual streams.
   if (last == "modality_router" || last == "prediction_coefs" || last == "correction_coefs") return false;
   // Routers, and the gate of a shared expert.
-  return last != "gate" && last != "router" && !module.ends_with("router.layer") && !module.ends_with("router.proj") &&
-         last != "shared_expert_gate";
+  for (const std::string_view router : {"router.layer", "router.proj", "gate.wg"})
+    if (module.ends_with(router)) return false;
+  return last != "gate" && last != "router" && last != "shared_expert_gate";
 }
 
 }  // namespace

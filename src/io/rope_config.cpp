@@ -103,6 +103,8 @@ void read_longrope(const JsonFields& fields, std::int64_t context_length, RopeSc
   scaling.factor = real_in(fields, "factor", kFactors).value_or(static_cast<double>(context_length) / original);
   if (!scaling.attention_factor)
     scaling.attention_factor = longrope_magnitude(scaling.factor, scaling.original_context_length);
+  scaling.short_magnitude = real_in(fields, "short_mscale", kPositive);
+  scaling.long_magnitude = real_in(fields, "long_mscale", kPositive);
 }
 
 // The keys that mean the same with each type. All others are about one type, and would have no effect without it.
@@ -255,6 +257,8 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
   const auto length = integer_in(fields, "original_max_position_embeddings", kContexts);
   Around around{real_in(fields, "rope_theta", kThetas), real_in(fields, "partial_rotary_factor", {0, 1}),
                 length.value_or(config.context_length), length.has_value()};
+  if (const auto width = integer_in(fields, facts.rotary.width, kHeadDims); width && !around.partial)
+    around.partial = static_cast<double>(*width) / static_cast<double>(config.head_dim);
   const bool has_sliding = facts.rotary.has_sliding_positions && config.sliding_window;
   std::optional<RopeConfig> whole, sliding;
   std::int64_t extended_length = 0;

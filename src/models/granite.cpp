@@ -1,5 +1,6 @@
-// Granite 3: Llama's layers with factors of the embeddings, of attention's scores, of what each half of a layer adds,
-// and a divisor of the logits.
+// Granite 3, and the models of Granite 4 without Mamba: Llama's layers with factors of the embeddings, of attention's
+// scores, of what each half of a layer adds, and a divisor of the logits. Some have experts, with or without a shared
+// one.
 
 #include "models/model.h"
 #include "nn/decoder.h"
@@ -24,6 +25,7 @@ nn::WeightTable granitemoe_weights() {
   nn::add_experts(weights, {.module = "block_sparse_moe", .gate = "w1", .up = "w3", .down = "w2"});
   nn::rename(weights, {{"ffn_gate_inp", "", module + "router.layer"}});
   nn::name_merged_experts(weights, module + "input_linear.weight", module + "output_linear.weight");
+  nn::merge_shared_in_folders(weights, "shared_mlp");
   return weights;
 }
 
@@ -35,6 +37,25 @@ constexpr const char* kGraniteMoeSample = R"({
   "num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 257, "eos_token_id": 256
 })";
 
+constexpr const char* kGraniteMoeSharedSample = R"({
+  "architectures": ["GraniteMoeSharedForCausalLM"], "model_type": "granitemoeshared", "hidden_act": "silu",
+  "hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+  "num_key_value_heads": 2, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+  "tie_word_embeddings": false, "embedding_multiplier": 12.0, "attention_multiplier": 0.25,
+  "residual_multiplier": 0.25, "logits_scaling": 8.0, "num_local_experts": 4, "num_experts_per_tok": 2,
+  "shared_intermediate_size": 64, "vocab_size": 257, "eos_token_id": 256
+})";
+
+constexpr const char* kGraniteMoeHybridSample = R"({
+  "architectures": ["GraniteMoeHybridForCausalLM"], "model_type": "granitemoehybrid", "hidden_act": "silu",
+  "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+  "num_key_value_heads": 2, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+  "tie_word_embeddings": false, "embedding_multiplier": 12.0, "attention_multiplier": 0.25,
+  "residual_multiplier": 0.25, "logits_scaling": 8.0,
+  "position_embedding_type": "rope", "num_local_experts": 0, "num_experts_per_tok": 2,
+  "shared_intermediate_size": 96, "vocab_size": 257, "eos_token_id": 256
+})";
+
 const std::vector<NumberKey>& granite_numbers() {
   static const std::vector<NumberKey> numbers{
       {&ModelConfig::embedding_scale, "embedding_multiplier", "embedding_scale"},
@@ -42,6 +63,41 @@ const std::vector<NumberKey>& granite_numbers() {
       {&ModelConfig::residual_scale, "residual_multiplier", "residual_scale"},
       {&ModelConfig::logit_divisor, "logits_scaling", "logit_scale"}};
   return numbers;
+}
+
+constexpr const char* kHasPositions = "rope.scaling.finetuned";  // in GGUF files
+
+constexpr const char* kGraniteMoeDefaults = R"({
+  "rms_norm_eps": 1e-6, "max_position_embeddings": 2048, "attention_multiplier": 1.0, "num_local_experts": 8,
+  "num_experts_per_tok": 2
+})";
+
+constexpr const char* kGraniteMoeHybridDefaults = R"({
+  "rms_norm_eps": 1e-6, "max_position_embeddings": 2048, "attention_multiplier": 1.0, "num_local_experts": 8,
+  "num_experts_per_tok": 2, "shared_intermediate_size": 1024
+})";
+
+ModelDefinition granite_with_experts(const char* architecture, const char* defaults, const char* sample_config) {
+  return {
+      .architectures = {architecture},
+      .facts = {.defaults = defaults,
+                .pairing_in_gguf = RotaryPairing::neighbours,
+                .rotary = {.switch_in_gguf = kHasPositions},
+                .experts = ExpertFacts{.count = "num_local_experts",
+                                       .width = "intermediate_size",
+                                       .shared_width = "shared_intermediate_size",
+                                       .scores = ExpertScores::softmax_of_chosen,
+                                       .is_merged_in_folders = true},
+                .numbers = granite_numbers(),
+                .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                             {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}}},
+      .weights = granitemoe_weights(),
+      .forward = nn::llama_forward,
+      .head = nn::decoder_head,
+      .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+      .fusions_of_experts = {{"act_quant", 1}},
+      .check = nn::check_gated_decoder,
+      .sample_config = sample_config};
 }
 
 }  // namespace
@@ -53,6 +109,7 @@ MODEL(granite) {
       {.architectures = {"granite"},
        .facts = {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 2048, "attention_multiplier": 1.0})",
                  .pairing_in_gguf = RotaryPairing::neighbours,
+                 .rotary = {.switch_in_gguf = kHasPositions},
                  .numbers = granite_numbers(),
                  .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
                               {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
@@ -63,24 +120,21 @@ MODEL(granite) {
        .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
        .check = nn::check_gated_decoder,
        .sample_config = kGraniteSample});
-  models.add(
-      {.architectures = {"granitemoe"},
-       .facts =
-           {.defaults =
-                R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 2048, "attention_multiplier": 1.0, "num_local_experts": 8, "num_experts_per_tok": 2})",
-            .pairing_in_gguf = RotaryPairing::neighbours,
-            .experts = ExpertFacts{.count = "num_local_experts",
-                                   .width = "intermediate_size",
-                                   .scores = ExpertScores::softmax_of_chosen,
-                                   .is_merged_in_folders = true},
-            .numbers = granite_numbers(),
-            .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                         {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}}},
-       .weights = granitemoe_weights(),
-       .forward = nn::llama_forward,
-       .head = nn::decoder_head,
-       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-       .fusions_of_experts = {{"act_quant", 1}},
-       .check = nn::check_gated_decoder,
-       .sample_config = kGraniteMoeSample});
+  ModelDefinition experts = granite_with_experts("granitemoe", kGraniteMoeDefaults, kGraniteMoeSample);
+  // Folders of granitemoe have no shared expert, but GGUF files may.
+  experts.architecture_of_folder = [](const ModelConfig& c) {
+    return c.experts && c.experts->shared_width > 0 ? "granitemoeshared" : "";
+  };
+  models.add(std::move(experts));
+  ModelDefinition shared = granite_with_experts("granitemoeshared", kGraniteMoeDefaults, kGraniteMoeSharedSample);
+  shared.gguf_architecture = "granitemoe";
+  models.add(std::move(shared));
+  ModelDefinition hybrid = granite_with_experts("granitemoehybrid", kGraniteMoeHybridDefaults, kGraniteMoeHybridSample);
+  hybrid.gguf_architecture = "granitehybrid";
+  hybrid.architecture_of_folder = [](const ModelConfig& c) { return c.experts ? "granitemoeshared" : "granite"; };
+  hybrid.facts.rotary.kind_in_folders = "position_embedding_type";
+  hybrid.facts.words_of_layers = {"attention"};
+  hybrid.facts.feed_forward_width = "shared_intermediate_size";
+  hybrid.fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}};
+  models.add(std::move(hybrid));
 }

@@ -1,4 +1,5 @@
-// Hunyuan, dense: Llama's layers, where heads of queries and keys are normalized after they are rotated.
+// Hunyuan, dense and with experts: Llama's layers, where heads of queries and keys are normalized after they are
+// rotated.
 
 #include "models/model.h"
 #include "nn/attention.h"
@@ -32,6 +33,27 @@ nn::WeightTable hunyuan_weights() {
   return weights;
 }
 
+nn::WeightTable hunyuan_moe_weights() {
+  nn::WeightTable weights = hunyuan_weights();
+  nn::add_experts(weights);
+  nn::rename(weights, {{"ffn_gate_inp", "", "model.layers.{}.mlp.gate.wg"}});
+  nn::add_shared_expert(weights, "mlp.shared_mlp");
+  return weights;
+}
+
+// GGUF files state the number of shared experts, which has no effect on the one that there is.
+void complete_hunyuan_moe(ModelConfig& c) {
+  if (c.experts) c.experts->shared_width = c.experts->width;
+}
+
+constexpr const char* kHunyuanMoeSample = R"({
+  "architectures": ["HunYuanMoEV1ForCausalLM"], "model_type": "hunyuan_v1_moe", "hidden_act": "silu",
+  "hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+  "num_key_value_heads": 2, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+  "tie_word_embeddings": false, "head_dim": 32, "use_qk_norm": true, "num_experts": 4, "moe_topk": [2, 2],
+  "num_shared_expert": [1, 1], "moe_intermediate_size": [32, 32], "vocab_size": 257, "eos_token_id": 256
+})";
+
 constexpr const char* kHunyuanSample = R"({
   "architectures": ["HunYuanDenseV1ForCausalLM"], "model_type": "hunyuan_v1_dense", "hidden_act": "silu",
   "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -58,4 +80,25 @@ MODEL(hunyuan) {
        .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}},
        .check = nn::check_gated_decoder,
        .sample_config = kHunyuanSample});
+  models.add(
+      {.architectures = {"hunyuan_v1_moe"},
+       .gguf_architecture = "hunyuan-moe",
+       .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048, "num_experts": 1,
+                                 "moe_topk": 1})",
+                 .experts = ExpertFacts{.width = "intermediate_size",
+                                        .shared_width = "intermediate_size",
+                                        .normalizes = true,
+                                        .used = "moe_topk"},
+                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
+                 .keys = {"num_experts_per_tok", "moe_intermediate_size"},
+                 .always = {"use_qk_norm", "norm_topk_prob"},
+                 .complete = complete_hunyuan_moe},
+       .weights = hunyuan_moe_weights(),
+       .forward = hunyuan_forward,
+       .head = nn::decoder_head,
+       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}},
+       .fusions_of_experts = {{"act_quant", 1}},
+       .check = nn::check_gated_decoder,
+       .sample_config = kHunyuanMoeSample});
 }

@@ -41,7 +41,8 @@ void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const
   if (const QuantizationConfig* own = quantization_of(config, key, wanted))
     return check_quantized_weight(checkpoint, *own, key, wanted[0], wanted[1]);
   const Meta& meta = checkpoint.tensor(key).meta;
-  const Shape shape(wanted.begin(), wanted.end());
+  Shape shape(wanted.begin(), wanted.end());
+  if (const Shape row{1, shape[0]}; shape.size() == 1 && meta.shape == row) shape = row;  // a vector in another form
   USER_CHECK(meta.dtype != DType::u32,
              "[{}] tensor {} has codes, as mlx-lm stores them, but there are no scales of them, or no quantization in "
              "config.json",

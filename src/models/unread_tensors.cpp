@@ -32,7 +32,7 @@ bool is_copy_of_embedding(std::string_view name, const ModelConfig& config) {
 }
 
 bool predicts_later_token(std::string_view name, const ModelConfig& config) {
-  if (name.starts_with("mtp.") || name.starts_with("model.mtp_layers.")) return true;
+  if (name.starts_with("mtp.") || name.starts_with("model.mtp_")) return true;
   const auto layer = layer_after(config.format == CheckpointFormat::gguf ? "blk." : "model.layers.", name);
   return layer && *layer >= config.layer_count && *layer < config.layer_count + config.next_token_layers;
 }

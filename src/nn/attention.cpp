@@ -73,7 +73,10 @@ QueryKeyValue query_key_value(Builder& builder, const Value& x, int layer) {
 void rotate(Builder& builder, DecoderStep& step, QueryKeyValue& heads, int layer) {
   const ModelConfig& c = builder.facts.config;
   const RopeConfig* rope = c.rope_of(layer);
-  if (rope == nullptr) return;
+  if (rope == nullptr) {
+    if (c.scales_unrotated_queries) heads.query = scaled_by_position(builder, step, heads.query);
+    return;
+  }
   const Value& table = rope == &c.rope ? step.rotary : step.sliding_rotary;
   std::tie(heads.query, heads.key) =
       rotary_embedding(maybe_inplace, step.positions, heads.query, heads.key, table, c.head_dim_of(layer),

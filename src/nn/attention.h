@@ -17,7 +17,8 @@ struct QueryKeyValue {
 // are merged, attn_q, attn_k and attn_v.
 QueryKeyValue query_key_value(Builder& builder, const Value& x, int layer);
 
-// Rotates query and key by position, if the layer has positions.
+// Rotates query and key by position, if the layer has positions. Else it scales the query by position, if the config
+// asks for it.
 void rotate(Builder& builder, DecoderStep& step, QueryKeyValue& heads, int layer);
 
 // Writes key and value to the layer's pages and computes attention: [s0, heads, head_dim].

@@ -76,8 +76,9 @@ Extents per_feed_forward_output_row(const ModelConfig& c, int layer) {
   return if_so(c.mlp_bias && c.has_dense(layer), {c.hidden_size});
 }
 
-Extents per_sigmoid_of_expert(const ModelConfig& c, int layer) {
-  return c.routes(layer) && c.experts->scores == ExpertScores::sigmoid ? Extents{c.experts->count} : Extents();
+template <ExpertScores scores>
+Extents per_score_of_expert(const ModelConfig& c, int layer) {
+  return c.routes(layer) && c.experts->scores == scores ? Extents{c.experts->count} : Extents();
 }
 bool has_experts_in(ExpertLayout layout, const ModelConfig& c, int layer) {
   return c.routes(layer) && c.experts->layout == layout;
@@ -117,6 +118,19 @@ Extents shared_rows(const ModelConfig& c, int layer) {
 }
 Extents shared_gate_rows(const ModelConfig& c, int layer) {
   return has_shared_expert(c, layer) ? Extents{1, c.hidden_size} : Extents();
+}
+Extents shared_rows_in_gguf(const ModelConfig& c, int layer) {
+  return c.format == CheckpointFormat::gguf ? shared_rows(c, layer) : Extents();
+}
+Extents merged_shared_rows(const ModelConfig& c, int layer) {
+  const bool has = c.format == CheckpointFormat::hugging_face && has_shared_expert(c, layer);
+  return has ? Extents{2 * c.experts->shared_width, c.hidden_size} : Extents();
+}
+Extents gate_up_rows_in_folders(const ModelConfig& c, int layer) {
+  return c.format == CheckpointFormat::hugging_face ? gate_up_rows(c, layer) : Extents();
+}
+Extents feed_forward_rows_in_gguf(const ModelConfig& c, int layer) {
+  return c.format == CheckpointFormat::gguf ? feed_forward_rows(c, layer) : Extents();
 }
 Extents shared_output_rows(const ModelConfig& c, int layer) {
   return has_shared_expert(c, layer) ? Extents{c.hidden_size, c.experts->shared_width} : Extents();
@@ -243,8 +257,10 @@ void name_merged_experts(WeightTable& weights, const std::string& gate_up, const
   }
 }
 
-void add_expert_bias(WeightTable& weights, const std::string& name) {
-  weights.push_back({"exp_probs_b", "blk.{}.exp_probs_b.bias", "model.layers.{}." + name, per_sigmoid_of_expert});
+void add_expert_bias(WeightTable& weights, const std::string& name, ExpertScores scores) {
+  const ShapeRule shape = scores == ExpertScores::sigmoid ? per_score_of_expert<ExpertScores::sigmoid>
+                                                          : per_score_of_expert<ExpertScores::softmax>;
+  weights.push_back({"exp_probs_b", "blk.{}.exp_probs_b.bias", "model.layers.{}." + name, shape});
 }
 
 void add_shared_expert(WeightTable& weights, std::string_view module) {
@@ -252,6 +268,18 @@ void add_shared_expert(WeightTable& weights, std::string_view module) {
   add(weights, "ffn_gate_shexp", "blk.{}.ffn_gate_shexp", folder + "gate_proj", shared_rows);
   add(weights, "ffn_up_shexp", "blk.{}.ffn_up_shexp", folder + "up_proj", shared_rows);
   add(weights, "ffn_down_shexp", "blk.{}.ffn_down_shexp", folder + "down_proj", shared_output_rows);
+}
+
+void merge_shared_in_folders(WeightTable& weights, std::string_view module) {
+  const std::string gguf = "blk.{}.", folder = "model.layers.{}." + std::string(module) + ".",
+                    input = folder + "input_linear", output = folder + "output_linear";
+  for (const char* name : {"ffn_gate", "ffn_up"}) find(weights, name)->shape = feed_forward_rows_in_gguf;
+  add(weights, "ffn_gate_up", gguf + "ffn_gate_up", input, gate_up_rows_in_folders);
+  rename(weights, {{"ffn_down", "", output}});
+  add(weights, "ffn_gate_up_shexp", gguf + "ffn_gate_up_shexp", input, merged_shared_rows);
+  for (const char* name : {"ffn_gate_shexp", "ffn_up_shexp"})
+    add(weights, name, gguf + name, input, shared_rows_in_gguf);
+  add(weights, "ffn_down_shexp", gguf + "ffn_down_shexp", output, shared_output_rows);
 }
 
 void add_shared_expert_gate(WeightTable& weights, std::string_view name) {

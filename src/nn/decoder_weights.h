@@ -40,10 +40,13 @@ void add_experts(WeightTable& weights, const ExpertNames& names = {});
 // For architectures whose folders have one stack for gate and up: the names in folders of this stack and of that for
 // down.
 void name_merged_experts(WeightTable& weights, const std::string& gate_up, const std::string& down);
-// What is added to the sigmoid scores of experts for their choice: exp_probs_b. Other scores have none.
-void add_expert_bias(WeightTable& weights, const std::string& name);
+// What is added to the scores of experts for their choice: exp_probs_b. Models with other scores have none.
+void add_expert_bias(WeightTable& weights, const std::string& name, ExpertScores scores = ExpertScores::sigmoid);
 // The expert that computes all tokens: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp.
 void add_shared_expert(WeightTable& weights, std::string_view module);
+// The same for folders whose module of the shared expert has input_linear, one weight for gate and up, and
+// output_linear. In models without experts the module is the feed-forward. GGUF files have a weight for each.
+void merge_shared_in_folders(WeightTable& weights, std::string_view module);
 // A gate of its result, one number for each token: ffn_gate_inp_shexp.
 void add_shared_expert_gate(WeightTable& weights, std::string_view name);
 

@@ -97,9 +97,15 @@ std::vector<float> inverse_frequencies(const RopeConfig& rope, std::int64_t max_
   return frequencies;
 }
 
-float rotary_magnitude(const RopeConfig& rope) {
+bool has_long_factors(const RopeScaling& scaling, std::int64_t max_position) {
+  return max_position > scaling.original_context_length;
+}
+
+float rotary_magnitude(const RopeConfig& rope, std::int64_t max_position) {
   const RopeScaling& scaling = rope.scaling;
   if (scaling.type != RopeScalingType::yarn && scaling.type != RopeScalingType::longrope) return 1;
+  const auto& own = has_long_factors(scaling, max_position) ? scaling.long_magnitude : scaling.short_magnitude;
+  if (own) return static_cast<float>(*own);
   if (scaling.attention_factor) return static_cast<float>(*scaling.attention_factor);
   if (scaling.mscale.value_or(0) != 0 && scaling.mscale_all_dim.value_or(0) != 0)
     return static_cast<float>(yarn_mscale(scaling.factor, *scaling.mscale) /
@@ -119,11 +125,14 @@ void fill_rotary_rows(std::span<const float> frequencies, float magnitude, std::
   }
 }
 
-void fill_query_scales(const RopeConfig& rope, std::int64_t positions, float* scales) {
-  const std::int64_t trained = rope.scaling.original_context_length;
-  for (std::int64_t position = 0; position < positions; ++position)
-    scales[position] =
-        static_cast<float>(1 + rope.query_scale_beta * std::log1p(static_cast<double>(position / trained)));
+void fill_query_scales(const ModelConfig& config, std::int64_t positions, float* scales) {
+  const bool is_unrotated = config.scales_unrotated_queries;
+  const std::int64_t length =
+      is_unrotated ? config.unrotated_query_length : config.rope.scaling.original_context_length;
+  const double beta = is_unrotated ? config.unrotated_query_scale : config.rope.query_scale_beta;
+  const std::int64_t first = is_unrotated ? 1 : 0;
+  for (std::int64_t i = 0; i < positions; ++i)
+    scales[i] = static_cast<float>(1 + beta * std::log1p(static_cast<double>((i + first) / length)));
 }
 
 }  // namespace weft::nn

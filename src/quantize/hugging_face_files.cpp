@@ -75,6 +75,11 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
       json["layer_types"].push_back(c.window_of(layer) ? "sliding_attention" : "full_attention");
     json["use_sliding_window"] = true;
   }
+  const bool has_positions = c.rope_of(0) != nullptr || facts.rotary.unrotated_period || c.sliding_window;
+  USER_CHECK(has_positions || !facts.rotary.kind_in_folders.empty(),
+             "[{}] must not be false: the layers of {} in folders have rotary positions", facts.rotary.switch_in_gguf,
+             c.architecture);
+  if (!facts.rotary.kind_in_folders.empty()) json[facts.rotary.kind_in_folders] = has_positions ? "rope" : "nope";
   if (facts.rotary.unrotated_period) {
     json["no_rope_layers"] = Json::array();
     for (int layer = 0; layer < c.layer_count; ++layer)

@@ -52,6 +52,44 @@ TEST(ExpertConfig, FindsTheLayersThatHaveExperts) {
   EXPECT_EQ(layers({{"mlp_layer_types", {"dense", "sparse", "sparse", "dense"}}}), "deed");
 }
 
+TEST(ExpertConfig, FindsTheLayersByTheKeysOfTheArchitecture) {
+  const ArchitectureFacts facts{
+      .experts = ExpertFacts{.first = "start", .last = "end", .step = "interval", .layers = "listed"}};
+  const auto layers = [&](const json& changes) {
+    const ModelConfig config = config_of(changes, facts);
+    std::string text;
+    for (int layer = 0; layer < 4; ++layer) text += config.routes(layer) ? 'e' : 'd';
+    return text;
+  };
+  EXPECT_EQ(layers({{"start", 1}}), "deee");
+  EXPECT_EQ(layers({{"start", 1}, {"end", 2}}), "deed");
+  EXPECT_EQ(layers({{"end", -1}}), "eeee");
+  EXPECT_EQ(layers({{"start", 2}, {"interval", 2}}), "ddde");
+  EXPECT_EQ(layers({{"interval", 2}, {"listed", {0, 3}}}), "edde");
+  EXPECT_EQ(layers({{"listed", json::array()}}), "dddd");
+  EXPECT_EQ(message_of([&] {
+              config_of({{"listed", {1, 4}}}, facts);
+            }),
+            "[config.json] listed must be numbers of layers below 4, but has 4");
+}
+
+TEST(ExpertConfig, DescribesTheLayersByTheFirstOneAndAStep) {
+  const auto layers = [](const json& changes) { return routed_layers(config_of(changes)); };
+  EXPECT_EQ(layers(json::object()).first, 0);
+  EXPECT_EQ(layers(json::object()).step, 1);
+  EXPECT_EQ(layers({{"first_k_dense_replace", 2}}).first, 2);
+  EXPECT_EQ(layers({{"decoder_sparse_step", 2}}).first, 1);
+  EXPECT_EQ(layers({{"decoder_sparse_step", 2}}).step, 2);
+}
+
+TEST(ExpertConfig, ReadsAListWithOneNumberForAllLayers) {
+  EXPECT_EQ(config_of({{"num_experts_per_tok", {3, 3, 3, 3}}}).experts->used, 3);
+  EXPECT_EQ(message_of([&] {
+              config_of({{"num_experts_per_tok", {3, 2}}});
+            }),
+            "[config.json] num_experts_per_tok must be one number for all layers, but is [3,2]");
+}
+
 TEST(ExpertConfig, NamesWhatContradicts) {
   const auto refusal = [](const json& changes) { return message_of([&] { config_of(changes); }); };
   EXPECT_EQ(refusal({{"mlp_layer_types", {"dense", "sparse", "sparse", "thin"}}}),

@@ -27,8 +27,7 @@ Meta Weights::table_meta(WeightRole role) const {
 std::vector<float> Weights::frequency_factors(const RopeConfig& rope) const {
   std::string name = rope.frequency_factors;
   if (rope.scaling.type == RopeScalingType::longrope) {
-    // Like llama.cpp and vLLM, and unlike transformers, one choice for the longest sequence that may come.
-    const bool is_long = facts_.config.context_length > rope.scaling.original_context_length;
+    const bool is_long = nn::has_long_factors(rope.scaling, facts_.config.context_length);
     const std::vector<double>& own = is_long ? rope.scaling.long_factors : rope.scaling.short_factors;
     if (!own.empty()) return {own.begin(), own.end()};
     name = is_long ? kLongFactors : kShortFactors;
@@ -45,12 +44,12 @@ Tensor Weights::table(WeightRole role) const {
   const std::int64_t positions = config.context_length;
   Tensor table = Tensor::empty(table_meta(role));
   if (role == WeightRole::query_scale) {
-    nn::fill_query_scales(config.rope, positions, table.as<float>());
+    nn::fill_query_scales(config, positions, table.as<float>());
     return table;
   }
   const RopeConfig& rope = rope_of_table(config, role);
   const std::vector<float> frequencies = nn::inverse_frequencies(rope, positions, frequency_factors(rope));
-  const float magnitude = nn::rotary_magnitude(rope);
+  const float magnitude = nn::rotary_magnitude(rope, positions);
   context_.threads->run((positions + kRows - 1) / kRows, [&](std::int64_t chunk, int) {
     const std::int64_t begin = chunk * kRows, end = std::min(positions, begin + kRows);
     nn::fill_rotary_rows(frequencies, magnitude, begin, end, table.as<float>() + begin * rope.rotary_dim);

@@ -25,6 +25,18 @@ WITHOUT_HEAD_DIM = {key: value for key, value in SHAPE.items() if key != "head_d
 LLAMA3 = dict(rope_type="llama3", rope_theta=10000.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=16)
 
+GRANITE = dict(embedding_multiplier=12.0, attention_multiplier=0.25, residual_multiplier=0.25, logits_scaling=2.0)
+
+
+def phimoe(jitter):
+    return transformers.PhimoeConfig(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(
+            rope_type="longrope", rope_theta=10000.0, short_factor=[1.0, 1.1, 1.3, 1.6],
+            long_factor=[1.0, 2.0, 4.0, 8.0], short_mscale=1.2, long_mscale=1.4, original_max_position_embeddings=64),
+        original_max_position_embeddings=64, rms_norm_eps=1e-5, num_local_experts=5, num_experts_per_tok=2,
+        router_jitter_noise=jitter, attention_bias=True, lm_head_bias=True)
+
+
 CONFIGS = {
     "llama": lambda: transformers.LlamaConfig(**SHAPE, rope_parameters=LLAMA3, rms_norm_eps=1e-5),
     "qwen3": lambda: transformers.Qwen3Config(
@@ -89,10 +101,52 @@ CONFIGS = {
         hidden_size_per_layer_input=0, vocab_size_per_layer_input=64, rms_norm_eps=1e-6, tie_word_embeddings=True,
         final_logit_softcapping=30.0, num_kv_shared_layers=0, enable_moe_block=True, num_experts=6, top_k_experts=2,
         moe_intermediate_size=24),
+    "minimax_m2": lambda: transformers.MiniMaxM2Config(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=5000000.0, partial_rotary_factor=0.5),
+        rms_norm_eps=1e-6, num_local_experts=6, num_experts_per_tok=2),
+    "ernie4_5_moe": lambda: transformers.Ernie4_5_MoeConfig(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=4), rope_parameters=dict(rope_type="default", rope_theta=500000.0),
+        rms_norm_eps=1e-5, tie_word_embeddings=False, moe_num_experts=6, moe_k=2, moe_intermediate_size=24,
+        moe_num_shared_experts=2, moe_layer_start_index=1, moe_layer_interval=2),
+    "granitemoeshared": lambda: transformers.GraniteMoeSharedConfig(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=10000.0), rms_norm_eps=1e-5,
+        num_local_experts=5, num_experts_per_tok=2, shared_intermediate_size=24, **GRANITE),
+    "granitemoehybrid": lambda: transformers.GraniteMoeHybridConfig(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=10000.0), rms_norm_eps=1e-5,
+        num_local_experts=0, num_experts_per_tok=0, shared_intermediate_size=48, mamba_n_heads=4,
+        layer_types=["full_attention"] * 2, position_embedding_type="rope", **GRANITE),
+    "granitemoehybrid_moe": lambda: transformers.GraniteMoeHybridConfig(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=10000.0), rms_norm_eps=1e-5,
+        num_local_experts=5, num_experts_per_tok=2, shared_intermediate_size=24, mamba_n_heads=4,
+        layer_types=["full_attention"] * 2, position_embedding_type=None, **GRANITE),
+    "llama4_text": lambda: transformers.Llama4TextConfig(
+        **dict(SHAPE, num_hidden_layers=4), rope_parameters=LLAMA3, rms_norm_eps=1e-5, intermediate_size_mlp=40,
+        num_local_experts=5, num_experts_per_tok=1, interleave_moe_layer_step=2, attention_chunk_size=64),
+    "llama4_text_scaled": lambda: transformers.Llama4TextConfig(
+        **dict(SHAPE, num_hidden_layers=4), rope_parameters=dict(rope_type="default", rope_theta=500000.0),
+        rms_norm_eps=1e-5, intermediate_size_mlp=40, num_local_experts=5, num_experts_per_tok=1,
+        interleave_moe_layer_step=1, attention_chunk_size=64, floor_scale=8, attn_scale=0.25, use_qk_norm=False,
+        no_rope_layers=[0, 1, 0, 1]),
+    "phimoe": lambda: phimoe(0.01),
+    "phimoe_near": lambda: phimoe(0.4),
+    "hunyuan_v1_moe": lambda: transformers.HunYuanMoEV1Config(
+        **SHAPE, rope_parameters=dict(rope_type="dynamic", rope_theta=10000.0, alpha=50.0, factor=1.0), rms_norm_eps=1e-5,
+        num_experts=5, moe_topk=2),
+    "dots1": lambda: transformers.Dots1Config(
+        **dict(SHAPE, num_hidden_layers=3), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        rms_norm_eps=1e-6, n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=24, n_shared_experts=2,
+        first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=2.5, sliding_window=None),
 }
 
 # Keys in which publishers' config.json differs from the one that transformers writes.
-PUBLISHED = {"gemma4_moe": dict(per_layer_config=None, global_head_dim=32, num_global_key_value_heads=2)}
+PUBLISHED = {
+    "gemma4_moe": dict(per_layer_config=None, global_head_dim=32, num_global_key_value_heads=2),
+    "minimax_m2": dict(rope_parameters=None, rope_theta=5000000, rotary_dim=8, attn_type_list=[1, 1], use_qk_norm=True,
+                       qk_norm_type="per_layer", scoring_func="sigmoid", use_routing_bias=True,
+                       shared_intermediate_size=0),
+    "granitemoehybrid": dict(layer_types=["attention"] * 2),
+    "granitemoehybrid_moe": dict(layer_types=["attention"] * 2, position_embedding_type="nope"),
+}
 
 IDS = [(7 * i * i + 3 * i + 5) % 61 for i in range(40)]
 POSITIONS = [0, 1, 2, 7, 15, 16, 31, 39]  # both sides of a page of 16 tokens among them
@@ -100,11 +154,13 @@ POSITIONS = [0, 1, 2, 7, 15, 16, 31, 39]  # both sides of a page of 16 tokens am
 
 def randomise(model, seed):
     generator = torch.Generator().manual_seed(seed)
-    for parameter in model.parameters():
+    for name, parameter in model.named_parameters():
         noise = torch.randn(parameter.shape, generator=generator)
         # Matrices, also those of experts, keep the size of what they multiply; norms stay near what a fresh model has,
         # which is 0 or 1.
         parameter.data = noise / parameter.shape[-1] ** 0.5 if parameter.dim() >= 2 else parameter.data + 0.3 * noise
+        if name.endswith("e_score_correction_bias"):
+            parameter.data = 0.1 * noise
     for name, buffer in model.named_buffers():  # the bias of experts' scores
         if name.endswith("e_score_correction_bias"):
             buffer.copy_(0.1 * torch.randn(buffer.shape, generator=generator))
