@@ -46,6 +46,8 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::stri
   keys.push_back(facts.norm.epsilon);
   for (const NumberKey& number : facts.numbers) keys.push_back(number.*kind);
   const bool is_folder = kind == &NumberKey::folder;
+  if (is_folder)
+    for (const KeyName& name : facts.key_names) keys.push_back(name.own);
   for (const CountKey& count : facts.counts) keys.push_back(is_folder ? count.folder : count.gguf);
   for (const SwitchKey& one : facts.switches) keys.push_back(is_folder ? one.folder : one.gguf);
   for (const std::string_view key : is_folder ? expert_keys(facts.experts) : gguf_expert_keys())
@@ -70,6 +72,13 @@ void read_counts(const Fields& fields, const ArchitectureFacts& facts, std::stri
   for (const CountKey& count : facts.counts)
     if (!(count.*kind).empty())
       config.*count.field = integer_in(fields, count.*kind, {0, kVocabulary.greatest}).value_or(config.*count.field);
+}
+
+void set_learned_positions(const ArchitectureFacts& facts, ModelConfig& config) {
+  if (!facts.first_position_row) return;
+  config.first_position_row = *facts.first_position_row;
+  config.position_rows = config.first_position_row + config.context_length;
+  config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
 }
 
 // Checks what may differ from layer to layer.
@@ -147,13 +156,15 @@ std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids
 
 // ---- config.json ----
 
-// One number, or a list with the same number for each layer.
-std::int64_t feed_forward_width(const JsonFields& fields) {
+// One number, or a list with the same number for each layer; or what follows from `otherwise`, if it is not 0.
+std::int64_t feed_forward_width(const JsonFields& fields, std::int64_t otherwise) {
   const Json* value = fields.value("intermediate_size");
+  if (value == nullptr && otherwise > 0) return otherwise;
   if (value == nullptr || !value->is_array()) return needed_integer_in(fields, "intermediate_size", kWidths);
   const std::vector<std::int64_t> widths = fields.find_integers("intermediate_size");
   USER_CHECK(!widths.empty() && std::adjacent_find(widths.begin(), widths.end(), std::not_equal_to<>()) == widths.end(),
-             "[{}] intermediate_size must be one number for all layers, but is {}", fields.where(), shown_json(*value));
+             "[{}] {} must be one number for all layers, but is {}", fields.where(), fields.name("intermediate_size"),
+             shown_json(*value));
   const Json first{{"intermediate_size", widths.front()}};
   return needed_integer_in(JsonFields(first, fields.where()), "intermediate_size", kWidths);
 }
@@ -235,14 +246,14 @@ void read_token_ids(const Gguf& gguf, ModelConfig& config) {
 
 ModelConfig model_config_from_json(std::string_view text, const std::string& where, const ArchitectureFacts& facts) {
   const Json json = whole_config(text, where, facts);
-  const JsonFields fields(json, where);
+  const JsonFields fields(json, where, facts.key_names);
   ModelConfig config;
   config.architecture = architecture_of(fields);
   config.architecture_class = architecture_class(fields);
   config.unknown_keys = unknown_keys(KeyTable::config, json, where, "", own_keys(facts, &NumberKey::folder));
 
   config.hidden_size = needed_integer_in(fields, "hidden_size", kWidths);
-  config.intermediate_size = feed_forward_width(fields);
+  config.intermediate_size = feed_forward_width(fields, facts.default_widening * config.hidden_size);
   config.layer_count = needed_integer_in(fields, "num_hidden_layers", kLayers);
   config.head_count = needed_integer_in(fields, "num_attention_heads", kHeads);
   config.kv_head_count = integer_in(fields, "num_key_value_heads", kHeads).value_or(config.head_count);
@@ -261,10 +272,13 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   read_layer_overrides(fields, config);
   read_rope(fields, facts, config);
   read_rotated_layers(fields, facts.rotary, config);
+  set_learned_positions(facts, config);
   if (facts.has_latents) read_latents(fields, config);
   read_gate_cuts(fields, config);
 
+  config.groups_heads = facts.groups_heads_in_folders;
   config.hidden_act = fields.find_text("hidden_act").value_or(config.hidden_act);
+  config.activation_key = fields.name("hidden_act");
   config.hidden_activation = fields.find_text("hidden_activation").value_or("");
   config.tie_word_embeddings = fields.find_boolean("tie_word_embeddings").value_or(false);
   for (const NumberKey& number : facts.numbers)
@@ -352,6 +366,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   read_gate_cuts(fields, gguf, config);
   read_rope(fields, gguf, facts, config);
   read_rotated_layers(facts.rotary, config);
+  set_learned_positions(facts, config);
   std::vector<std::string_view> own = own_keys(facts, &NumberKey::gguf);
   own.push_back(gguf_epsilon(facts.norm));
   config.unknown_keys = unknown_gguf_keys(gguf, config.architecture, own);

@@ -26,8 +26,11 @@ struct Source {
   std::string key;   // in the checkpoint
   std::string name;  // "model.layers.0.mlp.up_proj.weight"
   std::vector<std::int64_t> shape;
-  std::int64_t rotated_heads = 0;  // the number of heads whose rows must be reordered, or 0
-  bool is_less_one = false;        // the folder stores the values of the checkpoint minus one
+  bool is_transposed = false;       // a matrix that the checkpoint stores transposed
+  bool becomes_transposed = false;  // the folder stores the matrix transposed, unless it is quantized
+  std::int64_t rotated_heads = 0;   // the number of heads whose rows must be reordered, or 0
+  bool is_grouped = false;          // the folder has the rows of each key head one after another
+  bool is_less_one = false;         // the folder stores the values of the checkpoint minus one
   bool is_linear = false;
   std::optional<std::int64_t> part;  // of a stack for which the folder has a tensor for each part
   std::string values;                // of latent attention: the stack of values, where the key's is that of keys
@@ -75,8 +78,16 @@ std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& 
                       config.latents->rank};
     }
     source.is_linear = source.shape.size() == 2 && QuantizationConfig().quantizes(source.name);
+    if (source.is_linear && weight.is_transposed_in(CheckpointFormat::hugging_face)) {
+      const std::vector<std::int64_t> shape = weight.shape(config, stored.layer);
+      source.is_transposed = weight.is_transposed_in(config.format);
+      source.becomes_transposed = true;
+      source.shape = shape;
+    }
     if (config.rope.pairing != model.facts.pairing_in_folders && weight.rotated_heads != nullptr)
       source.rotated_heads = weight.rotated_heads(config);
+    source.is_grouped =
+        model.facts.groups_heads_in_folders && !config.groups_heads && weight.name.starts_with("attn_qkv");
     source.is_less_one = weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(config.format);
     if (!is_name_of_experts(source.name)) {
       sources.push_back(std::move(source));
@@ -97,6 +108,16 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return result;
 }
 
+// A matrix of f32.
+Tensor transposed(const Tensor& matrix) {
+  const std::int64_t rows = matrix.meta.shape[0].number(), columns = matrix.meta.shape[1].number();
+  Tensor result = Tensor::empty(Meta::tensor(DType::f32, {columns, rows}));
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column)
+      result.as<float>()[column * rows + row] = matrix.as<const float>()[row * columns + column];
+  return result;
+}
+
 // Reorders the rows of heads whose rotation pairs adjacent rows, so that it pairs the halves of the rotated part.
 Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int64_t rotary_dim) {
   Tensor result = Tensor::empty(tensor.meta);
@@ -108,6 +129,22 @@ Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int
       std::memcpy(result.as<float>() + (head * dims + i) * width, tensor.as<float>() + (head * dims + from) * width,
                   static_cast<std::size_t>(width) * sizeof(float));
     }
+  return result;
+}
+
+// Reorders the rows of all queries, then those of all keys, then those of all values, so that for each key head those
+// of its queries, of its key and of its value follow one another.
+Tensor grouped_by_key_head(const Tensor& tensor, const ModelConfig& config) {
+  Tensor result = Tensor::empty(tensor.meta);
+  const std::int64_t heads = config.head_count, keys = config.kv_head_count, queries = heads / keys;
+  const std::int64_t size = config.head_dim * (tensor.meta.rank() == 2 ? tensor.meta.shape[1].number() : 1);
+  const auto* from = tensor.as<const float>();
+  auto* to = result.as<float>();
+  for (std::int64_t key = 0; key < keys; ++key) {
+    to = std::copy_n(from + key * queries * size, queries * size, to);
+    to = std::copy_n(from + (heads + key) * size, size, to);
+    to = std::copy_n(from + (heads + keys + key) * size, size, to);
+  }
   return result;
 }
 
@@ -158,7 +195,10 @@ class Quantizer {
 
   // Returns the tensors that represent the weight in the folder.
   std::vector<NamedTensor> tensors_of(const Source& source) {
-    if (!is_quantized(source)) return {{source.name, converted(numbers(source), DType::bf16)}};
+    if (!is_quantized(source)) {
+      const Tensor plain = source.becomes_transposed ? transposed(numbers(source)) : numbers(source);
+      return {{source.name, converted(plain, DType::bf16)}};
+    }
     using enum NumberFormat;
     const QuantizedNames names = quantized_names(*written_, source.name);
     const Tensor weight = numbers(source);
@@ -197,14 +237,16 @@ class Quantizer {
     return source.part ? part_of(tensor, *source.part) : tensor;
   }
 
-  // Returns the weight in f32 with the layout and values of Hugging Face.
+  // Returns the weight in f32 with the order of rows and the values of Hugging Face. Matrices are not transposed.
   Tensor numbers(const Source& source) const {
     const QuantizationConfig* own = config_.quantization ? config_.quantization->of(source.key) : nullptr;
     const bool has_codes = own != nullptr && (source.is_linear || source.shape.size() == 2);  // or is the head
     Tensor tensor =
         has_codes ? dequantized_weight(checkpoint_, *own, source.key) : converted(stored(source), DType::f32);
+    if (source.is_transposed && !has_codes) tensor = transposed(tensor);
     if (source.rotated_heads > 0)
       tensor = halves_from_neighbours(tensor, source.rotated_heads, config_.rope.rotary_dim);
+    if (source.is_grouped) tensor = grouped_by_key_head(tensor, config_);
     if (source.is_less_one)
       for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i) tensor.as<float>()[i] -= 1;
     return tensor;
