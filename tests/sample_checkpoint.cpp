@@ -63,6 +63,7 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
     if (stored.expert) experts_.insert(name);
     if (weight.is_transposed_in(CheckpointFormat::hugging_face)) transposed_.insert(name);
     if (weight.shape_of_whole != nullptr) parted_.insert(name);
+    if (facts_.groups_heads_in_folders && weight.name.starts_with("attn_qkv")) grouped_.insert(name);
     if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
     if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
       one_plus_.insert(name);
@@ -77,6 +78,7 @@ void SampleCheckpoint::reshape(const std::string& name, const std::vector<std::i
   for (auto& [known, tensor] : weights_)
     if (known == name) tensor = random_weight(shape, 1);
   heads_.erase(name);
+  grouped_.erase(name);
 }
 
 void SampleCheckpoint::add(const std::string& name, const std::string& gguf_name,
@@ -253,7 +255,8 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
     const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();
     Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;
     if (one_plus_.contains(name)) tensor = one_plus(tensor);
-    if (transposed_.contains(name) && weight.meta.rank() == 3) tensor = transposed(tensor);
+    if (grouped_.contains(name)) tensor = ungrouped_rows(tensor, config_);
+    if (transposed_.contains(name) && weight.meta.rank() > 1) tensor = transposed(tensor);
     if (is_of_alternating_pairs(name) && weight.meta.rank() > 1) tensor = halves_from_pairs(tensor);
     if (age == GgufAge::early && experts_.contains(name)) {
       const std::string& stack = gguf_names_.at(name);

@@ -91,8 +91,9 @@ class SampleCheckpoint {
   std::map<std::string, std::string> gguf_names_;  // by the name in a folder
   std::map<std::string, int> heads_;               // by the name in a folder: heads whose rows are rotated
   std::set<std::string> experts_;                  // names in a folder of matrices of one expert
+  std::set<std::string> grouped_;                  // names in a folder of rows that it sorts by key head
   std::set<std::string> parted_;                   // names in a folder of keys and values of latents
-  std::set<std::string> transposed_;               // names in a folder of stacks that it stores transposed
+  std::set<std::string> transposed_;               // names in a folder of matrices that it stores transposed
   std::set<std::string> one_plus_;                 // names in a folder of vectors for which GGUF files have 1 + w
 };
 

@@ -20,8 +20,10 @@ void copy_rows_of_heads(const Tensor& source, std::int64_t from, std::int64_t fr
 }  // namespace
 
 Tensor transposed(const Tensor& stack) {
-  const std::int64_t rows = stack.meta.shape[1].number(), columns = stack.meta.shape[2].number();
-  Tensor result = Tensor::empty(Meta::tensor(DType::f32, {stack.meta.shape[0], columns, rows}));
+  Meta meta = stack.meta;
+  const std::int64_t rows = meta.shape[meta.rank() - 2].number(), columns = meta.shape.back().number();
+  std::swap(meta.shape[meta.rank() - 2], meta.shape.back());
+  Tensor result = Tensor::empty(meta);
   for (std::int64_t i = 0; i < element_count(stack.meta.shape).number(); ++i) {
     const std::int64_t matrix = i / (rows * columns), row = i / columns % rows, column = i % columns;
     result.as<float>()[(matrix * columns + column) * rows + row] = stack.as<float>()[i];
@@ -110,6 +112,22 @@ NamedWeights weights_in_modules(const NamedWeights& weights) {
     } else {
       gate->second = joined_stacks(gate->second, weight);
     }
+  }
+  return result;
+}
+
+Tensor ungrouped_rows(const Tensor& tensor, const ModelConfig& config) {
+  Tensor result = Tensor::empty(tensor.meta);
+  const std::int64_t heads = config.head_count, keys = config.kv_head_count, queries = heads / keys;
+  const std::int64_t size = config.head_dim * (tensor.meta.rank() == 2 ? tensor.meta.shape[1].number() : 1);
+  const auto copy = [&](std::int64_t to, std::int64_t from, std::int64_t count) {
+    std::copy_n(tensor.as<const float>() + from * size, count * size, result.as<float>() + to * size);
+  };
+  for (std::int64_t key = 0; key < keys; ++key) {
+    const std::int64_t first = key * (queries + 2);
+    copy(key * queries, first, queries);
+    copy(heads + key, first + queries, 1);
+    copy(heads + keys + key, first + queries + 1, 1);
   }
   return result;
 }

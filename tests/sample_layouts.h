@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// A stack with each matrix transposed.
+// A matrix transposed, or a stack with each matrix transposed.
 Tensor transposed(const Tensor& stack);
 
 // Rows of a stack, or elements of rows, that alternate between gate and up: those of gate, then those of up.
@@ -27,6 +27,10 @@ Tensor rows_of_latent_parts(const LatentParts& parts, const ModelConfig& config)
 
 // Rows of heads whose halves are rotated together, permuted for a file that rotates neighbours.
 Tensor neighbours_from_halves(const Tensor& tensor, int heads);
+
+// Rows, or elements, that a folder has for each key head: its queries, its key and its value. A GGUF file has all
+// queries, then all keys, then all values.
+Tensor ungrouped_rows(const Tensor& tensor, const ModelConfig& config);
 
 // The rows of one matrix and then those of the other; or elements of vectors.
 Tensor joined_rows(const Tensor& first, const Tensor& second);

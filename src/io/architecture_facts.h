@@ -45,8 +45,12 @@ struct WindowFacts {
   // The layers with a window in these architectures, if layer_types is absent: from that layer on, all layers (whatever
   // layer_types says), or every second layer before it.
   enum class Rule : std::uint8_t { from_first, all, every_second } rule = Rule::from_first;
-  // Each layer whose number, counted from one, is a multiple of the period has no window, if the files do not state it.
+  // The last layer of each period, or the first one, has no window, if the files do not state it.
   std::optional<std::int64_t> period = std::nullopt;
+  bool begins_without = false;
+  // The key of config.json with words for the layers, global or local: lists of words, each with how often it is
+  // repeated. "" for architectures that have layer_types.
+  std::string_view types = "";
 };
 
 // Which layers have rotary positions, and which.
@@ -120,7 +124,17 @@ struct SwitchKey {
   std::string_view gguf_tensor = "";  // without a key: GGUF files have this tensor if the switch is on
 };
 
+// A key of config.json that this architecture has in place of a usual one: `n_embd` of `hidden_size`. Files may have
+// either.
+struct KeyName {
+  std::string_view own, usual;
+};
+
 struct ArchitectureFacts {
+  // The keys of config.json with names of their own. All other facts have the usual names.
+  std::vector<KeyName> key_names;
+  // The embedding's tensor in folders.
+  std::string_view embedding = "model.embed_tokens.weight";
   // JSON text of an object: the values of keys that config.json omits. GGUF files, too, leave `hidden_act` to it.
   std::string_view defaults = "{}";
   // The same where the defaults of a model_type are others: the type and the JSON text.
@@ -128,11 +142,18 @@ struct ArchitectureFacts {
   // The same for a config.json with images or sound, whose text_config states what differs from transformers' defaults.
   std::string_view text_config_defaults = "{}";
   NormFacts norm;
+  // The width of the feed-forward as a multiple of hidden_size, if config.json does not state it; 0: it must.
+  std::int64_t default_widening = 0;
+  // Folders have one weight for queries, keys and values, with the rows of each key head one after another: those of
+  // its queries, of its key and of its value. GGUF files have the rows of all queries first, then all keys, all values.
+  bool groups_heads_in_folders = false;
   std::optional<WindowFacts> window;  // nullopt: a sliding_window in config.json is refused
   // Words of layer_types for layers without a window, next to full_attention.
   std::vector<std::string_view> words_of_layers;
   // The key of config.json for the width of the feed-forward.
   std::string_view feed_forward_width = "intermediate_size";
+  // Positions are learned and not rotary: a table has a row for each position of the context, from this row on.
+  std::optional<std::int64_t> first_position_row;
   // For the weights as the files of each format store them. If the two differ, GGUF files have the rows of each query
   // and key head in another order: row 2 i + b is row i + b r / 2 of a folder.
   RotaryPairing pairing_in_folders = RotaryPairing::halves;

@@ -186,13 +186,22 @@ void Checkpoint::Contents::open_folder() {
   name_as_language_model();
 }
 
+// The embedding in folders that were written without the module around the layers, and the name of that module.
+constexpr std::pair<const char*, const char*> kBareEmbeddings[] = {{"embed_tokens.weight", "model."},
+                                                                   {"decoder.embed_tokens.weight", "model."},
+                                                                   {"embed_in.weight", "gpt_neox."},
+                                                                   {"wte.weight", "transformer."},
+                                                                   {"word_embeddings.weight", "transformer."}};
+
 // The rest of the program knows the names of folders that have the language model alone, with its head.
 void Checkpoint::Contents::name_as_language_model() {
-  const bool is_without_head = by_name.contains("embed_tokens.weight");
+  std::string module;
+  for (const auto& [embedding, its_module] : kBareEmbeddings)
+    if (by_name.contains(embedding)) module = its_module;
   bool has_changed = split_stacks(tensors);
   for (auto& entry : tensors) {
     std::string name = name_in_language_model(entry.name);
-    if (is_without_head && !name.starts_with("model.") && !name.starts_with("lm_head.")) name = "model." + name;
+    if (!module.empty() && !name.starts_with(module) && !name.starts_with("lm_head.")) name = module + name;
     if (name == entry.name) continue;  // by_name has views of it
     entry.name = std::move(name);
     has_changed = true;
@@ -332,8 +341,8 @@ ModelConfig Checkpoint::config(const ArchitectureFacts& facts) const {
   const auto has_tensor = [&](const std::string& name) { return find(name) != nullptr; };
   read_expert_layout(find_tensor, config);
   read_latent_layout(find_tensor, config);
-  if (!config.has_dtype) take_dtype_of_tensors(*this, config);
-  untie_if_differs(*this, config);
+  if (!config.has_dtype) take_dtype_of_tensors(*this, facts.embedding, config);
+  untie_if_differs(*this, facts.embedding, config);
   if (config.quantization) {
     std::vector<std::string> names;
     for (const TensorEntry& entry : tensors()) names.push_back(entry.name);

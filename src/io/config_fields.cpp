@@ -38,13 +38,26 @@ JsonFields::JsonFields(const Json& object, std::string where, std::string prefix
              prefix_.empty() ? "the text" : prefix_.substr(0, prefix_.size() - 1), shown_json(object));
 }
 
+JsonFields::JsonFields(const Json& object, std::string where, std::span<const KeyName> names)
+    : JsonFields(object, std::move(where)) {
+  names_ = names;
+}
+
+std::string_view JsonFields::spelling(std::string_view key) const {
+  for (const KeyName& name : names_) {
+    if (name.usual != key) continue;
+    if (const auto at = object_->find(name.own); at != object_->end() && !at->is_null()) return name.own;
+  }
+  return key;
+}
+
 bool JsonFields::is_null(std::string_view key) const {
-  const auto at = object_->find(key);
+  const auto at = object_->find(spelling(key));
   return at != object_->end() && at->is_null();
 }
 
 const Json* JsonFields::value(std::string_view key) const {
-  const auto at = object_->find(key);
+  const auto at = object_->find(spelling(key));
   return at == object_->end() || at->is_null() ? nullptr : &*at;
 }
 

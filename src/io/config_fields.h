@@ -9,12 +9,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "io/architecture_facts.h"
 #include "io/gguf.h"
 
 namespace weft {
@@ -30,9 +32,12 @@ class JsonFields {
  public:
   // Messages put `prefix` before each key: "rope_scaling.".
   JsonFields(const Json& object, std::string where, std::string prefix = "");
+  // The same for an object that may have other names of some keys, which are looked up first. The list must outlive it.
+  JsonFields(const Json& object, std::string where, std::span<const KeyName> names);
 
   const std::string& where() const { return where_; }
-  std::string name(std::string_view key) const { return prefix_ + std::string(key); }
+  // The key as the object spells it.
+  std::string name(std::string_view key) const { return prefix_ + std::string(spelling(key)); }
   bool has(std::string_view key) const { return value(key) != nullptr; }
   bool is_null(std::string_view key) const;  // present, but null
   // The value itself; nullptr if it is absent or null.
@@ -50,9 +55,13 @@ class JsonFields {
   std::optional<JsonFields> find_object(std::string_view key) const;
 
  private:
+  // The name that the object has for the key; a null counts as absent.
+  std::string_view spelling(std::string_view key) const;
+
   const Json* object_;
   std::string where_;
   std::string prefix_;
+  std::span<const KeyName> names_;
 };
 
 // Fields of the metadata of a GGUF file, which must outlive it. Each key is looked up with `prefix` before it:

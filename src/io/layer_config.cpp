@@ -26,6 +26,39 @@ std::vector<bool> all_but_every(std::int64_t period, std::int64_t layers) {
   return result;
 }
 
+std::vector<bool> windows_of_period(const WindowFacts& window, std::int64_t period, std::int64_t layers) {
+  std::vector<bool> result = all_but_every(period, layers);
+  if (window.begins_without)
+    for (std::int64_t layer = 0; layer < layers; ++layer) result[static_cast<std::size_t>(layer)] = layer % period != 0;
+  return result;
+}
+
+// Whether each layer is local, from lists like [[["global", "local"], 12]].
+std::vector<bool> layers_of_types(const JsonFields& fields, std::string_view key, std::int64_t layer_count) {
+  std::vector<bool> layers;
+  const Json* lists = fields.value(key);
+  if (lists == nullptr) return layers;
+  const auto refuse = [&] {
+    fail_user(
+        "[{}] {} must be lists of \"global\" and \"local\" with their repetitions for num_hidden_layers {}, but is "
+        "{}",
+        fields.where(), key, layer_count, shown_json(*lists));
+  };
+  if (!lists->is_array()) refuse();
+  for (const Json& list : *lists) {
+    const bool is_pair = list.is_array() && list.size() == 2 && list[0].is_array() && list[1].is_number_unsigned();
+    if (!is_pair || list[1].get<std::uint64_t>() > static_cast<std::uint64_t>(layer_count)) refuse();
+    for (std::uint64_t i = 0; i < list[1].get<std::uint64_t>(); ++i)
+      for (const Json& word : list[0]) {
+        const bool is_surplus = static_cast<std::int64_t>(layers.size()) == layer_count;
+        if (is_surplus || (word != "global" && word != "local")) refuse();
+        layers.push_back(word == "local");
+      }
+  }
+  if (static_cast<std::int64_t>(layers.size()) != layer_count) refuse();
+  return layers;
+}
+
 // The period of layers without a window: a number, or as in EXAONE's files a word like LLLG (local and global layers).
 std::int64_t window_period(const JsonFields& fields, std::int64_t otherwise) {
   constexpr const char* kPattern = "sliding_window_pattern";
@@ -127,7 +160,9 @@ void read_windows(const JsonFields& fields, const ArchitectureFacts& facts, Mode
   }
   using Rule = WindowFacts::Rule;
   std::vector<bool> layers;
-  if (!window || window->rule != Rule::all) {
+  if (window && !window->types.empty()) {
+    layers = layers_of_types(fields, window->types, config.layer_count);
+  } else if (!window || window->rule != Rule::all) {
     check_has_attention(fields);
     std::vector<std::string_view> others{"full_attention"};
     others.insert(others.end(), facts.words_of_layers.begin(), facts.words_of_layers.end());
@@ -142,7 +177,7 @@ void read_windows(const JsonFields& fields, const ArchitectureFacts& facts, Mode
   USER_CHECK(!layers.empty() || window->period || !fields.has("sliding_window_pattern"),
              "[{}] sliding_window_pattern is not supported without layer_types", fields.where());
   if (layers.empty() && window->period) {
-    layers = all_but_every(window_period(fields, *window->period), config.layer_count);
+    layers = windows_of_period(*window, window_period(fields, *window->period), config.layer_count);
   } else if (layers.empty() && window->first_layer) {
     const auto stated = integer_in(fields, "max_window_layers", {0, kLayers.greatest});
     const std::int64_t first = stated.value_or(*window->first_layer);
@@ -167,7 +202,7 @@ void read_windows(const GgufFields& fields, const Gguf& gguf, const std::optiona
   if (!config.sliding_window || !has_period) return;
   if (pattern == nullptr || !pattern->is_array) {
     const auto period = integer_in(fields, kPattern, {1, kLayers.greatest});
-    set_windows(all_but_every(period.value_or(*window->period), config.layer_count), config);
+    set_windows(windows_of_period(*window, period.value_or(*window->period), config.layer_count), config);
     return;
   }
   USER_CHECK(pattern->type == GgufType::boolean && static_cast<std::int64_t>(pattern->count) == config.layer_count,

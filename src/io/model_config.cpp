@@ -48,6 +48,8 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::stri
     keys.push_back(key);
   for (const NumberKey& number : facts.numbers) keys.push_back(number.*kind);
   const bool is_folder = kind == &NumberKey::folder;
+  if (is_folder)
+    for (const KeyName& name : facts.key_names) keys.push_back(name.own);
   for (const CountKey& count : facts.counts) keys.push_back(is_folder ? count.folder : count.gguf);
   for (const SwitchKey& one : facts.switches) keys.push_back(is_folder ? one.folder : one.gguf);
   for (const std::string_view key : is_folder ? expert_keys(facts.experts) : gguf_expert_keys())
@@ -68,6 +70,13 @@ void read_counts(const Fields& fields, const ArchitectureFacts& facts, std::stri
   for (const CountKey& count : facts.counts)
     if (!(count.*kind).empty())
       config.*count.field = integer_in(fields, count.*kind, {0, kVocabulary.greatest}).value_or(config.*count.field);
+}
+
+void set_learned_positions(const ArchitectureFacts& facts, ModelConfig& config) {
+  if (!facts.first_position_row) return;
+  config.first_position_row = *facts.first_position_row;
+  config.position_rows = config.first_position_row + config.context_length;
+  config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
 }
 
 // Checks what may differ from layer to layer.
@@ -145,13 +154,15 @@ std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids
 
 // ---- config.json ----
 
-// One number, or a list with the same number for each layer.
-std::int64_t feed_forward_width(const JsonFields& fields, std::string_view key) {
+// One number, or a list with the same number for each layer; or what follows from `otherwise`, if it is not 0.
+std::int64_t feed_forward_width(const JsonFields& fields, std::string_view key, std::int64_t otherwise) {
   const Json* value = fields.value(key);
+  if (value == nullptr && otherwise > 0) return otherwise;
   if (value == nullptr || !value->is_array()) return needed_integer_in(fields, key, kWidths);
   const std::vector<std::int64_t> widths = fields.find_integers(key);
   USER_CHECK(!widths.empty() && std::adjacent_find(widths.begin(), widths.end(), std::not_equal_to<>()) == widths.end(),
-             "[{}] {} must be one number for all layers, but is {}", fields.where(), key, shown_json(*value));
+             "[{}] {} must be one number for all layers, but is {}", fields.where(), fields.name(key),
+             shown_json(*value));
   const Json first{{key, widths.front()}};
   return needed_integer_in(JsonFields(first, fields.where()), key, kWidths);
 }
@@ -253,14 +264,15 @@ void read_token_ids(const Gguf& gguf, ModelConfig& config) {
 
 ModelConfig model_config_from_json(std::string_view text, const std::string& where, const ArchitectureFacts& facts) {
   const Json json = whole_config(text, where, facts);
-  const JsonFields fields(json, where);
+  const JsonFields fields(json, where, facts.key_names);
   ModelConfig config;
   config.architecture = architecture_of(fields);
   config.architecture_class = architecture_class(fields);
   config.unknown_keys = unknown_keys(KeyTable::config, json, where, "", own_keys(facts, &NumberKey::folder));
 
   config.hidden_size = needed_integer_in(fields, "hidden_size", kWidths);
-  config.intermediate_size = feed_forward_width(fields, facts.feed_forward_width);
+  config.intermediate_size =
+      feed_forward_width(fields, facts.feed_forward_width, facts.default_widening * config.hidden_size);
   config.layer_count = needed_integer_in(fields, "num_hidden_layers", kLayers);
   config.head_count = needed_integer_in(fields, "num_attention_heads", kHeads);
   config.kv_head_count = integer_in(fields, "num_key_value_heads", kHeads).value_or(config.head_count);
@@ -279,10 +291,13 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   read_layer_overrides(fields, config);
   read_rope(fields, facts, config);
   read_rotated_layers(fields, facts.rotary, config);
+  set_learned_positions(facts, config);
   if (facts.has_latents) read_latents(fields, config);
   read_gate_cuts(fields, config);
 
+  config.groups_heads = facts.groups_heads_in_folders;
   config.hidden_act = fields.find_text("hidden_act").value_or(config.hidden_act);
+  config.activation_key = fields.name("hidden_act");
   config.hidden_activation = fields.find_text("hidden_activation").value_or("");
   config.tie_word_embeddings = fields.find_boolean("tie_word_embeddings").value_or(false);
   for (const NumberKey& number : facts.numbers)
@@ -305,38 +320,6 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   complete(facts, config);
   check_layers(where, config);
   return config;
-}
-
-std::optional<std::int64_t> ModelConfig::window_of(int layer) const {
-  return has_window.empty() || has_window[static_cast<std::size_t>(layer)] ? sliding_window : std::nullopt;
-}
-
-std::int64_t ModelConfig::head_dim_of(int layer) const {
-  return full_head_dim == 0 || slides(layer) ? head_dim : full_head_dim;
-}
-
-std::int64_t ModelConfig::kv_head_count_of(int layer) const {
-  return full_kv_head_count == 0 || slides(layer) ? kv_head_count : full_kv_head_count;
-}
-
-int ModelConfig::kv_layer_of(int layer) const {
-  int of = layer;
-  while (of >= 0 && (!has_own_kv(of) || slides(of) != slides(layer))) --of;
-  return of;
-}
-
-std::int64_t ModelConfig::intermediate_size_of(int layer) const {
-  return widens_shared_layers && !has_own_kv(layer) ? 2 * intermediate_size : intermediate_size;
-}
-
-std::optional<double> ModelConfig::gate_cut_of(int layer) const {
-  if (gate_cuts.empty() || std::isinf(gate_cuts[static_cast<std::size_t>(layer)])) return std::nullopt;
-  return gate_cuts[static_cast<std::size_t>(layer)];
-}
-
-const RopeConfig* ModelConfig::rope_of(int layer) const {
-  if (!is_rotated.empty() && !is_rotated[static_cast<std::size_t>(layer)]) return nullptr;
-  return sliding_rope && slides(layer) ? &*sliding_rope : &rope;
 }
 
 ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& facts) {
@@ -367,6 +350,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   read_gate_cuts(fields, gguf, config);
   read_rope(fields, gguf, facts, config);
   read_rotated_layers(fields, facts.rotary, config);
+  set_learned_positions(facts, config);
   std::vector<std::string_view> own = own_keys(facts, &NumberKey::gguf);
   own.push_back(facts.norm.epsilon_in_gguf());
   config.unknown_keys = unknown_gguf_keys(gguf, config.architecture, own);

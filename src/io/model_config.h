@@ -118,6 +118,8 @@ struct ModelConfig {
   std::string architecture_class;  // "LlamaForCausalLM": the first of config.json's architectures; "" if unknown
 
   std::int64_t hidden_size = 0;
+  std::int64_t parallel_norm_count = 0;  // of a parallel layer, as files state it; 0: they do not
+  std::int64_t embedding_width = 0;      // of tokens, where files may state another; 0: hidden_size
   std::int64_t intermediate_size = 0;
   std::int64_t layer_count = 0;
   std::int64_t head_count = 0;
@@ -144,6 +146,9 @@ struct ModelConfig {
   NormKind norm = NormKind::rms;
   bool norm_has_bias = false;
   double norm_eps = 0;
+  // The rows of the table of learned positions, of which the first ones are of no position. 0: there is no table.
+  std::int64_t position_rows = 0;
+  std::int64_t first_position_row = 0;
   RopeConfig rope;
   // The positions of layers with a window, if they are others than `rope`.
   std::optional<RopeConfig> sliding_rope;
@@ -167,23 +172,28 @@ struct ModelConfig {
   std::int64_t active_stream = 0;
   bool scales_active_stream = false;  // by a vector of the layer, for the layer's own embeddings
 
-  std::string hidden_act = "silu";      // in Hugging Face's spelling; the architecture's default if the file omits it
-  std::string hidden_activation;        // the same from a second key in Gemma's files; "" if absent
-  bool tie_word_embeddings = false;     // the head uses the embedding's weight
-  bool attention_bias = false;          // of queries, keys and values
-  bool attention_output_bias = false;   // of the projection after attention
-  bool mlp_bias = false;                // of the feed-forward
-  bool head_bias = false;               // of the logits
-  bool merges_query_key_value = false;  // the files have one weight for the three
-  bool has_head_norms = true;           // where an architecture may have norms of each head of query and key
-  double gate_limit = 0;                // of gate and up before they are combined; 0 for none
-  bool is_parallel = false;             // attention and feed-forward of a layer read the same input
-  double embedding_scale = 1;           // a factor of the embeddings
-  double residual_scale = 1;            // a factor of what a layer adds to the residual sum
-  double logit_scale = 1;               // a factor of the logits
-  double logit_divisor = 1;             // a divisor of the logits
-  double attention_scale = 0;           // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
-  double query_width = 0;               // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
+  std::string hidden_act = "silu";  // in Hugging Face's spelling; the architecture's default if the file omits it
+  std::string hidden_activation;    // the same from a second key in Gemma's files; "" if absent
+  std::string activation_key = "hidden_act";  // the key of the first, as the file spells it
+  bool tie_word_embeddings = false;           // the head uses the embedding's weight
+  bool attention_bias = false;                // of queries, keys and values
+  bool attention_output_bias = false;         // of the projection after attention
+  bool mlp_bias = false;                      // of the feed-forward
+  bool head_bias = false;                     // of the logits
+  bool merges_query_key_value = false;        // the files have one weight for the three
+  bool groups_heads = false;                  // and its rows are sorted by key head (ArchitectureFacts)
+  bool has_head_norms = true;                 // where an architecture may have norms of each head of query and key
+  double gate_limit = 0;                      // of gate and up before they are combined; 0 for none
+  bool is_parallel = false;                   // attention and feed-forward of a layer read the same input
+  bool norms_each_half = false;               // of a parallel layer: each has a norm of that input
+  bool has_one_key_head = false;              // where a switch of the files states it
+  bool states_key_heads = false;              // the files state the number of key heads, where others have that switch
+  double embedding_scale = 1;                 // a factor of the embeddings
+  double residual_scale = 1;                  // a factor of what a layer adds to the residual sum
+  double logit_scale = 1;                     // a factor of the logits
+  double logit_divisor = 1;                   // a divisor of the logits
+  double attention_scale = 0;                 // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
+  double query_width = 0;                     // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
   // Queries, keys and values are clamped to it and its negative; transformers clamps to 0, too.
   double query_key_value_limit = std::numeric_limits<double>::infinity();
   double attention_softcap = 0;                // scores become cap tanh(score / cap); 0 for none

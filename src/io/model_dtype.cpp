@@ -35,18 +35,19 @@ void read_dtype(const JsonFields& fields, ModelConfig& config) {
   }
 }
 
-void take_dtype_of_tensors(const Checkpoint& checkpoint, ModelConfig& config) {
-  const auto find = [&](const char* name) { return checkpoint.is_dummy() ? nullptr : checkpoint.find(name); };
-  const TensorEntry* embedding = find("model.embed_tokens.scales");  // of codes
-  if (embedding == nullptr) embedding = find("model.embed_tokens.weight");
+void take_dtype_of_tensors(const Checkpoint& checkpoint, std::string_view embedding, ModelConfig& config) {
+  const auto find = [&](std::string_view name) { return checkpoint.is_dummy() ? nullptr : checkpoint.find(name); };
+  const std::string_view module = embedding.substr(0, embedding.rfind('.') + 1);
+  const TensorEntry* table = find(std::string(module) + "scales");  // of codes
+  if (table == nullptr) table = find(embedding);
   // Scales of mlx-lm's floats are bytes.
-  if (embedding != nullptr && !is_floating(embedding->tensor.meta.dtype)) embedding = find("model.norm.weight");
+  if (table != nullptr && !is_floating(table->tensor.meta.dtype)) table = find("model.norm.weight");
   config.dtype = DType::bf16;
-  if (embedding == nullptr) {
+  if (table == nullptr) {
     config.warnings.push_back(fmt::format("[{}] config.json states no dtype: bfloat16 is assumed", checkpoint.path()));
     return;
   }
-  const DType stored = embedding->tensor.meta.dtype;
+  const DType stored = table->tensor.meta.dtype;
   if (stored == DType::f32 || stored == DType::f16) config.dtype = stored;
 }
 

@@ -12,7 +12,7 @@ namespace weft {
 void read_dtype(const JsonFields& fields, ModelConfig& config);
 
 // For a config that states none, as those of gpt-oss: the type of the embedding, which is never quantized. Where
-// only the config is read it is bf16, with a warning.
-void take_dtype_of_tensors(const Checkpoint& checkpoint, ModelConfig& config);
+// only the config is read it is bf16, with a warning. `embedding` is the name of its tensor.
+void take_dtype_of_tensors(const Checkpoint& checkpoint, std::string_view embedding, ModelConfig& config);
 
 }  // namespace weft

@@ -14,10 +14,11 @@ constexpr const char* kShared[] = {"bos_token_id",       "dtype",        "eos_to
                                    "compression_config", "quantization", "quantization_config", "tie_word_embeddings",
                                    "torch_dtype"};
 
-// The module around the language model in older and in newer folders, and the language model's own module.
+// The module around the language model in older and in newer folders, and the language model's own module. The last is
+// GPT-NeoX's name of the head.
 constexpr std::array kModules = {std::pair{"language_model.model.", "model."},
                                  std::pair{"model.language_model.", "model."},
-                                 std::pair{"language_model.lm_head.", "lm_head."}};
+                                 std::pair{"language_model.lm_head.", "lm_head."}, std::pair{"embed_out.", "lm_head."}};
 
 }  // namespace
 

@@ -8,7 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr const char* kEmbedding = "model.embed_tokens.weight";
 constexpr const char* kHead = "lm_head.weight";
 constexpr std::int64_t kMostRows = 256;
 
@@ -24,16 +23,16 @@ bool has_same_rows(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-void untie_if_differs(const Checkpoint& checkpoint, ModelConfig& config) {
+void untie_if_differs(const Checkpoint& checkpoint, std::string_view embedding, ModelConfig& config) {
   if (!config.tie_word_embeddings || checkpoint.is_dummy()) return;
-  const TensorEntry* embedding = checkpoint.find(kEmbedding);
+  const TensorEntry* table = checkpoint.find(embedding);
   const TensorEntry* head = checkpoint.find(kHead);
-  if (embedding == nullptr || head == nullptr || embedding->tensor.meta.rank() != 2 ||
-      embedding->tensor.meta.shape != head->tensor.meta.shape || has_same_rows(embedding->tensor, head->tensor))
+  if (table == nullptr || head == nullptr || table->tensor.meta.rank() != 2 ||
+      table->tensor.meta.shape != head->tensor.meta.shape || has_same_rows(table->tensor, head->tensor))
     return;
   config.tie_word_embeddings = false;
   config.warnings.push_back(fmt::format("[{}] tie_word_embeddings is true, but {} differs from {}: it is read",
-                                        checkpoint.path(), kHead, kEmbedding));
+                                        checkpoint.path(), kHead, embedding));
 }
 
 }  // namespace weft

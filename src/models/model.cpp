@@ -31,7 +31,8 @@ std::vector<std::int64_t> stored_shape(const ModelWeight& weight, const ModelCon
                                        const std::string& key, CheckpointFormat format,
                                        std::vector<std::int64_t> shape) {
   if (weight.shape_of_whole != nullptr) return weight.shape_of_whole(config, layer);
-  if (weight.is_transposed_in(format) && !is_mxfp4(config, key)) std::swap(shape[shape.size() - 2], shape.back());
+  if (weight.is_transposed_in(format) && quantization_of(config, key, shape) == nullptr)
+    std::swap(shape[shape.size() - 2], shape.back());
   return shape;
 }
 

@@ -7,52 +7,23 @@
 #include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
 #include "nn/llama.h"
-#include "nn/norm.h"
-#include "ops/layer_norm.h"
-#include "ops/mul.h"
-#include "ops/reshape.h"
 
 namespace weft {
 namespace {
 
-using Extents = std::vector<std::int64_t>;
-
-Extents query_heads(const ModelConfig& c, int) {
-  return c.has_head_norms ? Extents{c.head_count, c.head_dim} : Extents();
-}
-Extents key_heads(const ModelConfig& c, int) {
-  return c.has_head_norms ? Extents{c.kv_head_count, c.head_dim} : Extents();
-}
-
 std::vector<ModelWeight> stablelm_weights() {
   std::vector<ModelWeight> weights = nn::decoder_weights();
-  weights.push_back({"attn_q_norm", "blk.{}.attn_q_norm.weight",
-                     "model.layers.{}.self_attn.q_layernorm.norms.{}.weight", query_heads});
-  weights.push_back(
-      {"attn_k_norm", "blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.k_layernorm.norms.{}.weight", key_heads});
+  nn::add_own_head_norms(weights);
+  nn::rename(weights, {{"attn_q_norm", "", "model.layers.{}.self_attn.q_layernorm.norms.{}"},
+                       {"attn_k_norm", "", "model.layers.{}.self_attn.k_layernorm.norms.{}"}});
   return weights;
-}
-
-// x [s0, heads * head_dim] with a norm of each head, whose weights are [heads, head_dim].
-Value norm_of_each_head(Builder& b, const Value& x, const std::string& name, int layer) {
-  const std::int64_t width = b.facts.config.head_dim;
-  const Value heads = reshape(x, {x.dim(0), x.dim(1).number() / width, width});
-  const Value scaled = mul(layer_norm(heads, {}, {}, b.facts.config.norm_eps), nn::norm_weight(b, name, layer));
-  return reshape(scaled, {x.dim(0), x.dim(1)});
-}
-
-Value stablelm_attention(Builder& b, nn::DecoderStep& step, const Value& x, int layer) {
-  nn::QueryKeyValue heads = nn::query_key_value(b, x, layer);
-  if (b.facts.config.has_head_norms) {
-    heads.query = norm_of_each_head(b, heads.query, "attn_q_norm", layer);
-    heads.key = norm_of_each_head(b, heads.key, "attn_k_norm", layer);
-  }
-  return nn::attend(b, step, std::move(heads), layer);
 }
 
 Values stablelm_forward(Builder& b) {
   nn::DecoderStep step = nn::decoder_step(b);
-  const auto attention = [&](const Value& x, int layer) { return stablelm_attention(b, step, x, layer); };
+  const auto attention = [&](const Value& x, int layer) {
+    return nn::self_attention_with_own_head_norms(b, step, x, layer);
+  };
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   const auto layers = b.facts.config.is_parallel ? nn::parallel_layers : nn::pre_norm_layers;
   return layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);

@@ -25,7 +25,24 @@ std::optional<std::int64_t> layer_after(std::string_view prefix, std::string_vie
   return layer;
 }
 
+// The layer to which the tensor of a folder belongs.
+std::optional<std::int64_t> layer_in_folder(std::string_view name) {
+  for (const char* layers : {"model.layers.", "model.decoder.layers.", "gpt_neox.layers.", "transformer.h."})
+    if (const auto layer = layer_after(layers, name)) return layer;
+  return std::nullopt;
+}
+
 bool is_inverse_frequencies(std::string_view name, const ModelConfig&) { return name.ends_with("rotary_emb.inv_freq"); }
+
+// Modules of GPT-2 and of later ones like it store which tokens attend to which, [1, 1, positions, positions], and the
+// score of the others.
+bool is_causal_mask(const TensorEntry& entry, const ModelConfig&) {
+  const std::string_view name = entry.name;
+  const Shape& shape = entry.tensor.meta.shape;
+  if (name.ends_with(".masked_bias")) return element_count(shape) == Dim(1);
+  const bool is_of_attention = name.ends_with(".attn.bias") || name.ends_with(".attention.bias");
+  return is_of_attention && shape.size() == 4 && shape[2] == shape[3];
+}
 
 bool is_copy_of_embedding(std::string_view name, const ModelConfig& config) {
   return name == "lm_head.weight" && config.tie_word_embeddings;
@@ -33,13 +50,14 @@ bool is_copy_of_embedding(std::string_view name, const ModelConfig& config) {
 
 bool predicts_later_token(std::string_view name, const ModelConfig& config) {
   if (name.starts_with("mtp.") || name.starts_with("model.mtp_")) return true;
-  const auto layer = layer_after(config.format == CheckpointFormat::gguf ? "blk." : "model.layers.", name);
+  const bool is_gguf = config.format == CheckpointFormat::gguf;
+  const auto layer = is_gguf ? layer_after("blk.", name) : layer_in_folder(name);
   return layer && *layer >= config.layer_count && *layer < config.layer_count + config.next_token_layers;
 }
 
 // Not all configs state the number of the layers that predict a later token.
 bool is_after_last_layer(std::string_view name, const ModelConfig& config) {
-  const auto layer = config.format == CheckpointFormat::gguf ? std::nullopt : layer_after("model.layers.", name);
+  const auto layer = config.format == CheckpointFormat::gguf ? std::nullopt : layer_in_folder(name);
   return layer && *layer >= config.layer_count;
 }
 
@@ -112,6 +130,7 @@ constexpr Harmless kHarmless[] = {
     {has_name<is_in_joined_latents>, "attn_kv_b has the keys and values of latents, too"},
     {has_name<is_unused_scale>, "altup_correct_scale is off"},
     {has_name<is_of_images_or_sound>, "text passes through no part for images or sound"},
+    {is_causal_mask, "each token attends to those before it"},
     {is_scale_of_kv_cache, "keys and values are stored without scales"},
     {is_bias_of_zeros, "a bias of zeros changes nothing"},
 };

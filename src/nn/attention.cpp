@@ -8,10 +8,13 @@
 #include "nn/norm.h"
 #include "ops/attention.h"
 #include "ops/clamp.h"
+#include "ops/clone.h"
 #include "ops/index_select.h"
 #include "ops/kv_cache_update.h"
+#include "ops/layer_norm.h"
 #include "ops/mul.h"
 #include "ops/reshape.h"
+#include "ops/rms_norm.h"
 #include "ops/rotary_embedding.h"
 #include "ops/slice.h"
 
@@ -52,6 +55,28 @@ Value rotated_query(Builder& builder, const DecoderStep& step, const Value& quer
       .first;
 }
 
+// The columns of the product of attn_qkv are, for each key head, those of its queries, of its key and of its value.
+// Their parts are copied, because the heads of a row must be contiguous.
+QueryKeyValue heads_of_groups(const ModelConfig& c, const Value& product) {
+  const Dim rows = product.dim(0);
+  const std::int64_t queries = c.head_count / c.kv_head_count * c.head_dim, all = queries + 2 * c.head_dim;
+  const Value groups = reshape(product, {rows, c.kv_head_count, all});
+  const auto part = [&](std::int64_t first, std::int64_t end) {
+    return reshape(clone(slice(groups, -1, first, end)), {rows, c.kv_head_count * (end - first)});
+  };
+  return {part(0, queries), part(queries, queries + c.head_dim), part(queries + c.head_dim, all)};
+}
+
+// x [s0, heads * head_dim] with a norm of each head, whose weights are [heads, head_dim].
+Value with_own_norms(Builder& builder, const Value& x, const std::string& name, int layer) {
+  const ModelConfig& c = builder.facts.config;
+  const std::int64_t width = c.head_dim_of(layer);
+  const Value heads = reshape(x, {x.dim(0), x.dim(1).number() / width, width});
+  const Value normalized =
+      c.norm == NormKind::rms ? rms_norm(heads, {}, c.norm_eps) : layer_norm(heads, {}, {}, c.norm_eps);
+  return reshape(mul(normalized, norm_weight(builder, name, layer)), {x.dim(0), x.dim(1)});
+}
+
 }  // namespace
 
 QueryKeyValue query_key_value(Builder& builder, const Value& x, int layer) {
@@ -63,6 +88,8 @@ QueryKeyValue query_key_value(Builder& builder, const Value& x, int layer) {
   if (has_values) weights.emplace_back("attn_v");
   const Values products =
       is_merged ? Values{linear(builder, x, "attn_qkv", layer)} : merged_products(builder, x, "qkv", weights, layer);
+  // The one key head of a model is a group of all columns, which need not be copied.
+  if (is_merged && c.groups_heads && c.kv_head_count > 1) return heads_of_groups(c, products[0]);
   QueryKeyValue heads;
   heads.query = columns_of(products, 0, query_width);
   heads.key = columns_of(products, query_width, kv_width);
@@ -99,6 +126,9 @@ Value attend_rotated(Builder& builder, DecoderStep& step, QueryKeyValue heads, i
 }
 
 Value attend(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer) {
+  const double limit = builder.facts.config.query_key_value_limit;
+  if (std::isfinite(limit))
+    for (Value* value : {&heads.query, &heads.key, &heads.value}) *value = clamp(*value, -limit, limit);
   rotate(builder, step, heads, layer);
   return attend_rotated(builder, step, std::move(heads), layer);
 }
@@ -114,13 +144,19 @@ Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const 
   return attend(builder, step, std::move(heads), layer);
 }
 
+Value self_attention_with_own_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer) {
+  QueryKeyValue heads = query_key_value(builder, x, layer);
+  if (builder.facts.config.has_head_norms) {
+    heads.query = with_own_norms(builder, heads.query, "attn_q_norm", layer);
+    heads.key = with_own_norms(builder, heads.key, "attn_k_norm", layer);
+  }
+  return attend(builder, step, std::move(heads), layer);
+}
+
 Value self_attention_with_row_norms(Builder& builder, DecoderStep& step, const Value& x, int layer) {
   QueryKeyValue heads = query_key_value(builder, x, layer);
   heads.query = norm(builder, heads.query, "attn_q_norm", layer);
   heads.key = norm(builder, heads.key, "attn_k_norm", layer);
-  const double limit = builder.facts.config.query_key_value_limit;
-  if (std::isfinite(limit))
-    for (Value* value : {&heads.query, &heads.key, &heads.value}) *value = clamp(*value, -limit, limit);
   return attend(builder, step, std::move(heads), layer);
 }
 

@@ -14,7 +14,7 @@ struct QueryKeyValue {
 };
 
 // Computes all three from x [s0, d] by one product. The model's table has one weight for it, attn_qkv, or three that
-// are merged, attn_q, attn_k and attn_v.
+// are merged, attn_q, attn_k and attn_v. If config.groups_heads, the columns of the product are sorted by key head.
 QueryKeyValue query_key_value(Builder& builder, const Value& x, int layer);
 
 // Rotates query and key by position, if the layer has positions. Else it scales the query by position, if the config
@@ -27,7 +27,7 @@ Value attention_of_heads(Builder& builder, DecoderStep& step, const QueryKeyValu
 // The same, and the output projection [s0, d].
 Value attend_rotated(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer);
 
-// Both.
+// All of the above. Before the rotation, all three are clamped to config.query_key_value_limit.
 Value attend(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer);
 
 // Attention of a layer without more: query, key and value of x, rotated.
@@ -37,8 +37,10 @@ Value self_attention(Builder& builder, DecoderStep& step, const Value& x, int la
 // are rotated.
 Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
-// The same with a norm of all heads of query, and of key, together, by weights of the width of their rows. All three
-// are clamped to config.query_key_value_limit.
+// The same with a weight [heads, head_dim] for each of the two, if the config has head norms.
+Value self_attention_with_own_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
+
+// The same with a norm of all heads of query, and of key, together, by weights of the width of their rows.
 Value self_attention_with_row_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
 // As with head norms, and with a norm of each head of the values, which has no weight. A layer without keys and values

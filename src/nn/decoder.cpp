@@ -12,6 +12,7 @@
 #include "ops/fused_add_rms_norm.h"
 #include "ops/index_select.h"
 #include "ops/mul_scalar.h"
+#include "ops/slice.h"
 #include "ops/tanh.h"
 #include "tensor/convert.h"
 
@@ -75,6 +76,13 @@ Value embedded_tokens(Builder& builder, const Value& ids) {
   return scaled(x, builder.facts.config.embedding_scale);
 }
 
+Value embedded_tokens_and_positions(Builder& builder, const DecoderStep& step) {
+  const ModelConfig& c = builder.facts.config;
+  Value table = builder.weight("position_embd", {builder.key("position_embd")}, WeightRole::codes);
+  if (c.first_position_row > 0) table = slice(table, 0, c.first_position_row, c.position_rows);
+  return add(embedded_tokens(builder, step.ids), embedding(step.positions, table, builder.facts.dtype));
+}
+
 Value times_root(Builder& builder, const Value& x, std::int64_t width) {
   std::byte rounded[sizeof(float)];
   const DType dtype = builder.facts.dtype;
@@ -133,7 +141,9 @@ Values parallel_layers(Builder& builder, DecoderStep& step, Value x, const Layer
   for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
     builder.enter_layer(layer);
     const Value normalized = residual.add_and_norm(x, "attn_norm", layer);
-    x = add(attention(normalized, layer), feed_forward(normalized, layer));
+    const bool has_second = builder.has("ffn_norm", layer);
+    const Value second = has_second ? residual.add_and_norm(Value(), "ffn_norm", layer) : normalized;
+    x = add(attention(normalized, layer), feed_forward(second, layer));
   }
   builder.enter_layer(-1);
   return decoder_results(step, residual.add_and_norm(x, "output_norm"));

@@ -24,6 +24,9 @@ DecoderStep decoder_step(Builder& builder);
 // The embeddings of the tokens: [s0, d], in the dtype of the residual stream, times config.embedding_scale.
 Value embedded_tokens(Builder& builder, const Value& ids);
 
+// The same plus the rows of the tokens' positions in the table of learned positions.
+Value embedded_tokens_and_positions(Builder& builder, const DecoderStep& step);
+
 // x times the square root of its width, as Gemma's embeddings, or of another one. The root is rounded to the dtype of
 // the residual stream, because training used the rounded value.
 Value times_root_of_width(Builder& builder, const Value& x);
@@ -37,7 +40,8 @@ using LayerHalf = std::function<Value(const Value& x, int layer)>;
 //   pre_norm_layers   a half takes the norm of the residual sum: attn_norm, ffn_norm
 //   sandwich_layers   the same, and its result is normalized before it is added: post_attention_norm, post_ffw_norm
 //   post_norm_layers  a half takes the residual sum itself, and its result is normalized as above
-//   parallel_layers   both halves take the same norm of the residual sum, attn_norm
+//   parallel_layers   both halves take the same norm of the residual sum, attn_norm, or each has one: attn_norm,
+//   ffn_norm
 Values pre_norm_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
                        const LayerHalf& feed_forward);
 Values sandwich_layers(Builder& builder, DecoderStep& step, const Value& x, const LayerHalf& attention,

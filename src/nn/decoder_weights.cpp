@@ -13,18 +13,26 @@ Extents if_so(bool has, Extents extents) { return has ? std::move(extents) : Ext
 
 Extents per_hidden(const ModelConfig& c, int) { return {c.hidden_size}; }
 Extents per_hidden_in_norm(const ModelConfig& c, int) { return if_so(c.norm_has_bias, {c.hidden_size}); }
-// Parallel layers have one norm for both halves.
-Extents per_hidden_of_second(const ModelConfig& c, int) { return if_so(!c.is_parallel, {c.hidden_size}); }
+// Most parallel layers have one norm for both halves.
+bool has_second_norm(const ModelConfig& c) { return !c.is_parallel || c.norms_each_half; }
+Extents per_hidden_of_second(const ModelConfig& c, int) { return if_so(has_second_norm(c), {c.hidden_size}); }
 Extents per_hidden_in_second(const ModelConfig& c, int) {
-  return if_so(c.norm_has_bias && !c.is_parallel, {c.hidden_size});
+  return if_so(c.norm_has_bias && has_second_norm(c), {c.hidden_size});
 }
 Extents per_head_dim(const ModelConfig& c, int layer) { return if_so(c.has_head_norms, {c.head_dim_of(layer)}); }
 Extents per_key_head_dim(const ModelConfig& c, int layer) {
   return if_so(c.has_head_norms && c.has_own_kv(layer), {c.head_dim_of(layer)});
 }
+Extents query_heads_by_dim(const ModelConfig& c, int layer) {
+  return if_so(c.has_head_norms, {c.head_count, c.head_dim_of(layer)});
+}
+Extents key_heads_by_dim(const ModelConfig& c, int layer) {
+  return if_so(c.has_head_norms, {c.kv_head_count_of(layer), c.head_dim_of(layer)});
+}
 Extents per_query(const ModelConfig& c, int) { return {c.head_count * c.head_dim}; }
 Extents per_key(const ModelConfig& c, int) { return {c.kv_head_count * c.head_dim}; }
 Extents vocabulary_rows(const ModelConfig& c, int) { return {c.vocab_size, c.hidden_size}; }
+Extents position_rows(const ModelConfig& c, int) { return {c.position_rows, c.hidden_size}; }
 Extents head_rows(const ModelConfig& c, int) { return if_so(!c.tie_word_embeddings, {c.vocab_size, c.hidden_size}); }
 Extents per_token_of_head(const ModelConfig& c, int) {
   return if_so(c.head_bias && !c.tie_word_embeddings, {c.vocab_size});
@@ -217,6 +225,22 @@ void rename(WeightTable& weights, std::initializer_list<Renaming> names) {
   }
 }
 
+void add_positions(WeightTable& weights, const std::string& name) {
+  add(weights, "position_embd", "position_embd", name, position_rows);
+}
+
+void transpose_in_folders(WeightTable& weights) {
+  for (ModelWeight& weight : weights)
+    if (weight.is_per_layer() && !weight.name.ends_with(".bias") && !weight.name.ends_with("_norm"))
+      weight.transposed_in = {CheckpointFormat::hugging_face};
+}
+
+void erase_norms(WeightTable& weights) {
+  std::erase_if(weights, [](const ModelWeight& weight) {
+    return weight.name.ends_with("_norm") || weight.name.ends_with("_norm.bias");
+  });
+}
+
 void merge_gate_and_up(WeightTable& weights) {
   erase(weights, {"ffn_gate", "ffn_up"});
   add(weights, "ffn_gate_up", "blk.{}.ffn_up", "model.layers.{}.mlp.gate_up_proj", gate_up_rows, per_gate_up_row);
@@ -290,6 +314,11 @@ void add_shared_expert_gate(WeightTable& weights, std::string_view name) {
 void add_head_norms(WeightTable& weights) {
   add(weights, "attn_q_norm", "blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_norm", per_head_dim);
   add(weights, "attn_k_norm", "blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm", per_key_head_dim);
+}
+
+void add_own_head_norms(WeightTable& weights) {
+  add(weights, "attn_q_norm", "blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_norm", query_heads_by_dim);
+  add(weights, "attn_k_norm", "blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm", key_heads_by_dim);
 }
 
 void add_row_norms(WeightTable& weights) {

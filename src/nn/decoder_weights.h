@@ -27,6 +27,15 @@ struct Renaming {
 };
 void rename(WeightTable& weights, std::initializer_list<Renaming> names);
 
+// The table of learned positions, position_embd, by its name in folders without ".weight".
+void add_positions(WeightTable& weights, const std::string& name);
+
+// Stores the matrices of all layers transposed in folders: weights [inputs, outputs].
+void transpose_in_folders(WeightTable& weights);
+
+// Removes the weights and biases of all norms, which then multiply and add nothing.
+void erase_norms(WeightTable& weights);
+
 // For checkpoints with one weight for gate and up. One for query, key and value is ModelConfig::merges_query_key_value.
 void merge_gate_and_up(WeightTable& weights);
 
@@ -52,6 +61,8 @@ void add_shared_expert_gate(WeightTable& weights, std::string_view name);
 
 // Norms of each head of query and key, attn_q_norm and attn_k_norm; by config.has_head_norms.
 void add_head_norms(WeightTable& weights);
+// The same with a weight for each head of the two.
+void add_own_head_norms(WeightTable& weights);
 // The same of all heads of query, and of key, together.
 void add_row_norms(WeightTable& weights);
 // The norms of sandwich_layers and post_norm_layers after the halves, with Gemma's names.

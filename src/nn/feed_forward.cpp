@@ -33,6 +33,7 @@ struct Activation {
   const char* name;
   UnaryFunction function;
 };
+Value relu(const Value& x, CallSite site) { return clamp(x, 0.0, std::nullopt, site); }
 constexpr Activation kGates[] = {{"silu", silu_and_mul},
                                  {"swish", silu_and_mul},
                                  {"gelu_pytorch_tanh", gelu_tanh_and_mul},
@@ -41,6 +42,7 @@ constexpr Activation kGates[] = {{"silu", silu_and_mul},
 constexpr Activation kActivations[] = {{"gelu_pytorch_tanh", gelu_tanh},
                                        {"gelu_new", gelu_tanh},
                                        {"gelu", gelu},
+                                       {"relu", relu},
                                        {"relu2", relu2},
                                        {"silu", silu},
                                        {"swish", silu}};
@@ -60,7 +62,7 @@ void check(std::span<const Activation> known, const ModelConfig& c) {
   std::vector<std::string_view> names;
   for (const Activation& one : known) names.emplace_back(one.name);
   USER_CHECK(find(known, c) != nullptr, "[{}] {} must be one of {}, but is {}", c.architecture,
-             c.hidden_activation.empty() ? "hidden_act" : "hidden_activation", fmt::join(names, ", "),
+             c.hidden_activation.empty() ? c.activation_key : "hidden_activation", fmt::join(names, ", "),
              quote(activation_of(c)));
 }
 

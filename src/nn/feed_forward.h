@@ -22,7 +22,7 @@ Value expert_feed_forward(Builder& builder, const Value& x, const Value& router_
 Value plain_feed_forward(Builder& builder, const Value& x, int layer);
 
 // UserError, `[architecture] ...`, unless the config's activation is one that the feed-forward knows: with a gate silu,
-// gelu_pytorch_tanh, gelu_new or gelu; without one gelu_pytorch_tanh, gelu_new, gelu, relu2 or silu.
+// gelu_pytorch_tanh, gelu_new or gelu; without one gelu_pytorch_tanh, gelu_new, gelu, relu, relu2 or silu.
 void check_gated_activation(const ModelConfig& config);
 void check_plain_activation(const ModelConfig& config);
 

@@ -83,14 +83,14 @@ Value scaled_linear(const Value& x, const QuantizedParams& params, const Quantiz
 }
 
 Value product_of_keys(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys,
-                      const Value& bias) {
+                      WeightRole role, const Value& bias) {
   if (const QuantizationConfig* config = builder.quantization(keys)) {
     const Value y = linear_over_codes(
         x, keys, *config, builder.facts.scales_by_group,
         [&](const char* suffix, const auto& of, WeightRole role) { return builder.weight(name + suffix, of, role); });
     return bias.present() ? add(y, bias) : y;
   }
-  const Value weight = builder.weight(name, keys, WeightRole::linear);
+  const Value weight = builder.weight(name, keys, role);
   const std::string order = builder.order_key(keys);
   const Value input =
       order.empty() ? x : index_select(x, builder.weight(name + ".order", {order}, WeightRole::order), -1);
@@ -124,7 +124,8 @@ Value product(Builder& builder, const Value& x, const std::string& name, const s
               int layer) {
   const MergedKeys keys(builder, name, weights, layer);
   builder.linear_input(keys.weights, x);
-  return product_of_keys(builder, x, name, keys.weights, keys.bias(builder, name));
+  return product_of_keys(builder, x, name, keys.weights, builder.matrix_role(weights[0], layer),
+                         keys.bias(builder, name));
 }
 
 // The linear layers of a stack have the rows of all of them as their input: one scale of inputs then fits all.

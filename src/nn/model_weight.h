@@ -34,7 +34,7 @@ struct ModelWeight {
   std::int64_t (*rotated_heads)(const ModelConfig& config) = nullptr;
   // For a vector that the model uses as 1 + w in f32: the formats whose files store w. The others store the sum.
   std::vector<CheckpointFormat> less_one_in = {};
-  // For matrices: the formats whose files store them transposed. MXFP4 blocks are never transposed.
+  // For matrices: the formats whose files store them transposed. Quantized ones are never transposed.
   std::vector<CheckpointFormat> transposed_in = {};
   // The shape of the tensor, if the weight is a part of it.
   std::vector<std::int64_t> (*shape_of_whole)(const ModelConfig& config, int layer) = nullptr;

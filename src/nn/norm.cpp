@@ -12,7 +12,7 @@ Value norm_weight(Builder& builder, const std::string& name, int layer) {
 
 Value norm(Builder& builder, const Value& x, const std::string& name, int layer) {
   const ModelConfig& c = builder.facts.config;
-  const Value weight = norm_weight(builder, name, layer);
+  const Value weight = builder.has(name, layer) ? norm_weight(builder, name, layer) : Value();
   if (c.norm == NormKind::rms) return rms_norm(x, weight, c.norm_eps);
   const Value bias = builder.has(name + ".bias", layer) ? norm_weight(builder, name + ".bias", layer) : Value();
   return layer_norm(x, weight, bias, c.norm_eps);

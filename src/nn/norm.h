@@ -9,7 +9,7 @@ namespace weft::nn {
 // The weight of a norm.
 Value norm_weight(Builder& builder, const std::string& name, int layer = -1);
 
-// Normalizes the last dim of x.
+// Normalizes the last dim of x. Some models have norms without weights.
 Value norm(Builder& builder, const Value& x, const std::string& name, int layer = -1);
 
 // Normalizes each head by itself: x [s0, heads * head_dim] -> the same shape. All heads share one weight [head_dim].

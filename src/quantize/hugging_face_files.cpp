@@ -70,10 +70,18 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
   if (facts.window) json["sliding_window"] = nullptr;
   if (c.sliding_window) {
     json["sliding_window"] = *c.sliding_window;
-    json["layer_types"] = Json::array();
+    const bool has_types = facts.window && !facts.window->types.empty();
+    Json words = Json::array();
     for (int layer = 0; layer < c.layer_count; ++layer)
-      json["layer_types"].push_back(c.window_of(layer) ? "sliding_attention" : "full_attention");
-    json["use_sliding_window"] = true;
+      words.push_back(has_types            ? (c.window_of(layer) ? "local" : "global")
+                      : c.window_of(layer) ? "sliding_attention"
+                                           : "full_attention");
+    if (has_types) {
+      json[facts.window->types] = Json::array({Json::array({std::move(words), 1})});
+    } else {
+      json["layer_types"] = std::move(words);
+      json["use_sliding_window"] = true;
+    }
   }
   const bool has_positions = c.rope_of(0) != nullptr || facts.rotary.unrotated_period || c.sliding_window;
   USER_CHECK(has_positions || !facts.rotary.kind_in_folders.empty(),
@@ -113,11 +121,18 @@ Json config_of_gguf(const Checkpoint& checkpoint, const ModelConfig& c, const Ar
             {"pad_token_id", c.pad_token_id ? Json(*c.pad_token_id) : Json()}};
   add_own_keys(json, c, facts);
   if (c.experts) json.update(expert_json(c, *facts.experts));
-  if (!c.latents) return json;
-  // All heads share the latents of keys and values; only what is rotated has the width of a head.
-  json.update(latent_json(*c.latents));
-  json["num_key_value_heads"] = c.head_count;
-  json["head_dim"] = c.latents->rotary_dim;
+  if (c.latents) {
+    // All heads share the latents of keys and values; only what is rotated has the width of a head.
+    json.update(latent_json(*c.latents));
+    json["num_key_value_heads"] = c.head_count;
+    json["head_dim"] = c.latents->rotary_dim;
+  }
+  for (const auto& [own, usual] : facts.key_names)
+    if (auto value = json.find(usual); value != json.end()) {
+      Json moved = std::move(*value);
+      json.erase(value);
+      json[own] = std::move(moved);
+    }
   return json;
 }
 

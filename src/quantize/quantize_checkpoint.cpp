@@ -1,7 +1,6 @@
 #include "quantize/quantize_checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/core.h>
 
@@ -14,8 +13,8 @@
 #include "models/unread_tensors.h"
 #include "quantize/hugging_face_files.h"
 #include "quantize/output_folder.h"
+#include "quantize/tensor_layouts.h"
 #include "quantize/weight_codes.h"
-#include "tensor/convert.h"
 #include "tensor/quant_key.h"
 
 namespace weft {
@@ -26,8 +25,11 @@ struct Source {
   std::string key;   // in the checkpoint
   std::string name;  // "model.layers.0.mlp.up_proj.weight"
   std::vector<std::int64_t> shape;
-  std::int64_t rotated_heads = 0;  // the number of heads whose rows must be reordered, or 0
-  bool is_less_one = false;        // the folder stores the values of the checkpoint minus one
+  bool is_transposed = false;       // a matrix that the checkpoint stores transposed
+  bool becomes_transposed = false;  // the folder stores the matrix transposed, unless it is quantized
+  std::int64_t rotated_heads = 0;   // the number of heads whose rows must be reordered, or 0
+  bool is_grouped = false;          // the folder has the rows of each key head one after another
+  bool is_less_one = false;         // the folder stores the values of the checkpoint minus one
   bool is_linear = false;
   std::optional<std::int64_t> part;  // of a stack for which the folder has a tensor for each part
   std::string values;                // of latent attention: the stack of values, where the key's is that of keys
@@ -75,8 +77,16 @@ std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& 
                       config.latents->rank};
     }
     source.is_linear = source.shape.size() == 2 && QuantizationConfig().quantizes(source.name);
+    if (source.is_linear && weight.is_transposed_in(CheckpointFormat::hugging_face)) {
+      const std::vector<std::int64_t> shape = weight.shape(config, stored.layer);
+      source.is_transposed = weight.is_transposed_in(config.format);
+      source.becomes_transposed = true;
+      source.shape = shape;
+    }
     if (config.rope.pairing != model.facts.pairing_in_folders && weight.rotated_heads != nullptr)
       source.rotated_heads = weight.rotated_heads(config);
+    source.is_grouped =
+        model.facts.groups_heads_in_folders && !config.groups_heads && weight.name.starts_with("attn_qkv");
     source.is_less_one = weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(config.format);
     if (!is_name_of_experts(source.name)) {
       sources.push_back(std::move(source));
@@ -85,30 +95,6 @@ std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& 
     for (std::int64_t part = 0; part < stored.shape[0]; ++part) sources.push_back(part_of(source, part));
   });
   return sources;
-}
-
-Tensor converted(const Tensor& tensor, DType dtype) {
-  Tensor result = Tensor::empty(Meta::tensor(dtype, tensor.meta.shape));
-  const std::int64_t width = tensor.meta.shape.back().number();
-  const std::int64_t rows = element_count(tensor.meta.shape).number() / width;
-  for (std::int64_t row = 0; row < rows; ++row)
-    convert_row(tensor.meta.dtype, tensor.data() + row * bytes_of(tensor.meta.dtype, width), dtype,
-                result.data() + row * bytes_of(dtype, width), width);
-  return result;
-}
-
-// Reorders the rows of heads whose rotation pairs adjacent rows, so that it pairs the halves of the rotated part.
-Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int64_t rotary_dim) {
-  Tensor result = Tensor::empty(tensor.meta);
-  const std::int64_t width = tensor.meta.rank() == 2 ? tensor.meta.shape[1].number() : 1;  // 1 in a bias
-  const std::int64_t dims = tensor.meta.shape[0].number() / heads;
-  for (std::int64_t head = 0; head < heads; ++head)
-    for (std::int64_t i = 0; i < dims; ++i) {
-      const std::int64_t from = i >= rotary_dim ? i : i % (rotary_dim / 2) * 2 + i / (rotary_dim / 2);
-      std::memcpy(result.as<float>() + (head * dims + i) * width, tensor.as<float>() + (head * dims + from) * width,
-                  static_cast<std::size_t>(width) * sizeof(float));
-    }
-  return result;
 }
 
 // UserError if the format cannot represent the weight. The block height must divide the number of rows, so that the
@@ -129,21 +115,6 @@ void check_divides(const Source& source, const QuantizeRecipe& recipe) {
                source.key, source.shape[0], source.shape[1]);
 }
 
-// For each head its rows of keys, from a stack [heads, rank, dim] of f32, and those of values, from [heads, dim, rank].
-Tensor joined_latents(const Tensor& keys, const Tensor& values) {
-  const std::int64_t heads = keys.meta.shape[0].number(), rank = keys.meta.shape[1].number(),
-                     key_dim = keys.meta.shape[2].number(), value_dim = values.meta.shape[1].number();
-  Tensor joined = Tensor::empty(Meta::tensor(DType::f32, {heads * (key_dim + value_dim), rank}));
-  auto* to = joined.as<float>();
-  for (std::int64_t head = 0; head < heads; ++head) {
-    const float* key = keys.as<const float>() + head * rank * key_dim;
-    for (std::int64_t row = 0; row < key_dim; ++row)
-      for (std::int64_t column = 0; column < rank; ++column) *to++ = key[column * key_dim + row];
-    to = std::copy_n(values.as<const float>() + head * value_dim * rank, value_dim * rank, to);
-  }
-  return joined;
-}
-
 class Quantizer {
  public:
   Quantizer(const Checkpoint& checkpoint, const ModelConfig& model, const QuantizeRecipe& recipe, ThreadPool& threads)
@@ -158,7 +129,10 @@ class Quantizer {
 
   // Returns the tensors that represent the weight in the folder.
   std::vector<NamedTensor> tensors_of(const Source& source) {
-    if (!is_quantized(source)) return {{source.name, converted(numbers(source), DType::bf16)}};
+    if (!is_quantized(source)) {
+      const Tensor plain = source.becomes_transposed ? transposed(numbers(source)) : numbers(source);
+      return {{source.name, converted(plain, DType::bf16)}};
+    }
     using enum NumberFormat;
     const QuantizedNames names = quantized_names(*written_, source.name);
     const Tensor weight = numbers(source);
@@ -197,14 +171,16 @@ class Quantizer {
     return source.part ? part_of(tensor, *source.part) : tensor;
   }
 
-  // Returns the weight in f32 with the layout and values of Hugging Face.
+  // Returns the weight in f32 with the order of rows and the values of Hugging Face. Matrices are not transposed.
   Tensor numbers(const Source& source) const {
     const QuantizationConfig* own = config_.quantization ? config_.quantization->of(source.key) : nullptr;
     const bool has_codes = own != nullptr && (source.is_linear || source.shape.size() == 2);  // or is the head
     Tensor tensor =
         has_codes ? dequantized_weight(checkpoint_, *own, source.key) : converted(stored(source), DType::f32);
+    if (source.is_transposed && !has_codes) tensor = transposed(tensor);
     if (source.rotated_heads > 0)
       tensor = halves_from_neighbours(tensor, source.rotated_heads, config_.rope.rotary_dim);
+    if (source.is_grouped) tensor = grouped_by_key_head(tensor, config_);
     if (source.is_less_one)
       for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i) tensor.as<float>()[i] -= 1;
     return tensor;

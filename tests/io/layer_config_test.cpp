@@ -38,6 +38,19 @@ TEST(LayerConfig, TakesTheFamilysPeriodOfLayersWithoutAWindow) {
   EXPECT_EQ(layers_of("gemma2", {{"layer_types", json(8, "full_attention")}}), "ffffffff");
 }
 
+TEST(LayerConfig, TakesListsOfGlobalAndLocalLayersWithTheirRepetitions) {
+  const auto layers = [](const json& types) { return layers_of("gpt_neo", {{"attention_types", types}}); };
+  EXPECT_EQ(layers_of("gpt_neo"), "FSFSFSFS") << "without the key: every second layer";
+  EXPECT_EQ(layers(json::parse(R"([[["global", "local"], 4]])")), "FSFSFSFS");
+  EXPECT_EQ(layers(json::parse(R"([[["local"], 3], [["global"], 5]])")), "SSSFFFFF");
+  EXPECT_EQ(layers(json::parse(R"([[["global"], 8]])")), "FFFFFFFF");
+  for (const char* wrong : {R"([[["global", "local"], 3]])", R"([[["global", "local"], 5]])", R"([[["global"], "8"]])",
+                            R"([[["near"], 8]])", R"([["global", 8]])", R"("global")", R"([[["local"], 1000000]])"})
+    EXPECT_NE(message_of([&] { layers(json::parse(wrong)); }).find("attention_types must be lists of"),
+              std::string::npos)
+        << wrong;
+}
+
 // As in transformers, where Qwen's mixtures have rules of their own.
 TEST(LayerConfig, TakesTheRuleOfQwensFamilies) {
   const auto layers = [](const char* architecture, const json& more = json::object()) {

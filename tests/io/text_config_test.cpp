@@ -55,7 +55,7 @@ TEST(TextConfig, TheHeadIsTheEmbeddingIfTheWholeModelSaysSo) {
 
 TEST(TextConfig, KnowsTheNamesInTheWholeCheckpoint) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(names_in_checkpoint("lm_head.weight"), Names{"language_model.lm_head.weight"});
+  EXPECT_EQ(names_in_checkpoint("lm_head.weight"), (Names{"language_model.lm_head.weight", "embed_out.weight"}));
   EXPECT_EQ(names_in_checkpoint("model.norm.weight"),
             (Names{"language_model.model.norm.weight", "model.language_model.norm.weight"}));
 }
@@ -63,6 +63,7 @@ TEST(TextConfig, KnowsTheNamesInTheWholeCheckpoint) {
 TEST(TextConfig, NamesWeightsAsInFoldersOfTheLanguageModel) {
   EXPECT_EQ(name_in_language_model("language_model.model.norm.weight"), "model.norm.weight");
   EXPECT_EQ(name_in_language_model("language_model.lm_head.weight"), "lm_head.weight");
+  EXPECT_EQ(name_in_language_model("embed_out.weight"), "lm_head.weight");
   EXPECT_EQ(name_in_language_model("model.language_model.layers.0.mlp.up_proj.weight"),
             "model.layers.0.mlp.up_proj.weight");
   for (const char* other : {"model.norm.weight", "vision_tower.patch.weight", "model.vision_tower.patch.weight"})

@@ -57,7 +57,8 @@ class EveryArchitecture : public ::testing::TestWithParam<std::string> {
     return "no difference";
   }
   static std::string shape_of(const ModelWeight& weight, const ModelConfig& config) {
-    const std::vector<std::int64_t> shape = weight.shape(config, 0);
+    std::vector<std::int64_t> shape = weight.shape(config, 0);
+    if (weight.is_transposed_in(config.format)) std::swap(shape[0], shape[1]);
     return shape_text(Shape(shape.begin(), shape.end()));
   }
   // The error for the sample's config with these members changed.
@@ -131,9 +132,10 @@ TEST_P(EveryArchitecture, NamesWhatItsConfigMayNotAskFor) {
   const bool has_experts = model_.facts.experts && !model_.facts.experts->count.empty();
   EXPECT_EQ(refusal_of_config({{"num_local_experts", 8}}),
             has_experts ? "" : at + "mixtures of experts are not supported, but the model has 8 experts");
-  const std::string act = refusal_of_config({{"hidden_act", "relu"}, {"hidden_activation", nullptr}});
+  EXPECT_EQ(model_.facts.embedding, model_.weight("token_embd").hugging_face);
+  const std::string act = refusal_of_config({{"hidden_act", "tanh"}, {"hidden_activation", nullptr}});
   EXPECT_NE(act.find(at + "hidden_act must be "), std::string::npos) << act;
-  EXPECT_NE(act.find(", but is \"relu\""), std::string::npos) << act;
+  EXPECT_NE(act.find(", but is \"tanh\""), std::string::npos) << act;
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryArchitecture, ::testing::ValuesIn(make_model_registry().architectures()),

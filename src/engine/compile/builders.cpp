@@ -17,7 +17,7 @@ WeightRole ModelBuilder::vector_role(const std::string& weight_name) const {
 
 WeightRole ModelBuilder::matrix_role(const std::string& weight_name, int layer) const {
   const bool is_transposed = model_.weight(weight_name, facts.config, layer).is_transposed_in(facts.config.format);
-  return is_transposed ? WeightRole::transposed : WeightRole::linear;
+  return is_transposed && !weights_.is_quantized(key(weight_name, layer)) ? WeightRole::transposed : WeightRole::linear;
 }
 
 TraceBuilder::TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, Trace& trace,

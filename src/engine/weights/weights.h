@@ -57,6 +57,7 @@ class Weights {
   // the cause.
   std::vector<std::string> costs_of_options(const std::vector<TracedParam>& params) const;
   bool has(const std::string& key) const { return checkpoint_.find(key) != nullptr; }
+  bool is_quantized(const std::string& key) const;
 
   // Bytes of everything that is loaded now, mapped parts of the file included.
   std::int64_t loaded_bytes() const;
@@ -70,7 +71,6 @@ class Weights {
   const QuantizationConfig* config_of(const std::string& key) const;
   // The same for a weight that is known to be quantized.
   const QuantizationConfig& config_of_codes(const std::string& key) const;
-  bool is_quantized(const std::string& key) const;
   bool is_mxfp4(const std::string& key) const;
   bool has_factors(const std::string& key, WeightRole role) const;
   static bool is_matrix(WeightRole role);

@@ -22,6 +22,18 @@ SHAPE = dict(
 
 WITHOUT_HEAD_DIM = {key: value for key, value in SHAPE.items() if key != "head_dim"}
 
+WITHOUT_GROUPS = {key: value for key, value in WITHOUT_HEAD_DIM.items() if key != "num_key_value_heads"}
+
+GPT2_SHAPE = dict(
+    vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=None, eos_token_id=63,
+    pad_token_id=None)
+
+FALCON_SHAPE = {key: value for key, value in WITHOUT_GROUPS.items() if key != "intermediate_size"}
+
+GPT_NEO_SHAPE = dict(
+    vocab_size=64, hidden_size=32, num_layers=2, num_heads=4, max_position_embeddings=64, bos_token_id=None,
+    eos_token_id=63, pad_token_id=None)
+
 LLAMA3 = dict(rope_type="llama3", rope_theta=10000.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=16)
 
@@ -136,6 +148,31 @@ CONFIGS = {
         **dict(SHAPE, num_hidden_layers=3), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
         rms_norm_eps=1e-6, n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=24, n_shared_experts=2,
         first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=2.5, sliding_window=None),
+    "gpt_neox": lambda: transformers.GPTNeoXConfig(
+        **WITHOUT_GROUPS, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5)),
+    "cohere": lambda: transformers.CohereConfig(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=10000.0), logit_scale=0.5,
+        use_qk_norm=True, tie_word_embeddings=True),
+    "arcee": lambda: transformers.ArceeConfig(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=10000.0), mlp_bias=True),
+    "olmo": lambda: transformers.OlmoConfig(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=10000.0), clip_qkv=0.7),
+    "gpt_neox_sequential": lambda: transformers.GPTNeoXConfig(
+        **WITHOUT_GROUPS, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25),
+        use_parallel_residual=False),
+    "gpt2": lambda: transformers.GPT2Config(**GPT2_SHAPE),
+    "opt": lambda: transformers.OPTConfig(
+        **{key: value for key, value in WITHOUT_GROUPS.items() if key != "intermediate_size"}, ffn_dim=48,
+        word_embed_proj_dim=32),
+    "falcon": lambda: transformers.FalconConfig(
+        **FALCON_SHAPE, multi_query=True, rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
+    "falcon_groups": lambda: transformers.FalconConfig(
+        **FALCON_SHAPE, num_kv_heads=2, new_decoder_architecture=True, ffn_hidden_size=48,
+        rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
+    "gpt_bigcode": lambda: transformers.GPTBigCodeConfig(**GPT2_SHAPE, multi_query=True),
+    "gpt_bigcode_heads": lambda: transformers.GPTBigCodeConfig(**dict(GPT2_SHAPE, n_inner=48), multi_query=False),
+    "gpt_neo": lambda: transformers.GPTNeoConfig(
+        **GPT_NEO_SHAPE, attention_types=[[["global", "local"], 1]], window_size=6),
 }
 
 # Keys in which publishers' config.json differs from the one that transformers writes.
@@ -146,6 +183,7 @@ PUBLISHED = {
                        shared_intermediate_size=0),
     "granitemoehybrid": dict(layer_types=["attention"] * 2),
     "granitemoehybrid_moe": dict(layer_types=["attention"] * 2, position_embedding_type="nope"),
+    "gpt_neox": dict(rope_parameters=None, rotary_pct=0.5, rotary_emb_base=10000),
 }
 
 IDS = [(7 * i * i + 3 * i + 5) % 61 for i in range(40)]

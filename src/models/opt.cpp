@@ -1,0 +1,81 @@
+// OPT: learned positions, of which the first row of the table is the third, biases of all linear layers, norms that
+// subtract the mean, and a feed-forward without a gate. llama.cpp has no such architecture.
+
+#include "base/error.h"
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/decoder_weights.h"
+#include "nn/feed_forward.h"
+#include "nn/llama.h"
+
+namespace weft {
+namespace {
+
+Values opt_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::plain_feed_forward(b, x, layer); };
+  return nn::pre_norm_layers(b, step, nn::embedded_tokens_and_positions(b, step), attention, feed_forward);
+}
+
+// The files have no key of the norms' epsilon.
+constexpr const char* kOptDefaults = R"({
+  "vocab_size": 50272, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+  "num_attention_heads": 12, "max_position_embeddings": 2048, "hidden_act": "relu", "layer_norm_eps": 1e-5,
+  "enable_bias": true, "tie_word_embeddings": true
+})";
+
+void check_opt(const ModelConfig& c) {
+  nn::check_plain_decoder(c);
+  USER_CHECK(c.embedding_width == 0 || c.embedding_width == c.hidden_size,
+             "[{}] word_embed_proj_dim must be hidden_size {}, but is {}: projections of embeddings are not supported",
+             c.architecture, c.hidden_size, c.embedding_width);
+}
+
+nn::WeightTable opt_weights() {
+  nn::WeightTable weights = nn::decoder_weights();
+  const std::string module = "model.decoder.", layer = module + "layers.{}.", attention = layer + "self_attn.";
+  nn::erase(weights, {"ffn_gate"});
+  nn::add_positions(weights, module + "embed_positions");
+  nn::rename(weights, {{"token_embd", "", module + "embed_tokens"},
+                       {"attn_norm", "", layer + "self_attn_layer_norm"},
+                       {"attn_q", "", attention + "q_proj"},
+                       {"attn_k", "", attention + "k_proj"},
+                       {"attn_v", "", attention + "v_proj"},
+                       {"attn_output", "", attention + "out_proj"},
+                       {"ffn_norm", "", layer + "final_layer_norm"},
+                       {"ffn_up", "", layer + "fc1"},
+                       {"ffn_down", "", layer + "fc2"},
+                       {"output_norm", "", module + "final_layer_norm"}});
+  return weights;
+}
+
+constexpr const char* kOptSample = R"({
+  "architectures": ["OPTForCausalLM"], "model_type": "opt", "hidden_size": 64, "intermediate_size": 96,
+  "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 128, "tie_word_embeddings": false,
+  "vocab_size": 257, "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(opt) {
+  using namespace weft;
+  models.add({.architectures = {"opt"},
+              .facts = {.key_names = {{"ffn_dim", "intermediate_size"}, {"activation_function", "hidden_act"}},
+                        .embedding = "model.decoder.embed_tokens.weight",
+                        .defaults = kOptDefaults,
+                        .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps", .has_bias = true},
+                        .first_position_row = 2,
+                        .counts = {{&ModelConfig::embedding_width, "word_embed_proj_dim"}},
+                        .switches = {{&ModelConfig::attention_bias, "enable_bias", "", "blk.0.attn_q.bias"},
+                                     {&ModelConfig::attention_output_bias, "enable_bias", "", "blk.0.attn_output.bias"},
+                                     {&ModelConfig::mlp_bias, "enable_bias", "", "blk.0.ffn_up.bias"}}},
+              .weights = opt_weights(),
+              .forward = opt_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"attn_quant", 1}},
+              .check = check_opt,
+              .sample_config = kOptSample});
+}
