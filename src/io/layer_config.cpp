@@ -293,14 +293,21 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
   check("feed_forward_length", widths, [&](int layer) { return config.intermediate_size_of(layer); });
 }
 
-void read_rotated_layers(const RotaryFacts& rotary, ModelConfig& config) {
+void read_rotated_layers(const ArchitectureFacts& facts, ModelConfig& config) {
+  const RotaryFacts& rotary = facts.rotary;
+  if (facts.first_position_row) {
+    config.first_position_row = *facts.first_position_row;
+    config.position_rows = config.first_position_row + config.context_length;
+    config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
+  }
   if (rotary.unrotated_period) config.is_rotated = all_but_every(*rotary.unrotated_period, config.layer_count);
   if (rotary.only_rotates_windows && config.sliding_window)
     for (int layer = 0; layer < config.layer_count; ++layer) config.is_rotated.push_back(config.slides(layer));
 }
 
-void read_rotated_layers(const JsonFields& fields, const RotaryFacts& rotary, ModelConfig& config) {
-  read_rotated_layers(rotary, config);
+void read_rotated_layers(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config) {
+  const RotaryFacts& rotary = facts.rotary;
+  read_rotated_layers(facts, config);
   // A window that no layer has.
   if (rotary.only_rotates_windows && fields.has("sliding_window") && !config.sliding_window)
     config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);

@@ -1,7 +1,6 @@
 #include "quantize/quantize_checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/core.h>
 
@@ -15,6 +14,7 @@
 #include "quantize/hugging_face_files.h"
 #include "quantize/output_folder.h"
 #include "quantize/weight_codes.h"
+#include "quantize/weight_layouts.h"
 #include "tensor/convert.h"
 #include "tensor/quant_key.h"
 
@@ -108,46 +108,6 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return result;
 }
 
-// A matrix of f32.
-Tensor transposed(const Tensor& matrix) {
-  const std::int64_t rows = matrix.meta.shape[0].number(), columns = matrix.meta.shape[1].number();
-  Tensor result = Tensor::empty(Meta::tensor(DType::f32, {columns, rows}));
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (std::int64_t column = 0; column < columns; ++column)
-      result.as<float>()[column * rows + row] = matrix.as<const float>()[row * columns + column];
-  return result;
-}
-
-// Reorders the rows of heads whose rotation pairs adjacent rows, so that it pairs the halves of the rotated part.
-Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int64_t rotary_dim) {
-  Tensor result = Tensor::empty(tensor.meta);
-  const std::int64_t width = tensor.meta.rank() == 2 ? tensor.meta.shape[1].number() : 1;  // 1 in a bias
-  const std::int64_t dims = tensor.meta.shape[0].number() / heads;
-  for (std::int64_t head = 0; head < heads; ++head)
-    for (std::int64_t i = 0; i < dims; ++i) {
-      const std::int64_t from = i >= rotary_dim ? i : i % (rotary_dim / 2) * 2 + i / (rotary_dim / 2);
-      std::memcpy(result.as<float>() + (head * dims + i) * width, tensor.as<float>() + (head * dims + from) * width,
-                  static_cast<std::size_t>(width) * sizeof(float));
-    }
-  return result;
-}
-
-// Reorders the rows of all queries, then those of all keys, then those of all values, so that for each key head those
-// of its queries, of its key and of its value follow one another.
-Tensor grouped_by_key_head(const Tensor& tensor, const ModelConfig& config) {
-  Tensor result = Tensor::empty(tensor.meta);
-  const std::int64_t heads = config.head_count, keys = config.kv_head_count, queries = heads / keys;
-  const std::int64_t size = config.head_dim * (tensor.meta.rank() == 2 ? tensor.meta.shape[1].number() : 1);
-  const auto* from = tensor.as<const float>();
-  auto* to = result.as<float>();
-  for (std::int64_t key = 0; key < keys; ++key) {
-    to = std::copy_n(from + key * queries * size, queries * size, to);
-    to = std::copy_n(from + (heads + key) * size, size, to);
-    to = std::copy_n(from + (heads + keys + key) * size, size, to);
-  }
-  return result;
-}
-
 // UserError if the format cannot represent the weight. The block height must divide the number of rows, so that the
 // rows can be merged with those of other weights. The block width must divide the number of columns, because column
 // blocks are the groups of the inputs.
@@ -166,21 +126,6 @@ void check_divides(const Source& source, const QuantizeRecipe& recipe) {
                source.key, source.shape[0], source.shape[1]);
 }
 
-// For each head its rows of keys, from a stack [heads, rank, dim] of f32, and those of values, from [heads, dim, rank].
-Tensor joined_latents(const Tensor& keys, const Tensor& values) {
-  const std::int64_t heads = keys.meta.shape[0].number(), rank = keys.meta.shape[1].number(),
-                     key_dim = keys.meta.shape[2].number(), value_dim = values.meta.shape[1].number();
-  Tensor joined = Tensor::empty(Meta::tensor(DType::f32, {heads * (key_dim + value_dim), rank}));
-  auto* to = joined.as<float>();
-  for (std::int64_t head = 0; head < heads; ++head) {
-    const float* key = keys.as<const float>() + head * rank * key_dim;
-    for (std::int64_t row = 0; row < key_dim; ++row)
-      for (std::int64_t column = 0; column < rank; ++column) *to++ = key[column * key_dim + row];
-    to = std::copy_n(values.as<const float>() + head * value_dim * rank, value_dim * rank, to);
-  }
-  return joined;
-}
-
 class Quantizer {
  public:
   Quantizer(const Checkpoint& checkpoint, const ModelConfig& model, const QuantizeRecipe& recipe, ThreadPool& threads)
@@ -196,7 +141,7 @@ class Quantizer {
   // Returns the tensors that represent the weight in the folder.
   std::vector<NamedTensor> tensors_of(const Source& source) {
     if (!is_quantized(source)) {
-      const Tensor plain = source.becomes_transposed ? transposed(numbers(source)) : numbers(source);
+      const Tensor plain = source.becomes_transposed ? transpose_of(numbers(source)) : numbers(source);
       return {{source.name, converted(plain, DType::bf16)}};
     }
     using enum NumberFormat;
@@ -243,7 +188,7 @@ class Quantizer {
     const bool has_codes = own != nullptr && (source.is_linear || source.shape.size() == 2);  // or is the head
     Tensor tensor =
         has_codes ? dequantized_weight(checkpoint_, *own, source.key) : converted(stored(source), DType::f32);
-    if (source.is_transposed && !has_codes) tensor = transposed(tensor);
+    if (source.is_transposed && !has_codes) tensor = transpose_of(tensor);
     if (source.rotated_heads > 0)
       tensor = halves_from_neighbours(tensor, source.rotated_heads, config_.rope.rotary_dim);
     if (source.is_grouped) tensor = grouped_by_key_head(tensor, config_);
