@@ -311,7 +311,13 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
 
 namespace {
 
-void read_rotated_by_facts(const RotaryFacts& rotary, ModelConfig& config) {
+void read_rotated_by_facts(const ArchitectureFacts& facts, ModelConfig& config) {
+  const RotaryFacts& rotary = facts.rotary;
+  if (facts.first_position_row) {
+    config.first_position_row = *facts.first_position_row;
+    config.position_rows = config.first_position_row + config.context_length;
+    config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
+  }
   if (rotary.unrotated_period) config.is_rotated = all_but_every(*rotary.unrotated_period, config.layer_count);
   if (rotary.only_rotates_windows && config.sliding_window)
     for (int layer = 0; layer < config.layer_count; ++layer) config.is_rotated.push_back(config.slides(layer));
@@ -319,14 +325,16 @@ void read_rotated_by_facts(const RotaryFacts& rotary, ModelConfig& config) {
 
 }  // namespace
 
-void read_rotated_layers(const GgufFields& fields, const RotaryFacts& rotary, ModelConfig& config) {
-  read_rotated_by_facts(rotary, config);
+void read_rotated_layers(const GgufFields& fields, const ArchitectureFacts& facts, ModelConfig& config) {
+  const RotaryFacts& rotary = facts.rotary;
+  read_rotated_by_facts(facts, config);
   if (!rotary.switch_in_gguf.empty() && !fields.find_boolean(rotary.switch_in_gguf).value_or(true))
     config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
 }
 
-void read_rotated_layers(const JsonFields& fields, const RotaryFacts& rotary, ModelConfig& config) {
-  read_rotated_by_facts(rotary, config);
+void read_rotated_layers(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config) {
+  const RotaryFacts& rotary = facts.rotary;
+  read_rotated_by_facts(facts, config);
   if (!rotary.kind_in_folders.empty()) {
     const std::string kind = fields.find_text(rotary.kind_in_folders).value_or("nope");
     USER_CHECK(kind == "rope" || kind == "nope", "[{}] {} must be rope or nope, but is {}", fields.where(),

@@ -23,9 +23,10 @@ void read_windows(const JsonFields& fields, const ArchitectureFacts& facts, Mode
 void read_windows(const GgufFields& fields, const Gguf& gguf, const std::optional<WindowFacts>& window,
                   ModelConfig& config);
 
-// `config` must already have the windows.
-void read_rotated_layers(const JsonFields& fields, const RotaryFacts& rotary, ModelConfig& config);
-void read_rotated_layers(const GgufFields& fields, const RotaryFacts& rotary, ModelConfig& config);
+// Which layers have rotary positions, or the table of learned ones. `config` must already have the context length and
+// the windows.
+void read_rotated_layers(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config);
+void read_rotated_layers(const GgufFields& fields, const ArchitectureFacts& facts, ModelConfig& config);
 
 // Reads activation_sparsity_pattern of config.json, the part of the gates that do not pass, one number or one for each
 // layer; and activation_sparsity_scale of GGUF files, the cuts themselves.

@@ -72,13 +72,6 @@ void read_counts(const Fields& fields, const ArchitectureFacts& facts, std::stri
       config.*count.field = integer_in(fields, count.*kind, {0, kVocabulary.greatest}).value_or(config.*count.field);
 }
 
-void set_learned_positions(const ArchitectureFacts& facts, ModelConfig& config) {
-  if (!facts.first_position_row) return;
-  config.first_position_row = *facts.first_position_row;
-  config.position_rows = config.first_position_row + config.context_length;
-  config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
-}
-
 // Checks what may differ from layer to layer.
 void check_layers(const std::string& where, const ModelConfig& config) {
   for (int layer = 0; layer < config.layer_count; ++layer) {
@@ -290,8 +283,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   read_windows(fields, facts, config);
   read_layer_overrides(fields, config);
   read_rope(fields, facts, config);
-  read_rotated_layers(fields, facts.rotary, config);
-  set_learned_positions(facts, config);
+  read_rotated_layers(fields, facts, config);
   if (facts.has_latents) read_latents(fields, config);
   read_gate_cuts(fields, config);
 
@@ -349,8 +341,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   read_layer_lists(fields, gguf, config);
   read_gate_cuts(fields, gguf, config);
   read_rope(fields, gguf, facts, config);
-  read_rotated_layers(fields, facts.rotary, config);
-  set_learned_positions(facts, config);
+  read_rotated_layers(fields, facts, config);
   std::vector<std::string_view> own = own_keys(facts, &NumberKey::gguf);
   own.push_back(facts.norm.epsilon_in_gguf());
   config.unknown_keys = unknown_gguf_keys(gguf, config.architecture, own);

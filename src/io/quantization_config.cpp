@@ -155,6 +155,7 @@ const QuantizationRule* rule_of(const QuantizationConfig& config, std::string_vi
 bool may_be_quantized(std::string_view module) {
   const std::size_t dot = module.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? module : module.substr(dot + 1);
+  if (last.ends_with("norm")) return false;  // some have a weight for each head
   for (const char* embedding :
        {"embed_tokens", "embed_tokens_per_layer", "embed_positions", "embed_in", "word_embeddings", "wte", "wpe"})
     if (last == embedding) return false;

@@ -51,7 +51,7 @@ constexpr const char* kOlmoDefaults = R"({"layer_norm_eps": 1e-5, "max_position_
 constexpr const char* kOlmoSample = R"({
   "architectures": ["OlmoForCausalLM"], "model_type": "olmo", "hidden_act": "silu", "hidden_size": 64,
   "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-  "max_position_embeddings": 128, "rope_theta": 10000.0, "tie_word_embeddings": false, "clip_qkv": 2.5,
+  "max_position_embeddings": 128, "rope_theta": 10000.0, "tie_word_embeddings": false, "clip_qkv": 8.0,
   "vocab_size": 257, "eos_token_id": 256
 })";
 

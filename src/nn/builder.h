@@ -21,6 +21,7 @@ namespace weft {
 //   exact       a vector in f32
 //   one_plus    1 + w in f32, of a stored vector w
 //   codes       rows as stored: codes of a quantized linear's weight, NVFP4's scales of blocks, tables of embeddings
+//   positions   rows of the table of learned positions as stored, from that of the first position on
 //   scale       rows of scales of blocks, in f32
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
 //   number      one number, which must be equal under all names, f32[1]
@@ -39,6 +40,7 @@ enum class WeightRole : std::uint8_t {
   exact,
   one_plus,
   codes,
+  positions,
   scale,
   row_scale,
   number,

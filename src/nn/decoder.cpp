@@ -12,7 +12,6 @@
 #include "ops/fused_add_rms_norm.h"
 #include "ops/index_select.h"
 #include "ops/mul_scalar.h"
-#include "ops/slice.h"
 #include "ops/tanh.h"
 #include "tensor/convert.h"
 
@@ -77,9 +76,7 @@ Value embedded_tokens(Builder& builder, const Value& ids) {
 }
 
 Value embedded_tokens_and_positions(Builder& builder, const DecoderStep& step) {
-  const ModelConfig& c = builder.facts.config;
-  Value table = builder.weight("position_embd", {builder.key("position_embd")}, WeightRole::codes);
-  if (c.first_position_row > 0) table = slice(table, 0, c.first_position_row, c.position_rows);
+  const Value table = builder.weight("position_embd", {builder.key("position_embd")}, WeightRole::positions);
   return add(embedded_tokens(builder, step.ids), embedding(step.positions, table, builder.facts.dtype));
 }
 

@@ -13,8 +13,9 @@
 #include "models/unread_tensors.h"
 #include "quantize/hugging_face_files.h"
 #include "quantize/output_folder.h"
-#include "quantize/tensor_layouts.h"
 #include "quantize/weight_codes.h"
+#include "quantize/weight_layouts.h"
+#include "tensor/convert.h"
 #include "tensor/quant_key.h"
 
 namespace weft {
@@ -97,6 +98,16 @@ std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& 
   return sources;
 }
 
+Tensor converted(const Tensor& tensor, DType dtype) {
+  Tensor result = Tensor::empty(Meta::tensor(dtype, tensor.meta.shape));
+  const std::int64_t width = tensor.meta.shape.back().number();
+  const std::int64_t rows = element_count(tensor.meta.shape).number() / width;
+  for (std::int64_t row = 0; row < rows; ++row)
+    convert_row(tensor.meta.dtype, tensor.data() + row * bytes_of(tensor.meta.dtype, width), dtype,
+                result.data() + row * bytes_of(dtype, width), width);
+  return result;
+}
+
 // UserError if the format cannot represent the weight. The block height must divide the number of rows, so that the
 // rows can be merged with those of other weights. The block width must divide the number of columns, because column
 // blocks are the groups of the inputs.
@@ -130,7 +141,7 @@ class Quantizer {
   // Returns the tensors that represent the weight in the folder.
   std::vector<NamedTensor> tensors_of(const Source& source) {
     if (!is_quantized(source)) {
-      const Tensor plain = source.becomes_transposed ? transposed(numbers(source)) : numbers(source);
+      const Tensor plain = source.becomes_transposed ? transpose_of(numbers(source)) : numbers(source);
       return {{source.name, converted(plain, DType::bf16)}};
     }
     using enum NumberFormat;
@@ -177,7 +188,7 @@ class Quantizer {
     const bool has_codes = own != nullptr && (source.is_linear || source.shape.size() == 2);  // or is the head
     Tensor tensor =
         has_codes ? dequantized_weight(checkpoint_, *own, source.key) : converted(stored(source), DType::f32);
-    if (source.is_transposed && !has_codes) tensor = transposed(tensor);
+    if (source.is_transposed && !has_codes) tensor = transpose_of(tensor);
     if (source.rotated_heads > 0)
       tensor = halves_from_neighbours(tensor, source.rotated_heads, config_.rope.rotary_dim);
     if (source.is_grouped) tensor = grouped_by_key_head(tensor, config_);

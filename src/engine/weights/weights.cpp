@@ -147,6 +147,11 @@ Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (is_mxfp4(key)) return mxfp4_stack_meta(checkpoint_, config_of_codes(key), key);
   if (role == WeightRole::transposed) return transposed_meta(stored_meta(key, WeightRole::linear));
   if (is_latent(role)) return latent_meta(stored_meta(key, WeightRole::linear).dtype, role);
+  if (role == WeightRole::positions) {
+    Meta table = stored_meta(key, WeightRole::codes);
+    table.shape[0] = table.shape[0] - facts_.config.first_position_row;
+    return table;
+  }
   if ((role == WeightRole::linear || role == WeightRole::codes) && is_grouped(key)) return grouped_type(key);
   if (has_factors(key, role)) return scaled_blocks_meta(checkpoint_, key);
   if (role == WeightRole::linear && is_quantized(key)) {
@@ -162,6 +167,11 @@ Tensor Weights::stored(const std::string& key, WeightRole role) const {
   if (is_mxfp4(key)) return mxfp4_stack(checkpoint_, config_of_codes(key), key);
   if (role == WeightRole::transposed) return transposed(stored(key, WeightRole::linear));
   if (is_latent(role)) return latent_part(rows_of_latents(key), role);
+  if (role == WeightRole::positions) {
+    const Tensor table = stored(key, WeightRole::codes);
+    const std::int64_t skipped = facts_.config.first_position_row * table.meta.shape[1].number();
+    return {stored_meta(key, role), table.storage, table.byte_offset + bytes_of(table.meta.dtype, skipped)};
+  }
   if (has_factors(key, role)) return scaled_blocks(checkpoint_, key);
   if (is_made_of_rows(key, role)) return all_rows(rows_of(key, stored_meta(key, role).dtype));
   Tensor tensor = checkpoint_.tensor(key);

@@ -1,23 +1,11 @@
-#include "quantize/tensor_layouts.h"
+#include "quantize/weight_layouts.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "tensor/convert.h"
-
 namespace weft {
 
-Tensor converted(const Tensor& tensor, DType dtype) {
-  Tensor result = Tensor::empty(Meta::tensor(dtype, tensor.meta.shape));
-  const std::int64_t width = tensor.meta.shape.back().number();
-  const std::int64_t rows = element_count(tensor.meta.shape).number() / width;
-  for (std::int64_t row = 0; row < rows; ++row)
-    convert_row(tensor.meta.dtype, tensor.data() + row * bytes_of(tensor.meta.dtype, width), dtype,
-                result.data() + row * bytes_of(dtype, width), width);
-  return result;
-}
-
-Tensor transposed(const Tensor& matrix) {
+Tensor transpose_of(const Tensor& matrix) {
   const std::int64_t rows = matrix.meta.shape[0].number(), columns = matrix.meta.shape[1].number();
   Tensor result = Tensor::empty(Meta::tensor(DType::f32, {columns, rows}));
   for (std::int64_t row = 0; row < rows; ++row)

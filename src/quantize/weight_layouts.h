@@ -1,6 +1,6 @@
 #pragma once
 
-// Makes tensors as folders have them of those of a GGUF file. All are contiguous, and results are new.
+// Weights of f32 in the layouts of folders, where a checkpoint has another.
 
 #include <cstdint>
 
@@ -9,21 +9,14 @@
 
 namespace weft {
 
-Tensor converted(const Tensor& tensor, DType dtype);
-
-// The others take and give f32.
-
-// Of a matrix.
-Tensor transposed(const Tensor& matrix);
-
+// The transpose of a matrix.
+Tensor transpose_of(const Tensor& matrix);
 // Reorders the rows of heads whose rotation pairs adjacent rows, so that it pairs the halves of the rotated part.
 Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int64_t rotary_dim);
-
 // Reorders the rows of all queries, then those of all keys, then those of all values, so that for each key head those
 // of its queries, of its key and of its value follow one another.
 Tensor grouped_by_key_head(const Tensor& tensor, const ModelConfig& config);
-
-// For each head its rows of keys, from a stack [heads, rank, dim], and those of values, from [heads, dim, rank].
+// For each head its rows of keys, from a stack [heads, rank, dim] of f32, and those of values, from [heads, dim, rank].
 Tensor joined_latents(const Tensor& keys, const Tensor& values);
 
 }  // namespace weft
