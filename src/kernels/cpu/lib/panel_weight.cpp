@@ -143,6 +143,18 @@ PanelWeight panel_weight(const TensorView& stack, std::int64_t index) {
   return {*kind, stack.dtype, columns, depth, stack.data + index * bytes, packed};
 }
 
+namespace {
+
+// Requests the beginnings of rows one after another. They are read side by side, and 32 of them are more than the
+// processor follows.
+void fetch(const std::byte* const* rows, int count, std::int64_t bytes) {
+  constexpr std::int64_t kMostBytes = 4096, kLine = 64;
+  for (int row = 0; row < count; ++row)
+    for (std::int64_t at = 0; at < std::min(bytes, kMostBytes); at += kLine) __builtin_prefetch(rows[row] + at);
+}
+
+}  // namespace
+
 void pack_panel(DType dtype, std::int64_t columns, std::int64_t depth, const RowAddress& row, std::int64_t index,
                 std::byte* to) {
   const PanelKind kind = *panel_kind(dtype);
@@ -152,6 +164,7 @@ void pack_panel(DType dtype, std::int64_t columns, std::int64_t depth, const Row
     std::memset(to, 0, static_cast<std::size_t>(panel_bytes(kind, depth)));
   const std::byte* rows[kPanelColumns];
   for (int column = 0; column < count; ++column) rows[column] = row(first + column);
+  fetch(rows, count, bytes_of(dtype, depth));
   if (is_group_kind(kind))
     pack_blocks(kind, dtype, rows, count, depth, to);
   else
