@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 RecordedFamily::RecordedFamily(const std::string& folder, const std::string& name)
     : file_(folder + "/" + name + ".safetensors"),
       manifest_(Json::parse(read_file(folder + "/" + name + ".manifest.json", 64u << 20))) {
-  for (const SafetensorsTensor& tensor : Safetensors::parse(file_.bytes(), file_.path()).tensors)
+  for (const StoredTensor& tensor : Safetensors::parse(file_.bytes(), file_.path()).tensors)
     stored_.emplace(tensor.name, tensor);
 }
 
@@ -33,7 +33,7 @@ RecordedProblem RecordedFamily::problem_of(const Json& entry, const RecordedCall
 RecordedTensors RecordedFamily::tensors(const std::string& name, const char* side, const Json& described) const {
   RecordedTensors found;
   for (const auto& [key, facts] : described.items()) {
-    const SafetensorsTensor& stored = stored_.at(name + "/" + side + "/" + key);
+    const StoredTensor& stored = stored_.at(name + "/" + side + "/" + key);
     const DType dtype = dtype_of_torch(facts.at("dtype").get<std::string>());
     const Meta meta = Meta::tensor(dtype, Shape(stored.shape.begin(), stored.shape.end()));
     found.emplace_back(key, Tensor::from_bytes(meta, file_.bytes().data() + stored.offset));

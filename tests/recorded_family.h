@@ -28,7 +28,7 @@ class RecordedFamily {
 
   MappedFile file_;
   nlohmann::ordered_json manifest_;
-  std::map<std::string, SafetensorsTensor> stored_;
+  std::map<std::string, StoredTensor> stored_;
 };
 
 // The number of elements of each case that are known to differ: a file of lines FAMILY CASE ELEMENTS, with comments

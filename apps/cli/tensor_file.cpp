@@ -24,7 +24,7 @@ std::span<const std::int32_t> numbers(const std::optional<Tensor>& tensor, const
 
 TensorFile::TensorFile(const std::string& path) : file_(path), header_(Safetensors::parse(file_.bytes(), path)) {
   for (const auto& [name, type] : header_.metadata) {
-    const SafetensorsTensor* tensor = entry(name);
+    const StoredTensor* tensor = entry(name);
     // Other metadata is the file's own business.
     if (tensor == nullptr) continue;
     USER_CHECK(tensor->dtype == DType::u8, "[{}] {} must be u8 to hold a {}, but is {}", path, name, type,
@@ -32,7 +32,7 @@ TensorFile::TensorFile(const std::string& path) : file_(path), header_(Safetenso
   }
 }
 
-const SafetensorsTensor* TensorFile::entry(const std::string& name) const {
+const StoredTensor* TensorFile::entry(const std::string& name) const {
   const auto found = std::find_if(header_.tensors.begin(), header_.tensors.end(),
                                   [&](const auto& tensor) { return tensor.name == name; });
   return found == header_.tensors.end() ? nullptr : &*found;
@@ -40,17 +40,17 @@ const SafetensorsTensor* TensorFile::entry(const std::string& name) const {
 
 std::vector<std::string> TensorFile::names() const {
   std::vector<std::string> names;
-  for (const SafetensorsTensor& tensor : header_.tensors) names.push_back(tensor.name);
+  for (const StoredTensor& tensor : header_.tensors) names.push_back(tensor.name);
   return names;
 }
 
-Tensor TensorFile::plain(const SafetensorsTensor& entry) const {
+Tensor TensorFile::plain(const StoredTensor& entry) const {
   Shape shape;
   for (std::int64_t extent : entry.shape) shape.push_back(extent);
   return Tensor::from_bytes(Meta::tensor(entry.dtype, std::move(shape)), file_.bytes().data() + entry.offset);
 }
 
-Tensor TensorFile::typed(const SafetensorsTensor& entry, const std::string& type) const {
+Tensor TensorFile::typed(const StoredTensor& entry, const std::string& type) const {
   const Meta meta = parse_meta(type);
   const std::byte* bytes = file_.bytes().data() + entry.offset;
   if (meta.kind == MetaKind::kv) {
@@ -77,7 +77,7 @@ std::optional<Tensor> TensorFile::batch(const std::string& name) const {
 }
 
 std::optional<Tensor> TensorFile::find(const std::string& name) const {
-  const SafetensorsTensor* tensor = entry(name);
+  const StoredTensor* tensor = entry(name);
   if (tensor == nullptr) return batch(name);
   const auto type = header_.metadata.find(name);
   return type == header_.metadata.end() ? plain(*tensor) : typed(*tensor, type->second);

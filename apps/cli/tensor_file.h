@@ -28,9 +28,9 @@ class TensorFile {
   std::vector<std::string> names() const;
 
  private:
-  const SafetensorsTensor* entry(const std::string& name) const;
-  Tensor plain(const SafetensorsTensor& entry) const;
-  Tensor typed(const SafetensorsTensor& entry, const std::string& type) const;
+  const StoredTensor* entry(const std::string& name) const;
+  Tensor plain(const StoredTensor& entry) const;
+  Tensor typed(const StoredTensor& entry, const std::string& type) const;
   std::optional<Tensor> batch(const std::string& name) const;
 
   MappedFile file_;

@@ -17,6 +17,7 @@
 #include "io/latent_config.h"
 #include "io/mlx_stacks.h"
 #include "io/model_dtype.h"
+#include "io/pytorch_file.h"
 #include "io/safetensors.h"
 #include "io/text_config.h"
 #include "io/tied_head.h"
@@ -27,8 +28,6 @@ namespace {
 
 constexpr const char* kConfig = "config.json";
 constexpr const char* kModelOptConfig = "hf_quant_config.json";
-constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
 
 struct File : ModelFile {
   std::shared_ptr<Storage> storage;  // a view of the bytes
@@ -97,7 +96,7 @@ struct Checkpoint::Contents {
   void read_config(const std::string& name);
   void open_folder();
   void make_dummy(std::vector<NamedMeta> described);
-  void add_safetensors(const std::string& name);
+  void add_weights(const std::string& name);
   void check_index(const std::map<std::string, std::string>& index) const;
   void name_as_language_model();
   void index_names();
@@ -128,11 +127,13 @@ void Checkpoint::Contents::open_gguf(const std::string& name) {
   architecture = architecture_from_gguf(*gguf);
 }
 
-void Checkpoint::Contents::add_safetensors(const std::string& name) {
+void Checkpoint::Contents::add_weights(const std::string& name) {
   files.push_back(over(source.map(name)));
   const auto& file = files.back();
   const std::string file_path = source.path_of(name);
-  for (auto& tensor : Safetensors::parse(file.bytes, file_path).tensors)
+  const bool is_safetensors = name.ends_with(".safetensors");
+  for (auto& tensor :
+       is_safetensors ? Safetensors::parse(file.bytes, file_path).tensors : parse_pytorch_file(file.bytes, file_path))
     tensors.push_back(
         {std::move(tensor.name), tensor_in(file, tensor.dtype, tensor.shape, tensor.offset, tensor.bytes), file_path});
 }
@@ -162,46 +163,38 @@ void Checkpoint::Contents::read_config(const std::string& name) {
 
 void Checkpoint::Contents::open_folder() {
   read_config(kConfig);
-  const auto index_text = source.text(kIndex);
-  if (source.has(kWeights)) {
-    if (index_text && !names_only(*index_text, kWeights))
-      notes.push_back(fmt::format("[{}] has {} and {}: {} is read", path, kWeights, kIndex, kWeights));
-    add_safetensors(kWeights);
+  const auto& [whole, index_name] = weight_files_in(source);
+  const auto index_text = source.text(index_name);
+  if (source.has(whole)) {
+    if (index_text && !names_only(*index_text, whole))
+      notes.push_back(fmt::format("[{}] has {} and {}: {} is read", path, whole, index_name, whole));
+    add_weights(whole);
     index_names();
     name_as_language_model();
     return;
   }
-  USER_CHECK(index_text, "[{}] wanted a folder with {} or {}, but it has neither{}", path, kWeights, kIndex,
-             hint_of_folder(path));
-  const auto index = parse_safetensors_index(*index_text, source.path_of(kIndex));
+  USER_CHECK(index_text, "[{}] wanted a folder with {} or {}, or an index of several such files, but it has none{}",
+             path, kSafetensors.whole, kPytorchFiles.whole, hint_of_folder(path));
+  const auto index = parse_safetensors_index(*index_text, source.path_of(index_name));
   std::vector<std::string> names;
   for (const auto& [tensor, file] : index) names.push_back(file);
   sort_without_repeats(names);
   for (const auto& name : names) {
-    USER_CHECK(source.has(name), "[{}] wanted {}, which {} names, but there is no such file", path, name, kIndex);
-    add_safetensors(name);
+    USER_CHECK(source.has(name), "[{}] wanted {}, which {} names, but there is no such file", path, name, index_name);
+    add_weights(name);
   }
   index_names();
   check_index(index);
   name_as_language_model();
 }
 
-// The embedding in folders that were written without the module around the layers, and the name of that module.
-constexpr std::pair<const char*, const char*> kBareEmbeddings[] = {{"embed_tokens.weight", "model."},
-                                                                   {"decoder.embed_tokens.weight", "model."},
-                                                                   {"embed_in.weight", "gpt_neox."},
-                                                                   {"wte.weight", "transformer."},
-                                                                   {"word_embeddings.weight", "transformer."}};
-
 // The rest of the program knows the names of folders that have the language model alone, with its head.
 void Checkpoint::Contents::name_as_language_model() {
-  std::string module;
-  for (const auto& [embedding, its_module] : kBareEmbeddings)
-    if (by_name.contains(embedding)) module = its_module;
+  const std::string_view module = missing_module([&](std::string_view name) { return by_name.contains(name); });
   bool has_changed = split_stacks(tensors);
   for (auto& entry : tensors) {
     std::string name = name_in_language_model(entry.name);
-    if (!module.empty() && !name.starts_with(module) && !name.starts_with("lm_head.")) name = module + name;
+    if (!name.starts_with(module) && !name.starts_with("lm_head.")) name = std::string(module) + name;
     if (name == entry.name) continue;  // by_name has views of it
     entry.name = std::move(name);
     has_changed = true;
@@ -288,7 +281,7 @@ Checkpoint Checkpoint::open_dummy(const std::string& path,
 bool Checkpoint::has_weights(const std::string& path) {
   if (!is_folder(path)) return !is_config(path);
   const ModelFiles files(path);
-  return files.has(kWeights) || files.has(kIndex);
+  return has_weight_files(files);
 }
 
 Checkpoint Checkpoint::open_parts(const std::string& path, const std::map<std::string, FilePart>& parts) {
@@ -326,7 +319,8 @@ std::vector<ModelFile> Checkpoint::all_files() const {
   for (const auto& file : contents_->config_files) files.push_back(contents_->source.map(file.name));
   files.insert(files.end(), contents_->files.begin(), contents_->files.end());
   if (is_gguf()) return files;
-  if (!contents_->source.has(kWeights)) files.push_back(contents_->source.map(kIndex));
+  const auto& [whole, index] = weight_files_in(contents_->source);
+  if (!contents_->source.has(whole)) files.push_back(contents_->source.map(index));
   for (const std::string& name : text_names()) files.push_back(contents_->source.map(name));
   return files;
 }

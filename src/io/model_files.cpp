@@ -64,6 +64,20 @@ ModelFile ModelFiles::map(std::string_view name) const {
       .name = part->first, .map = whole_, .bytes = whole_->bytes().subspan(part->second.offset, part->second.bytes)};
 }
 
+namespace {
+
+bool is_in(const WeightFiles& weights, const ModelFiles& files) {
+  return files.has(weights.whole) || files.has(weights.index);
+}
+
+}  // namespace
+
+const WeightFiles& weight_files_in(const ModelFiles& files) {
+  return is_in(kSafetensors, files) ? kSafetensors : kPytorchFiles;
+}
+
+bool has_weight_files(const ModelFiles& files) { return is_in(kSafetensors, files) || is_in(kPytorchFiles, files); }
+
 std::string hint_of_folder(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;

@@ -45,6 +45,16 @@ class ModelFiles {
   std::map<std::string, FilePart, std::less<>> parts_;
 };
 
+// The names of a folder's weights: of one file, or of the index of several.
+struct WeightFiles {
+  const char *whole, *index;
+};
+inline constexpr WeightFiles kSafetensors = {"model.safetensors", "model.safetensors.index.json"};
+inline constexpr WeightFiles kPytorchFiles = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
+// Those that are read: safetensors if the folder has them.
+const WeightFiles& weight_files_in(const ModelFiles& files);
+bool has_weight_files(const ModelFiles& files);
+
 // An addition to the message about a folder without weights that are read: a clause that names another file in the
 // folder, or "".
 std::string hint_of_folder(const std::string& folder);

@@ -78,7 +78,7 @@ void read_yarn(const JsonFields& fields, RopeScaling& scaling) {
 void read_llama3(const JsonFields& fields, RopeScaling& scaling) {
   scaling.low_freq_factor = needed_real_in(fields, "low_freq_factor", kPositive);
   scaling.high_freq_factor = needed_real_in(fields, "high_freq_factor", kPositive);
-  USER_CHECK(scaling.high_freq_factor > scaling.low_freq_factor, "[{}] {} must be above {} {}, but is {}",
+  USER_CHECK(scaling.high_freq_factor >= scaling.low_freq_factor, "[{}] {} must be at least {} {}, but is {}",
              fields.where(), fields.name("high_freq_factor"), fields.name("low_freq_factor"), scaling.low_freq_factor,
              scaling.high_freq_factor);
 }

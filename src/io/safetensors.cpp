@@ -90,7 +90,7 @@ std::vector<std::int64_t> parse_integers(const element& value, std::string_view 
 }
 
 // Returns the byte count of a tensor of this dtype and shape.
-std::int64_t shape_bytes(const SafetensorsTensor& tensor, const std::string& where) {
+std::int64_t shape_bytes(const StoredTensor& tensor, const std::string& where) {
   USER_CHECK(tensor.shape.size() <= kMaxRank, "[{}] tensor {} must have at most {} dims, but has {}", where,
              tensor.name, kMaxRank, tensor.shape.size());
   std::int64_t elements = 1;
@@ -108,12 +108,12 @@ std::int64_t shape_bytes(const SafetensorsTensor& tensor, const std::string& whe
   return bytes;
 }
 
-SafetensorsTensor parse_tensor(std::string_view name, const element& value, const std::string& where) {
+StoredTensor parse_tensor(std::string_view name, const element& value, const std::string& where) {
   // Names appear in messages and on terminals.
   USER_CHECK(
       !name.empty() && std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }),
       "[{}] the name of a tensor must not be empty or hold control characters, but is {}", where, quote(name));
-  SafetensorsTensor tensor;
+  StoredTensor tensor;
   tensor.name = name;
   object fields;
   USER_CHECK(!value.get(fields), "[{}] the entry of tensor {} must be an object, but is something else", where, name);
@@ -149,7 +149,7 @@ SafetensorsTensor parse_tensor(std::string_view name, const element& value, cons
 }
 
 // Sorts the tensors by offset, checks that they fill the data, and makes the offsets relative to the file.
-void place_tensors(std::vector<SafetensorsTensor>& tensors, std::uint64_t data_start, std::uint64_t file_bytes,
+void place_tensors(std::vector<StoredTensor>& tensors, std::uint64_t data_start, std::uint64_t file_bytes,
                    const std::string& where) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     return std::tie(a.offset, a.bytes) < std::tie(b.offset, b.bytes);

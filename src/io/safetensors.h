@@ -18,20 +18,13 @@
 #include <string_view>
 #include <vector>
 
+#include "io/stored_tensor.h"
 #include "tensor/dtype.h"
 
 namespace weft {
 
-struct SafetensorsTensor {
-  std::string name;
-  DType dtype = DType::f32;
-  std::vector<std::int64_t> shape;  // row-major; dims may be 0
-  std::int64_t offset = 0;          // in bytes, from the start of the file
-  std::int64_t bytes = 0;
-};
-
 struct Safetensors {
-  std::vector<SafetensorsTensor> tensors;       // in the order of their bytes
+  std::vector<StoredTensor> tensors;            // in the order of their bytes
   std::map<std::string, std::string> metadata;  // from the header's __metadata__
 
   // `where` names the file in messages.

@@ -20,6 +20,13 @@ constexpr std::array kModules = {std::pair{"language_model.model.", "model."},
                                  std::pair{"model.language_model.", "model."},
                                  std::pair{"language_model.lm_head.", "lm_head."}, std::pair{"embed_out.", "lm_head."}};
 
+// The embedding in folders whose names lack the module around the layers, and that module.
+constexpr std::pair<const char*, const char*> kBareEmbeddings[] = {{"embed_tokens.weight", "model."},
+                                                                   {"decoder.embed_tokens.weight", "model."},
+                                                                   {"embed_in.weight", "gpt_neox."},
+                                                                   {"wte.weight", "transformer."},
+                                                                   {"word_embeddings.weight", "transformer."}};
+
 }  // namespace
 
 Json text_config(Json config, const std::string& where) {
@@ -49,6 +56,12 @@ std::string name_in_language_model(std::string_view name) {
   for (const auto& [outer, own] : kModules)
     if (name.starts_with(outer)) return own + std::string(name.substr(std::string_view(outer).size()));
   return std::string(name);
+}
+
+std::string_view missing_module(const std::function<bool(std::string_view name)>& has_tensor) {
+  for (const auto& [embedding, module] : kBareEmbeddings)
+    if (has_tensor(embedding)) return module;
+  return "";
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 // The config.json of a model that takes images or sound, too, has the language model's keys in an object of its own,
 // and its weights have names of their own.
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,5 +23,9 @@ std::vector<std::string> names_in_checkpoint(std::string_view name);
 // The name of a weight as folders of the language model alone have it: without the name of the module around the
 // language model. Other names stay.
 std::string name_in_language_model(std::string_view name);
+
+// The name of the module around the layers that the names of this folder lack, as those of folders that were written
+// without the head: "model.", or "" for none. `has_tensor` says whether the folder has a tensor.
+std::string_view missing_module(const std::function<bool(std::string_view name)>& has_tensor);
 
 }  // namespace weft

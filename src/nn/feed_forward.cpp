@@ -14,11 +14,13 @@
 #include "ops/clamp.h"
 #include "ops/gelu.h"
 #include "ops/gelu_and_mul.h"
+#include "ops/gelu_fast.h"
 #include "ops/gelu_tanh.h"
 #include "ops/gelu_tanh_and_mul.h"
 #include "ops/mean.h"
 #include "ops/mul.h"
 #include "ops/mul_scalar.h"
+#include "ops/quick_gelu.h"
 #include "ops/relu2.h"
 #include "ops/silu.h"
 #include "ops/silu_and_mul.h"
@@ -42,6 +44,8 @@ constexpr Activation kGates[] = {{"silu", silu_and_mul},
 constexpr Activation kActivations[] = {{"gelu_pytorch_tanh", gelu_tanh},
                                        {"gelu_new", gelu_tanh},
                                        {"gelu", gelu},
+                                       {"gelu_fast", gelu_fast},
+                                       {"quick_gelu", quick_gelu},
                                        {"relu", relu},
                                        {"relu2", relu2},
                                        {"silu", silu},

@@ -20,7 +20,7 @@ std::vector<float> plain_frequencies(double theta, std::int64_t rotary_dim) {
 }
 
 // Llama 3: wavelengths above the low-frequency limit are stretched, wavelengths below the high-frequency limit are
-// kept, and wavelengths between the limits are blended.
+// kept, and wavelengths between the limits are blended. In Llama 4 Scout the limits are equal.
 void scale_llama3(std::vector<float>& frequencies, const RopeScaling& scaling) {
   const double original = static_cast<double>(scaling.original_context_length);
   const double low_wavelength = original / scaling.low_freq_factor,
@@ -28,7 +28,7 @@ void scale_llama3(std::vector<float>& frequencies, const RopeScaling& scaling) {
   for (float& frequency : frequencies) {
     const double wavelength = kTwoPi / frequency;
     if (wavelength < high_wavelength) continue;
-    if (wavelength > low_wavelength) {
+    if (wavelength > low_wavelength || low_wavelength == high_wavelength) {
       frequency = static_cast<float>(frequency / scaling.factor);
       continue;
     }

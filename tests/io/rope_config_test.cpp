@@ -141,9 +141,9 @@ TEST(RopeConfig, RefusesBrokenRopeScalings) {
   EXPECT_NE(rope_refusal({{"rope_type", "llama3"},
                           {"factor", 8},
                           {"low_freq_factor", 4},
-                          {"high_freq_factor", 4},
+                          {"high_freq_factor", 2},
                           {"original_max_position_embeddings", 64}})
-                .find("high_freq_factor must be above"),
+                .find("high_freq_factor must be at least"),
             std::string::npos);
   EXPECT_NE(rope_refusal({{"full_attention", {{"rope_type", "default"}}}}).find("per kind of layer"),
             std::string::npos);

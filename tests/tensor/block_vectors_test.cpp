@@ -17,7 +17,7 @@ namespace weft::block_vectors_test {
 class BlockVectors : public ::testing::Test {
  public:
   BlockVectors() : file_(WEFT_TEST_DATA "/blocks/blocks.safetensors") {
-    for (SafetensorsTensor& tensor : Safetensors::parse(file_.bytes(), "blocks").tensors)
+    for (StoredTensor& tensor : Safetensors::parse(file_.bytes(), "blocks").tensors)
       tensors_.emplace(tensor.name, std::move(tensor));
   }
   // The names of types in these files are in lower case.
@@ -26,12 +26,12 @@ class BlockVectors : public ::testing::Test {
     for (char& c : name) c = static_cast<char>(std::tolower(c));
     return name;
   }
-  const SafetensorsTensor& tensor(DType dtype, const char* part) const { return tensors_.at(name_of(dtype) + part); }
-  const std::byte* data(const SafetensorsTensor& tensor) const { return file_.bytes().data() + tensor.offset; }
+  const StoredTensor& tensor(DType dtype, const char* part) const { return tensors_.at(name_of(dtype) + part); }
+  const std::byte* data(const StoredTensor& tensor) const { return file_.bytes().data() + tensor.offset; }
 
  private:
   MappedFile file_;
-  std::map<std::string, SafetensorsTensor> tensors_;
+  std::map<std::string, StoredTensor> tensors_;
 };
 
 void expect_bits(float wanted, float came, const std::string& where) {
@@ -41,8 +41,8 @@ void expect_bits(float wanted, float came, const std::string& where) {
 TEST_F(BlockVectors, GiveTheRecordedBits) {
   for (const BlockFormat& format : block_formats()) {
     if (!testing::ggml_id(format.dtype)) continue;
-    const SafetensorsTensor& blocks = tensor(format.dtype, ".bytes");
-    const SafetensorsTensor& wanted = tensor(format.dtype, ".values");
+    const StoredTensor& blocks = tensor(format.dtype, ".bytes");
+    const StoredTensor& wanted = tensor(format.dtype, ".values");
     const std::int64_t count = wanted.shape[0] * wanted.shape[1];
     ASSERT_EQ(blocks.bytes, bytes_of(format.dtype, count)) << dtype_text(format.dtype);
     std::vector<float> values(static_cast<std::size_t>(count)), recorded(values.size()), converted(values.size());

@@ -270,14 +270,17 @@ TEST_F(PlanKeyFields, NoTwoFormsOfAModelAreOneGraph) {
   for (const ModelForm& form : model_forms(folder_, nlohmann::json::object())) {
     add(form);
     if (form.form != "f32") continue;
-    const std::string width(models_.find(form.architecture, "test").facts.feed_forward_width);
+    const ArchitectureFacts& facts = models_.find(form.architecture, "test").facts;
+    nlohmann::json one_key_head{{"num_key_value_heads", 1}};
+    for (const SwitchKey& one : facts.switches)
+      if (one.field == &ModelConfig::has_one_key_head) one_key_head[std::string(one.folder)] = true;
     for (const nlohmann::json& change :
          {nlohmann::json{{"num_hidden_layers", 3}},
-          {{"rms_norm_eps", 1e-4}, {"layer_norm_eps", 1e-4}, {"norm_eps", 1e-4}, {"norm_epsilon", 1e-4}},
+          {{facts.norm.epsilon, 1e-4}},
           {{"vocab_size", 512}},
           {{"hidden_size", 128}},
-          {{"intermediate_size", 128}, {"moe_intermediate_size", 128}, {width, 128}},
-          {{"num_key_value_heads", 1}},
+          {{"intermediate_size", 128}, {"moe_intermediate_size", 128}, {facts.feed_forward_width, 128}},
+          one_key_head,
           {{"head_dim", 64}}}) {
       const ModelDefinition& model = models_.find(form.architecture, "test");
       nlohmann::json changed = nlohmann::json::parse(model.sample_config);
