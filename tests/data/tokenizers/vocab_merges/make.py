@@ -1,5 +1,5 @@
-"""Writes vocab.json and merges.txt, trained on text of this repository, and cases.json: for each set of other files of a
-folder the ids and the text that transformers gives. The set in FOLDERS and the two files are the whole folder.
+"""Writes cases.json: for each set of other files of a folder the ids and the text that transformers gives. Such a set
+in FOLDERS is with vocab.json and merges.txt the whole folder. Both are trained on text of this repository if missing.
 
     python3 tests/data/tokenizers/vocab_merges/make.py
 """
@@ -122,11 +122,12 @@ def record(model_type, files):
 
 
 def main():
-    train()
+    if not os.path.exists(os.path.join(HERE, "vocab.json")):
+        train()
     result = {name: record(name, files) for name, files in FOLDERS.items()}
     text = json.dumps({"reference": "transformers " + transformers.__version__, "folders": result}, ensure_ascii=False)
     with open(os.path.join(HERE, "cases.json"), "w", encoding="utf-8") as file:
-        file.write(text.replace('{"text"', '\n{"text"') + "\n")
+        file.write(text.replace(', {"text"', ',\n{"text"') + "\n")
 
 
 main()
