@@ -45,6 +45,12 @@ void add_token(AddedToken token, std::int64_t id, const std::string& text, bool 
   found == added.end() ? added.push_back(token) : void(*found = token);
 }
 
+AddedToken flags_of(const JsonFields& token) {
+  return {.single_word = token.find_boolean("single_word").value_or(false),
+          .strip_left = token.find_boolean("lstrip").value_or(false),
+          .strip_right = token.find_boolean("rstrip").value_or(false)};
+}
+
 // An entry of added_tokens_decoder.
 struct ConfigToken {
   AddedToken token;
@@ -65,9 +71,7 @@ std::vector<ConfigToken> tokens_of_config(const Json& tokenizer_config, const st
     const JsonFields fields(value, where, "added_tokens_decoder." + key + ".");
     const auto text = fields.find_text("content");
     USER_CHECK(text && !text->empty(), "[{}] added_tokens_decoder.{} must have a content, but has none", where, key);
-    tokens.push_back({.token = {.single_word = fields.find_boolean("single_word").value_or(false),
-                                .strip_left = fields.find_boolean("lstrip").value_or(false),
-                                .strip_right = fields.find_boolean("rstrip").value_or(false)},
+    tokens.push_back({.token = flags_of(fields),
                       .id = id,
                       .text = *text,
                       .is_special = fields.find_boolean("special").value_or(false)});
@@ -95,6 +99,35 @@ void add_tokens_of_config(const Json& tokenizer_config, const std::string& where
     add_token(one.token, one.id, one.text, one.is_special, where, vocabulary);
 }
 
+std::vector<SpecialToken> special_tokens_of(const Json& tokenizer_config, const std::string& where) {
+  const JsonFields fields(tokenizer_config, where);
+  std::vector<SpecialToken> tokens;
+  const auto add = [&](const Json& value, const std::string& name) {
+    if (value.is_string()) tokens.push_back({value.get<std::string>(), {}});
+    if (!value.is_object()) return;
+    const JsonFields token(value, where, name + ".");
+    if (const auto text = token.find_text("content")) tokens.push_back({*text, flags_of(token)});
+  };
+  for (const char* key : kNamedTokens)
+    if (const Json* value = fields.value(key)) add(*value, fields.name(key));
+  for (const char* key : kTokenLists)
+    if (const Json* list = fields.value(key); list != nullptr && list->is_array())
+      for (const Json& value : *list) add(value, fields.name(key));
+  std::erase_if(tokens, [](const SpecialToken& one) { return one.text.empty(); });
+  return tokens;
+}
+
+void mark_special_tokens(const Json& tokenizer_config, const std::string& where, Vocabulary& vocabulary) {
+  for (const SpecialToken& one : special_tokens_of(tokenizer_config, where)) {
+    const auto& added = vocabulary.added_tokens;
+    const bool is_added = std::any_of(added.begin(), added.end(), [&](const AddedToken& other) {
+      return vocabulary.tokens[static_cast<std::size_t>(other.id)] == one.text;
+    });
+    if (is_added) continue;
+    if (const auto id = find_token(one.text, vocabulary)) add_token(one.flags, *id, one.text, true, where, vocabulary);
+  }
+}
+
 void mark_tokens_of_config(const Json& tokenizer_config, const std::string& where, Vocabulary& vocabulary) {
   for (const ConfigToken& one : tokens_of_config(tokenizer_config, where)) {
     const auto at = static_cast<std::size_t>(one.id);
@@ -102,22 +135,7 @@ void mark_tokens_of_config(const Json& tokenizer_config, const std::string& wher
     const std::optional<int> id = is_there ? static_cast<int>(one.id) : find_token(one.text, vocabulary);
     if (id) add_token(one.token, *id, one.text, one.is_special, where, vocabulary);
   }
-  const JsonFields fields(tokenizer_config, where);
-  std::vector<std::string> texts;
-  for (const char* key : kNamedTokens)
-    if (const auto text = named_text(fields, key)) texts.push_back(*text);
-  for (const char* key : {"additional_special_tokens", "extra_special_tokens"})
-    if (const Json* list = fields.value(key); list != nullptr && list->is_array())
-      for (const Json& text : *list)
-        if (text.is_string()) texts.push_back(text.get<std::string>());
-  for (const std::string& text : texts) {
-    const auto& added = vocabulary.added_tokens;
-    const bool is_added = std::any_of(added.begin(), added.end(), [&](const AddedToken& one) {
-      return vocabulary.tokens[static_cast<std::size_t>(one.id)] == text;
-    });
-    if (is_added || text.empty()) continue;
-    if (const auto id = find_token(text, vocabulary)) add_token({}, *id, text, true, where, vocabulary);
-  }
+  mark_special_tokens(tokenizer_config, where, vocabulary);
 }
 
 void add_tokens_by_text(const Json& tokens, const std::string& where, bool is_special, Vocabulary& vocabulary) {

@@ -126,8 +126,7 @@ VocabularyFolder vocabulary_folder(const Checkpoint& checkpoint) {
 // The vocabulary file defines how to split text, but not which token begins or ends it, so other files are read too.
 Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   const Folder folder(checkpoint);
-  const auto json = folder.json("tokenizer_config.json");
-  auto vocabulary = read_vocabulary_file(vocabulary_folder(checkpoint), json);
+  auto [vocabulary, json] = read_vocabulary_file(vocabulary_folder(checkpoint));
   if (json) apply_tokenizer_config(*json, folder.where("tokenizer_config.json"), checkpoint.architecture(), vocabulary);
   const auto config = folder.json("config.json");
   const std::string config_path = folder.where("config.json");
@@ -207,9 +206,8 @@ std::vector<std::string> Checkpoint::text_names() const {
     if (source().has(name)) names.emplace_back(name);
   };
   for (const std::string_view name : vocabulary_file_names()) add(name);
-  for (const char* name :
-       {"encoding.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-        "merges.txt", "generation_config.json", "chat_template.jinja", "chat_template.json"})
+  for (const char* name : {"encoding.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+                           "merges.txt", "generation_config.json", "chat_template.jinja", "chat_template.json"})
     add(name);
   for (const std::string& name : names_of_template_files(source())) names.push_back(template_file(name));
   return names;

@@ -14,15 +14,6 @@
 namespace weft {
 namespace {
 
-// Cuts the next line off, without its line end.
-std::string_view take_line(std::string_view& text) {
-  const size_t end = std::min(text.find('\n'), text.size());
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
 struct Ranked {
   std::string bytes;
   std::int64_t rank = 0;
@@ -42,6 +33,14 @@ std::optional<Ranked> parse_ranked(std::string_view line) {
 }
 
 }  // namespace
+
+std::string_view take_line(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
 
 bool is_tiktoken(std::string_view bytes) { return parse_ranked(take_line(bytes)).has_value(); }
 

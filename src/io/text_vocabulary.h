@@ -9,6 +9,9 @@
 
 namespace weft {
 
+// Cuts the next line off, and returns it without its line end.
+std::string_view take_line(std::string_view& text);
+
 // Whether the text begins like a tiktoken file. A tokenizer.model is either that or a SentencePiece model.
 bool is_tiktoken(std::string_view bytes);
 

@@ -16,7 +16,7 @@ namespace {
 
 // The fast tokenizers of these classes add BOS before a text (add_bos_token, default true) and EOS after it
 // (add_eos_token, default false), and ignore the post_processor of tokenizer.json (transformers 4). All other classes
-// use tokenizer.json alone.
+// use tokenizer.json alone, or the two flags if there is none (Vocabulary::ends_by_config; both default to false).
 struct TokenizerClass {
   std::string_view name;  // without the suffix "Fast"
   std::string_view bos;   // used if bos_token is absent
@@ -97,9 +97,11 @@ void apply_tokenizer_config(const Json& json, const std::string& where, const st
   vocabulary.eos = named_token(fields, "eos_token", vocabulary);
   vocabulary.padding = named_token(fields, "pad_token", vocabulary);
   const TokenizerClass* const its_class = class_of(fields, model_type);
-  if (its_class == nullptr) return;
-  vocabulary.prefix = added_tokens(fields, "add_bos_token", "bos_token", its_class->bos, true, vocabulary);
-  vocabulary.suffix = added_tokens(fields, "add_eos_token", "eos_token", its_class->eos, false, vocabulary);
+  if (its_class == nullptr && !vocabulary.ends_by_config) return;
+  const bool has_bos = its_class != nullptr;
+  const TokenizerClass named = has_bos ? *its_class : TokenizerClass();
+  vocabulary.prefix = added_tokens(fields, "add_bos_token", "bos_token", named.bos, has_bos, vocabulary);
+  vocabulary.suffix = added_tokens(fields, "add_eos_token", "eos_token", named.eos, false, vocabulary);
 }
 
 }  // namespace weft

@@ -22,9 +22,7 @@ VocabularyFolder folder_of(Files files, std::string architecture = "llama") {
           }};
 }
 Ids encode(Files files, std::string_view text, std::string architecture = "llama") {
-  const auto config = files.find("tokenizer_config.json");
-  const auto json = config == files.end() ? std::optional<Json>() : Json::parse(config->second);
-  return Tokenizer(read_vocabulary_file(folder_of(std::move(files), std::move(architecture)), json)).encode(text);
+  return Tokenizer(read_vocabulary_file(folder_of(std::move(files), std::move(architecture))).vocabulary).encode(text);
 }
 std::string error_of(Files files, std::string architecture = "llama") {
   return message_of([&] { encode(std::move(files), "", std::move(architecture)); });
@@ -70,6 +68,45 @@ TEST(FolderVocabulary, TokenizerJsonComesFirstAndSomethingMustBeThere) {
   EXPECT_NE(error_of({{"tokenizer.json", "[]"}, {"tokenizer.model", kRanks}}).find("[tokenizer.json]"),
             std::string::npos);
   EXPECT_NE(error_of({}).find("[f] wanted a folder with tokenizer.json"), std::string::npos);
+}
+
+constexpr const char* kVocab = R"({"<|endoftext|>": 0, "a": 1, "B": 2, "\u0120": 3, "aB": 4, "1": 5, "\u01201": 6})";
+constexpr const char* kMerges = "#version: 0.2\na B\n\u0120 1\n";
+
+TEST(FolderVocabulary, VocabAndMergesTakeTheirPatternFromTheModel) {
+  const Files files = {{"vocab.json", kVocab}, {"merges.txt", kMerges}};
+  EXPECT_EQ(encode(files, "aB 1<|endoftext|>", "gpt2"), (Ids{4, 6, 0}));
+  EXPECT_EQ(encode(files, "aB 1<|endoftext|>", "qwen2"), (Ids{4, 3, 5, 0}));
+  const std::string message = error_of(files, "llama");
+  EXPECT_NE(message.find("[f/vocab.json] has no pattern"), std::string::npos) << message;
+  EXPECT_NE(message.find("a model_type of gpt2, opt, "), std::string::npos) << message;
+  EXPECT_NE(message.find("but it is \"llama\""), std::string::npos) << message;
+}
+
+TEST(FolderVocabulary, OfVocabAndMergesBothMustBeThere) {
+  EXPECT_NE(error_of({{"vocab.json", kVocab}}, "gpt2").find("[f/vocab.json] wanted merges.txt next to it"),
+            std::string::npos);
+  EXPECT_NE(error_of({{"merges.txt", kMerges}}, "gpt2").find("[f/merges.txt] wanted vocab.json next to it"),
+            std::string::npos);
+}
+
+TEST(FolderVocabulary, SpecialTokensOfVocabAndMergesComeFromOtherFiles) {
+  Files files = {{"vocab.json", kVocab},
+                 {"merges.txt", kMerges},
+                 {"added_tokens.json", R"({"<x>": 7, "<y>": 8})"},
+                 {"special_tokens_map.json", R"({"bos_token": {"content": "<y>", "lstrip": true}})"}};
+  const FolderVocabulary both = read_vocabulary_file(folder_of(files, "gpt2"));
+  EXPECT_EQ(both.vocabulary.kinds[0], TokenKind::control) << "by default";
+  EXPECT_EQ(both.vocabulary.kinds[7], TokenKind::user_defined);
+  EXPECT_EQ(both.vocabulary.kinds[8], TokenKind::control);
+  EXPECT_EQ(both.tokenizer_config->at("eos_token"), "<|endoftext|>");
+  EXPECT_EQ(both.tokenizer_config->at("bos_token").at("content"), "<y>");
+  files["special_tokens_map.json"] = R"({"bos_token": 3})";
+  EXPECT_NE(error_of(files, "gpt2").find("[f/special_tokens_map.json] bos_token"), std::string::npos);
+  files["tokenizer_config.json"] = R"({"added_tokens_decoder": {}})";
+  EXPECT_EQ(error_of(files, "gpt2"), "") << "then special_tokens_map.json is not read";
+  files["tokenizer_config.json"] = R"({"added_tokens_decoder": {}, "add_prefix_space": true})";
+  EXPECT_NE(error_of(files, "qwen2").find("add_prefix_space must be false"), std::string::npos);
 }
 
 }  // namespace weft::folder_vocabulary_test

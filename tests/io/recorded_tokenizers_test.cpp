@@ -1,9 +1,11 @@
 // The tokenizers of tests/data/tokenizers give the ids and texts that other programs give: sentencepiece, tokenizers,
-// tiktoken and llama.cpp. Where they differ, the recorded keys of a file say which of them it follows.
+// tiktoken, llama.cpp and transformers. Where they differ, the recorded keys of a file say which of them it follows.
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "io/text_vocabulary.h"
 #include "io/tokenizer.h"
 #include "io/tokenizer_json.h"
+#include "tests/base/temporary_folder.h"
 
 namespace weft::recorded_tokenizers_test {
 
@@ -127,6 +130,40 @@ TEST(RecordedTokenizers, Tiktoken) {
     EXPECT_EQ(tokenizer.encode(one.at("text").get<std::string>(), {.parse_special = false, .add_special = false}),
               one.at("plain_ids").get<Ids>());
   }
+}
+
+Vocabulary of_folder_with_pair(const Json& files) {
+  const TemporaryFolder folder;
+  for (const auto& [name, contents] : files.items()) std::ofstream(folder / name) << contents;
+  for (const std::string name : {"vocab.json", "merges.txt"})
+    std::filesystem::copy_file(path_of("vocab_merges/" + name), folder / name);
+  return Checkpoint::open_dummy(folder.path(), [](const Checkpoint&) { return std::vector<NamedMeta>(); }).vocabulary();
+}
+
+// The folders have the same vocabulary and other models, special tokens and flags.
+TEST(RecordedTokenizers, VocabAndMerges) {
+  const Json file = Json::parse(read("vocab_merges/cases.json"));
+  int tried = 0;
+  for (const auto& [name, folder] : file.at("folders").items()) {
+    SCOPED_TRACE(name);
+    const Tokenizer tokenizer(of_folder_with_pair(folder.at("files")));
+    const auto id_of = [&](const char* key) {
+      const Json& id = folder.at(key);
+      return id.is_null() ? std::optional<int>() : id.get<int>();
+    };
+    EXPECT_EQ(tokenizer.vocabulary().bos, id_of("bos_token"));
+    EXPECT_EQ(tokenizer.vocabulary().eos, id_of("eos_token"));
+    EXPECT_EQ(tokenizer.vocabulary().padding, id_of("pad_token"));
+    EXPECT_TRUE(tokenizer.vocabulary().unknown_keys.empty()) << tokenizer.vocabulary().unknown_keys.front();
+    for (const Json& one : folder.at("cases")) {
+      const Ids ids = one.at("ids");
+      EXPECT_EQ(tokenizer.encode(one.at("text").get<std::string>()), ids) << one;
+      EXPECT_EQ(tokenizer.decode(ids), one.at("decoded").get<std::string>());
+      EXPECT_EQ(streamed(tokenizer, ids), one.at("decoded").get<std::string>());
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 200);
 }
 
 }  // namespace weft::recorded_tokenizers_test
