@@ -282,9 +282,9 @@ TEST(Checkpoint, NamesWhatIsMissing) {
   expect_refused(empty / "model.safetensors", "name the folder that holds this file");
 
   const Folder folder;
-  expect_refused(folder.path(), "wanted a folder with model.safetensors or model.safetensors.index.json");
-  folder.add("pytorch_model.bin", "x");
-  expect_refused(folder.path(), "; pytorch_model.bin is in a format that is not read");
+  expect_refused(folder.path(), "wanted a folder with model.safetensors or pytorch_model.bin, or an index");
+  folder.add("consolidated.00.pth", "x");
+  expect_refused(folder.path(), "; consolidated.00.pth is in a format that is not read");
   folder.add("model.safetensors", {counted("a", 1)});
   EXPECT_EQ(message_of([&] { Checkpoint::open(folder.path()); }), "");
   EXPECT_NE(message_of([&] { Checkpoint::open(folder.path()).vocabulary(); }).find("tokenizer.json"),
