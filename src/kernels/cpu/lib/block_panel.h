@@ -10,7 +10,8 @@
 
 namespace weft::cpu {
 
-// Writes a panel of zeros: rows [depth] of blocks as its first `columns` columns, at least one.
+// Writes rows [depth] of blocks as the first `columns` columns of a panel, at least one. What they do not fill must be
+// zeros before.
 void pack_blocks(PanelKind kind, DType dtype, const std::byte* const* rows, int columns, std::int64_t depth,
                  std::byte* panel);
 
