@@ -65,23 +65,11 @@ void check_best_of_group(const Fields& fields, const ExpertKeyNames& names, cons
              ExpertConfig::kBestOfGroup, fields.name(names.count), experts.count, experts.groups);
 }
 
-// A whole number, or a list with the same number for each layer.
-std::optional<std::int64_t> number_of_all_layers(const JsonFields& fields, std::string_view key,
-                                                 Range<std::int64_t> range) {
-  const std::vector<std::int64_t> numbers = fields.find_integers(key);
-  if (numbers.empty()) return std::nullopt;
-  for (const std::int64_t number : numbers) {
-    USER_CHECK(number == numbers.front(), "[{}] {} must be one number for all layers, but is {}", fields.where(), key,
-               shown_json(*fields.value(key)));
-    USER_CHECK(number >= range.least && number <= range.greatest, "[{}] {} must be {} to {}, but is {}", fields.where(),
-               fields.name(key), range.least, range.greatest, number);
-  }
-  return numbers.front();
+std::optional<std::int64_t> experts_of_token(const JsonFields& fields, std::string_view key) {
+  return number_of_all_layers(fields, key, {1, kExperts.greatest});
 }
-
-std::optional<std::int64_t> number_of_all_layers(const GgufFields& fields, std::string_view key,
-                                                 Range<std::int64_t> range) {
-  return integer_in(fields, key, range);
+std::optional<std::int64_t> experts_of_token(const GgufFields& fields, std::string_view key) {
+  return integer_in(fields, key, {1, kExperts.greatest});
 }
 
 template <class Fields>
@@ -102,7 +90,7 @@ ExpertConfig* read_common(const Fields& fields, const ExpertKeyNames& names, con
   if (config.expert_count == 0) return nullptr;
   ExpertConfig& experts = config.experts.emplace();
   experts.count = config.expert_count;
-  const auto used = number_of_all_layers(fields, names.used, {1, kExperts.greatest});
+  const auto used = experts_of_token(fields, names.used);
   experts.used = used ? *used : needed_integer_in(fields, names.used, {1, kExperts.greatest});
   experts.width = integer_in(fields, names.width, kExpertWidths).value_or(config.intermediate_size);
   experts.scores = facts.scores;

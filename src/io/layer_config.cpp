@@ -131,6 +131,18 @@ void set_windows(std::vector<bool> layers, ModelConfig& config) {
 
 }  // namespace
 
+std::optional<std::int64_t> number_of_all_layers(const JsonFields& fields, std::string_view key,
+                                                 Range<std::int64_t> range) {
+  const Json* value = fields.value(key);
+  if (value == nullptr || !value->is_array()) return integer_in(fields, key, range);
+  const std::vector<std::int64_t> numbers = fields.find_integers(key);
+  USER_CHECK(!numbers.empty() && std::count(numbers.begin(), numbers.end(), numbers.front()) == std::ssize(numbers),
+             "[{}] {} must be one number for all layers, but is {}", fields.where(), fields.name(key),
+             shown_json(*value));
+  const Json first{{key, numbers.front()}};
+  return integer_in(JsonFields(first, fields.where()), key, range);
+}
+
 std::vector<bool> layers_of_word(const JsonFields& fields, std::string_view key, std::string_view word,
                                  const std::vector<std::string_view>& others, std::int64_t layer_count) {
   std::vector<bool> layers;

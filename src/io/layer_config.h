@@ -12,6 +12,10 @@ constexpr Range<std::int64_t> kLayers = {1, 4096};
 constexpr Range<std::int64_t> kHeads = {1, 65536};
 constexpr Range<std::int64_t> kHeadDims = {2, 4096};
 
+// Reads a number, or a list with the same number for each layer; nullopt if the key is absent.
+std::optional<std::int64_t> number_of_all_layers(const JsonFields& fields, std::string_view key,
+                                                 Range<std::int64_t> range);
+
 // Reads a list with a word for each layer, `word` or one of the others: whether it is `word`. Empty if the key is
 // absent.
 std::vector<bool> layers_of_word(const JsonFields& fields, std::string_view key, std::string_view word,

@@ -147,17 +147,10 @@ std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids
 
 // ---- config.json ----
 
-// One number, or a list with the same number for each layer; or what follows from `otherwise`, if it is not 0.
+// If the key is absent, `otherwise`, unless that is 0.
 std::int64_t feed_forward_width(const JsonFields& fields, std::string_view key, std::int64_t otherwise) {
-  const Json* value = fields.value(key);
-  if (value == nullptr && otherwise > 0) return otherwise;
-  if (value == nullptr || !value->is_array()) return needed_integer_in(fields, key, kWidths);
-  const std::vector<std::int64_t> widths = fields.find_integers(key);
-  USER_CHECK(!widths.empty() && std::adjacent_find(widths.begin(), widths.end(), std::not_equal_to<>()) == widths.end(),
-             "[{}] {} must be one number for all layers, but is {}", fields.where(), fields.name(key),
-             shown_json(*value));
-  const Json first{{key, widths.front()}};
-  return needed_integer_in(JsonFields(first, fields.where()), key, kWidths);
+  if (const auto width = number_of_all_layers(fields, key, kWidths)) return *width;
+  return otherwise > 0 ? otherwise : needed_integer_in(fields, key, kWidths);
 }
 
 // Files of Llama 4 have the number 4 for a switch. As in Python, 0 is off.

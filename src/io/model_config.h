@@ -146,7 +146,7 @@ struct ModelConfig {
   NormKind norm = NormKind::rms;
   bool norm_has_bias = false;
   double norm_eps = 0;
-  // The rows of the table of learned positions, of which the first ones are of no position. 0: there is no table.
+  // The number of rows in the table of learned positions, 0 if there is none, and the row of position 0.
   std::int64_t position_rows = 0;
   std::int64_t first_position_row = 0;
   RopeConfig rope;

@@ -87,6 +87,8 @@ std::string hint_of_folder(const std::string& folder) {
   for (const auto& name : names)
     if (name.ends_with(".gguf")) return "; name the file " + name + " itself to use it";
   for (const auto& name : names)
+    if (name.starts_with("pytorch_model-")) return "; " + name + " is one of several files, whose index is missing";
+  for (const auto& name : names)
     if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth"))
       return "; " + name + " is in a format that is not read";
   return "";

@@ -87,7 +87,7 @@ void sort(std::vector<Ordered>& order, const std::vector<PrefixIndex::Entry>& en
   }
 }
 
-// About half of many entries begin with fewer bytes than these; all of a few.
+// About half of many entries have a front up to this one; all of a few have.
 uint64_t middle_front(const std::vector<PrefixIndex::Entry>& entries) {
   if (entries.size() < kManyEntries) return ~uint64_t{0};
   std::vector<uint64_t> fronts;
@@ -133,15 +133,17 @@ std::vector<PrefixIndex::Node> PrefixIndex::nodes_of(const std::vector<Entry>& e
   return nodes;
 }
 
-// Two threads make a half each, if the system gives another one. What links a node of the second half to one of the
-// first is found as always, from the last node of the first half on.
+// Of many entries, two threads make a half each, if the system gives another one. What links a node of the second half
+// to one of the first is found as always, from the last node of the first half on.
 PrefixIndex::PrefixIndex(const std::vector<Entry>& entries) {
+  constexpr uint64_t kLast = ~uint64_t{0};
   const uint64_t middle = middle_front(entries);
-  std::future<std::vector<Node>> others = std::async(
-      [&] { return middle == ~uint64_t{0} ? std::vector<Node>() : nodes_of(entries, middle + 1, ~uint64_t{0}); });
+  const auto others_of = [&] { return nodes_of(entries, middle + 1, kLast); };
+  std::future<std::vector<Node>> others;
+  if (middle != kLast) others = std::async(others_of);
   nodes_ = nodes_of(entries, 0, middle);
   const auto first_half = static_cast<int32_t>(nodes_.size());
-  for (Node node : others.get()) {
+  for (Node node : others.valid() ? others.get() : std::vector<Node>()) {
     node.link = node.link >= 0 ? node.link + first_half : linked_from(node.text, first_half - 1);
     nodes_.push_back(node);
   }

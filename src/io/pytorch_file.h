@@ -4,8 +4,9 @@
 // bytes of each storage. It returns the places of the tensors and does not access their bytes. Of the pickle only what
 // makes tensors is read, and nothing in it is run.
 //
-// UserErrors begin with [where]: files of torch before 1.6, which are no archives; compressed or missing members; other
-// objects than tensors; tensors that are not contiguous, or longer than their storage.
+// UserErrors begin with [where]. They are for files that torch wrote before 1.6, which are not archives; for compressed
+// or missing members; for objects that are not tensors; and for tensors that are not contiguous or exceed their
+// storage.
 //
 // Layout of archives: APPNOTE.TXT of PKWARE, sections 4.3 and 4.5.3.
 

@@ -285,6 +285,8 @@ TEST(Checkpoint, NamesWhatIsMissing) {
   expect_refused(folder.path(), "wanted a folder with model.safetensors or pytorch_model.bin, or an index");
   folder.add("consolidated.00.pth", "x");
   expect_refused(folder.path(), "; consolidated.00.pth is in a format that is not read");
+  folder.add("pytorch_model-00001-of-00002.bin", "x");
+  expect_refused(folder.path(), "; pytorch_model-00001-of-00002.bin is one of several files, whose index is missing");
   folder.add("model.safetensors", {counted("a", 1)});
   EXPECT_EQ(message_of([&] { Checkpoint::open(folder.path()); }), "");
   EXPECT_NE(message_of([&] { Checkpoint::open(folder.path()).vocabulary(); }).find("tokenizer.json"),

@@ -164,7 +164,8 @@ void pack_scales(const Layout& layout, const BlockParts& parts, int first, int c
   }
 }
 
-// Addresses in up to four columns, of which each has as many bytes before. Of missing ones the last column stands in.
+// An address in each of four columns, at the same offset. The last panel may have fewer columns: then the others repeat
+// its last one.
 struct Columns {
   const std::byte* at[kTogether];
   int count;
@@ -217,8 +218,8 @@ inline void load_signed_bytes(const Columns& blocks, std::int64_t bytes, Words* 
   for (int step = 0; step < kSteps; ++step) steps[step] ^= every_byte(0x80);
 }
 
-// Packs blocks of 32 codes behind the scale and the minimum, if there is one, as panels have them, without unpacking
-// them first. A panel has `columns` of them, of which missing ones have the rows of the last.
+// Packs blocks of 32 codes, which begin with their scale and minimum (if any) in the form that panels store. So they
+// need not be unpacked first. `rows` has 32 addresses, also if the panel has fewer columns.
 template <int scale_bytes, LoadSteps load_steps>
 void pack_whole_blocks(const Layout& layout, const std::byte* const* rows, int columns, std::int64_t blocks,
                        std::byte* panel) {
