@@ -35,7 +35,7 @@ extern "C" {
 
 /* This version increases whenever the layout or meaning of anything in this file changes. A program loads only plugins
  * of its own version. */
-#define WEFT_PLUGIN_ABI_VERSION 2u
+#define WEFT_PLUGIN_ABI_VERSION 3u
 
 #if defined(_WIN32)
 #define WEFT_PLUGIN_EXPORT __declspec(dllexport)
@@ -139,6 +139,7 @@ typedef struct weft_kv_layout {
   int64_t block;
   int64_t heads;
   int64_t head_dim;
+  int64_t state_rows; /* not 0: the pages have no keys and values, but for each head a state [state_rows][head_dim] */
 } weft_kv_layout;
 
 /* Sequence i has the query rows [query_starts[i], query_starts[i + 1]). They are the last of its lengths[i] tokens. Its

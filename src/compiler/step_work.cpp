@@ -99,10 +99,15 @@ class Counter {
       const bool is_written = std::any_of(node.op->donates.begin(), node.op->donates.end(), [&](const auto& donation) {
         return donation.argument == static_cast<int>(i);
       });
-      if (is_written) {
-        work.kv_written_bytes += sizes_.rows * bytes_of_token(pages->meta.kv);
+      const KvLayout& kv = pages->meta.kv;
+      if (kv.state_rows != 0) {
+        const std::int64_t bytes = sizes_.sequences * bytes_of(kv.dtype, kv_page_elements(kv));
+        work.kv_written_bytes += bytes;
+        if (sizes_.cached > 0) work.kv_read_bytes += bytes;
+      } else if (is_written) {
+        work.kv_written_bytes += sizes_.rows * bytes_of_token(kv);
       } else if (node.name == kAttention || node.op->splits_as == kAttention) {
-        add_attention(node, pages->meta.kv);
+        add_attention(node, kv);
       }
     }
   }

@@ -40,6 +40,10 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
     log_unknown_keys(context_->log, runner_->checkpoint().path(), tokenizer_->vocabulary().unknown_keys);
   }
   laps.lap("tokenizer");
+  USER_CHECK(speculation_.num_speculative_tokens == 0 || !runner_->facts().config.recurrent,
+             "[--speculative-config] {} has recurrent layers, whose states cannot go back to an earlier token when a "
+             "proposal is refused",
+             runner_->checkpoint().path());
   find_ends();
   limit_pages(default_page_count());
   const StepLimits most = runner_->step_limits();

@@ -101,6 +101,21 @@ struct ExpertFacts {
   bool weighs_inputs = false;        // weights multiply what experts read, and not their results
 };
 
+// What a layer without attention has in its place: parts whose state has the same size for any number of tokens.
+//   short_convolution   a convolution over the last tokens, with two gates (LFM2)
+//   gated_delta         a convolution, and a state that is updated by the gated delta rule (Qwen 3.5)
+//   mamba2              a convolution, and the state of Mamba 2
+enum class RecurrentKind : std::uint8_t { short_convolution, gated_delta, mamba2 };
+
+// The recurrent layers of an architecture. The keys of config.json are those of the kind (io/recurrent_config.h).
+struct RecurrentFacts {
+  RecurrentKind kind = RecurrentKind::gated_delta;
+  std::string_view word = "linear_attention";  // of these layers in layer_types
+  // Without layer_types, all layers are recurrent but the last one of each period.
+  std::optional<std::int64_t> period = std::nullopt;
+  bool has_attention = false;  // recurrent layers have attention, too
+};
+
 // A number that only some architectures read. A file without the key leaves the field at its default.
 struct NumberKey {
   double ModelConfig::*field;
@@ -152,6 +167,9 @@ struct ArchitectureFacts {
   std::vector<std::string_view> words_of_layers;
   // The key of config.json for the width of the feed-forward.
   std::string_view feed_forward_width = "intermediate_size";
+  // Unless block_auto_adjust_ff_dim is off, the width is two thirds of that, times block_ffn_dim_multiplier, and then
+  // the next multiple of block_multiple_of.
+  bool adjusts_feed_forward_width = false;
   // Positions are learned and not rotary: a table has a row for each position of the context, from this row on.
   std::optional<std::int64_t> first_position_row;
   // For the weights as the files of each format store them. If the two differ, GGUF files have the rows of each query
@@ -159,8 +177,9 @@ struct ArchitectureFacts {
   RotaryPairing pairing_in_folders = RotaryPairing::halves;
   RotaryPairing pairing_in_gguf = RotaryPairing::halves;
   RotaryFacts rotary;
-  bool has_latents = false;            // keys and values are latents: kv_lora_rank and the keys with it
-  std::optional<ExpertFacts> experts;  // nullopt: a mixture of experts is refused
+  bool has_latents = false;                 // keys and values are latents: kv_lora_rank and the keys with it
+  std::optional<ExpertFacts> experts;       // nullopt: a mixture of experts is refused
+  std::optional<RecurrentFacts> recurrent;  // nullopt: layers without attention are refused
   std::vector<NumberKey> numbers;
   std::vector<CountKey> counts;
   std::vector<SwitchKey> switches;

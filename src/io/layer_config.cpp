@@ -175,8 +175,12 @@ void read_windows(const JsonFields& fields, const ArchitectureFacts& facts, Mode
   if (window && !window->types.empty()) {
     layers = layers_of_types(fields, window->types, config.layer_count);
   } else if (!window || window->rule != Rule::all) {
-    check_has_attention(fields);
     std::vector<std::string_view> others{"full_attention"};
+    if (facts.recurrent) {
+      others.insert(others.end(), {facts.recurrent->word, "attention"});
+    } else {
+      check_has_attention(fields);
+    }
     others.insert(others.end(), facts.words_of_layers.begin(), facts.words_of_layers.end());
     layers = layers_of_word(fields, "layer_types", "sliding_attention", others, config.layer_count);
   }
@@ -296,13 +300,15 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
     USER_CHECK(static_cast<std::int64_t>(list.size()) == config.layer_count,
                "[{}] {} must be a number or a list of {} of them, but has {}", fields.where(), fields.name(key),
                config.layer_count, list.size());
-    for (const std::int64_t number : list)
-      USER_CHECK(number >= 1, "[{}] {} must be above 0 for all layers, but has {}", fields.where(), fields.name(key),
-                 number);
+    for (int layer = 0; layer < config.layer_count; ++layer)
+      USER_CHECK(list[static_cast<std::size_t>(layer)] >= (config.attends(layer) ? 1 : 0),
+                 "[{}] {} must be above 0 for all layers, but has {}", fields.where(), fields.name(key),
+                 list[static_cast<std::size_t>(layer)]);
     return list;
   };
   const auto check = [&](const char* key, const std::vector<std::int64_t>& list, auto of_layer) {
     for (int layer = 0; layer < static_cast<int>(list.size()); ++layer) {
+      if (list[static_cast<std::size_t>(layer)] == 0) continue;  // a layer without attention
       const std::int64_t number = list[static_cast<std::size_t>(layer)], wanted = of_layer(layer);
       USER_CHECK(number == wanted, "[{}] {} must be {} for layer {}, as for other layers of its kind, but is {}",
                  fields.where(), fields.name(key), wanted, layer, number);
@@ -310,7 +316,9 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
   };
   const std::vector<std::int64_t> heads = numbers("attention.head_count_kv");
   for (int layer = 0; layer < static_cast<int>(heads.size()); ++layer)
-    (config.slides(layer) ? config.kv_head_count : config.full_kv_head_count) = heads[static_cast<std::size_t>(layer)];
+    if (config.attends(layer))
+      (config.slides(layer) ? config.kv_head_count : config.full_kv_head_count) =
+          heads[static_cast<std::size_t>(layer)];
   check("attention.head_count_kv", heads, [&](int layer) { return config.kv_head_count_of(layer); });
   // Only models with two widths of heads may leave out the values of a layer.
   for (int layer = 0; layer < config.layer_count && config.full_head_dim != 0; ++layer)

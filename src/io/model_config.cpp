@@ -20,6 +20,7 @@
 #include "io/latent_config.h"
 #include "io/layer_config.h"
 #include "io/model_dtype.h"
+#include "io/recurrent_config.h"
 #include "io/rope_config.h"
 #include "io/task_config.h"
 #include "io/vocabulary.h"
@@ -32,6 +33,18 @@ constexpr Range<std::int64_t> kWidths = {1, 1 << 20};
 constexpr Range<std::int64_t> kVocabulary = {1, 1 << 24};
 constexpr Range<double> kEpsilons = {1e-12, 1};
 constexpr Range<double> kFactors = {-1e6, 1e6};
+
+constexpr std::string_view kAdjustsWidth = "block_auto_adjust_ff_dim", kWidthFactor = "block_ffn_dim_multiplier",
+                           kWidthMultiple = "block_multiple_of";
+
+// As LFM2 computes the width of its feed-forward (ArchitectureFacts::adjusts_feed_forward_width).
+std::int64_t adjusted_width(const JsonFields& fields, std::int64_t width) {
+  if (!fields.find_boolean(kAdjustsWidth).value_or(true)) return width;
+  const double factor = real_in(fields, kWidthFactor, {1e-3, 1e3}).value_or(1);
+  const std::int64_t multiple = integer_in(fields, kWidthMultiple, kWidths).value_or(256);
+  const auto adjusted = static_cast<std::int64_t>(factor * static_cast<double>(2 * width / 3));
+  return (adjusted + multiple - 1) / multiple * multiple;
+}
 
 void check_what_is_always_there(const JsonFields& fields, const ArchitectureFacts& facts) {
   for (const std::string_view key : facts.always)
@@ -52,6 +65,10 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::stri
     for (const KeyName& name : facts.key_names) keys.push_back(name.own);
   for (const CountKey& count : facts.counts) keys.push_back(is_folder ? count.folder : count.gguf);
   for (const SwitchKey& one : facts.switches) keys.push_back(is_folder ? one.folder : one.gguf);
+  for (const std::string_view key : is_folder ? recurrent_keys(facts.recurrent) : gguf_recurrent_keys(facts.recurrent))
+    keys.push_back(key);
+  if (is_folder && facts.adjusts_feed_forward_width)
+    keys.insert(keys.end(), {kAdjustsWidth, kWidthFactor, kWidthMultiple});
   for (const std::string_view key : is_folder ? expert_keys(facts.experts) : gguf_expert_keys())
     if (facts.experts) keys.push_back(key);
   if (facts.has_latents)
@@ -75,6 +92,7 @@ void read_counts(const Fields& fields, const ArchitectureFacts& facts, std::stri
 // Checks what may differ from layer to layer.
 void check_layers(const std::string& where, const ModelConfig& config) {
   for (int layer = 0; layer < config.layer_count; ++layer) {
+    if (!config.attends(layer)) continue;
     USER_CHECK(config.kv_layer_of(layer) >= 0,
                "[{}] of {} layers, the last {} share keys and values, but no layer of the kind of layer {} is before "
                "them",
@@ -180,17 +198,26 @@ std::int64_t first_or_only(const GgufFields& fields, const Gguf& gguf, const cha
   return numbers.front();
 }
 
-// A list of key heads with a 0 has a layer with a state in place of attention.
-void read_kv_heads(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
+// A list of key heads has a 0 for a layer without attention.
+void read_kv_heads(const GgufFields& fields, const Gguf& gguf, bool may_be_zero, ModelConfig& config) {
   constexpr const char* kKey = "attention.head_count_kv";
   config.kv_head_count = config.head_count;
   const GgufValue* value = gguf.find(fields.name(kKey));
   if (value == nullptr) return;
-  if (value->is_array)
-    for (const std::int64_t heads : gguf.find_integers(fields.name(kKey)).value())
-      USER_CHECK(heads != 0, "[{}] {} has 0: layers of Mamba, and others without attention, are not supported",
-                 fields.where(), fields.name(kKey));
-  config.kv_head_count = first_or_only(fields, gguf, kKey, kHeads);
+  if (value->is_array && may_be_zero) {
+    const std::vector<std::int64_t> numbers = gguf.find_integers(fields.name(kKey)).value();
+    const auto first = std::find_if(numbers.begin(), numbers.end(), [](std::int64_t heads) { return heads != 0; });
+    USER_CHECK(first != numbers.end() && *first >= kHeads.least && *first <= kHeads.greatest,
+               "[{}] {} must have a number of {} to {} for one layer at least, but has none", fields.where(),
+               fields.name(kKey), kHeads.least, kHeads.greatest);
+    config.kv_head_count = *first;
+  } else {
+    if (value->is_array)
+      for (const std::int64_t heads : gguf.find_integers(fields.name(kKey)).value())
+        USER_CHECK(heads != 0, "[{}] {} has 0: layers without attention are not supported for {}", fields.where(),
+                   fields.name(kKey), config.architecture);
+    config.kv_head_count = first_or_only(fields, gguf, kKey, kHeads);
+  }
   check_kv_heads(fields, config, "attention.head_count", kKey);
 }
 
@@ -259,6 +286,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.hidden_size = needed_integer_in(fields, "hidden_size", kWidths);
   config.intermediate_size =
       feed_forward_width(fields, facts.feed_forward_width, facts.default_widening * config.hidden_size);
+  if (facts.adjusts_feed_forward_width) config.intermediate_size = adjusted_width(fields, config.intermediate_size);
   config.layer_count = needed_integer_in(fields, "num_hidden_layers", kLayers);
   config.head_count = needed_integer_in(fields, "num_attention_heads", kHeads);
   config.kv_head_count = integer_in(fields, "num_key_value_heads", kHeads).value_or(config.head_count);
@@ -273,6 +301,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.context_length = needed_integer_in(fields, "max_position_embeddings", kContexts);
   set_norm(facts.norm, config);
   config.norm_eps = needed_real_in(fields, facts.norm.epsilon, kEpsilons);
+  read_recurrent(fields, facts.recurrent, config);
   read_windows(fields, facts, config);
   read_layer_overrides(fields, config);
   read_rope(fields, facts, config);
@@ -316,7 +345,8 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.intermediate_size = first_or_only(fields, gguf, "feed_forward_length", kWidths);
   read_layer_count(fields, config);
   config.head_count = needed_integer_in(fields, "attention.head_count", kHeads);
-  read_kv_heads(fields, gguf, config);
+  read_kv_heads(fields, gguf, facts.recurrent.has_value(), config);
+  read_recurrent(fields, gguf, facts.recurrent, config);
   if (facts.has_latents) {
     read_latents(fields, gguf, config);
   } else {
@@ -357,7 +387,9 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
         config.*one.field |= gguf.find_tensor("blk.0.attn_qkv.bias") != nullptr;
     }
   }
-  config.merges_query_key_value = gguf.find_tensor("blk.0.attn_qkv.weight") != nullptr;
+  int attending = 0;  // the first layer with attention
+  while (attending + 1 < config.layer_count && !config.attends(attending)) ++attending;
+  config.merges_query_key_value = gguf.find_tensor(fmt::format("blk.{}.attn_qkv.weight", attending)) != nullptr;
   read_experts(fields, gguf, facts.experts, config);
   read_token_ids(gguf, config);
   complete(facts, config);

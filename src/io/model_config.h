@@ -112,6 +112,26 @@ struct LatentConfig {
   bool is_joined = true;  // the files have one tensor with the rows of keys and values; else a stack for each
 };
 
+// The recurrent layers of a model. The convolution of a layer has a state of the last convolution_width - 1 tokens, and
+// each of the value heads has one of [key_dim, value_dim]. Value heads share a key head as query heads do in attention.
+struct RecurrentConfig {
+  RecurrentKind kind = RecurrentKind::gated_delta;
+  std::int64_t convolution_width = 0;  // tokens that a row of the convolution reads
+  bool has_convolution_bias = false;
+  bool has_projection_bias = false;
+  // All of them are 0 if the convolution has the only state. Of Mamba 2: groups, heads, and the widths of B and x.
+  std::int64_t key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
+  std::int64_t keys_width() const { return key_heads * key_dim; }
+  std::int64_t values_width() const { return value_heads * value_dim; }
+  // Of a gated delta net, the files have one projection for queries, keys, values and gates, or one for beta and alpha,
+  // with the rows of each key head together (Qwen 3 Next).
+  bool is_joined = false;
+  bool is_grouped = false;
+  bool has_tiled_values = false;  // value head i has key head i % key_heads, and not i * key_heads / value_heads
+  double least_step = 0;          // Mamba 2: steps are clamped to it, and to the next one
+  double largest_step = std::numeric_limits<double>::infinity();
+};
+
 struct ModelConfig {
   CheckpointFormat format = CheckpointFormat::hugging_face;  // of the files
   std::string architecture;        // "llama": model_type of config.json, general.architecture of GGUF
@@ -134,9 +154,15 @@ struct ModelConfig {
   std::int64_t shared_kv_layer_count = 0;
   // The layer whose keys and values a layer reads; most layers have their own.
   int kv_layer_of(int layer) const;
-  bool has_own_kv(int layer) const { return layer < layer_count - shared_kv_layer_count; }
-  bool full_values_are_keys = false;  // without a window, a layer's values are its keys before their norm
-  bool widens_shared_layers = false;  // layers without keys of their own have a feed-forward of twice the width
+  bool has_own_kv(int layer) const { return attends(layer) && layer < layer_count - shared_kv_layer_count; }
+  std::optional<RecurrentConfig> recurrent;
+  std::vector<bool> is_recurrent;         // for each layer, if there are recurrent layers
+  bool has_attention_everywhere = false;  // also in recurrent layers
+  bool recurs(int layer) const { return recurrent && is_recurrent[static_cast<std::size_t>(layer)]; }
+  bool attends(int layer) const { return has_attention_everywhere || !recurs(layer); }
+  std::int64_t convolution_channels() const;  // of recurrent layers
+  bool full_values_are_keys = false;          // without a window, a layer's values are its keys before their norm
+  bool widens_shared_layers = false;          // layers without keys of their own have a feed-forward of twice the width
   std::int64_t intermediate_size_of(int layer) const;
   // Each layer has embeddings of tokens of its own, of this width; 0: none. Their table has this number of tokens.
   std::int64_t layer_input_width = 0;
@@ -182,6 +208,7 @@ struct ModelConfig {
   bool head_bias = false;                     // of the logits
   bool merges_query_key_value = false;        // the files have one weight for the three
   bool groups_heads = false;                  // and its rows are sorted by key head (ArchitectureFacts)
+  bool has_attention_gate = false;            // the rows of each query head are followed by those of its gate
   bool has_head_norms = true;                 // where an architecture may have norms of each head of query and key
   double gate_limit = 0;                      // of gate and up before they are combined; 0 for none
   bool is_parallel = false;                   // attention and feed-forward of a layer read the same input

@@ -24,6 +24,10 @@ int ModelConfig::kv_layer_of(int layer) const {
   return of;
 }
 
+std::int64_t ModelConfig::convolution_channels() const {
+  return recurrent->value_heads == 0 ? hidden_size : 2 * recurrent->keys_width() + recurrent->values_width();
+}
+
 std::int64_t ModelConfig::intermediate_size_of(int layer) const {
   return widens_shared_layers && !has_own_kv(layer) ? 2 * intermediate_size : intermediate_size;
 }

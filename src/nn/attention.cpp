@@ -16,6 +16,7 @@
 #include "ops/reshape.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary_embedding.h"
+#include "ops/sigmoid.h"
 #include "ops/slice.h"
 
 namespace weft::nn {
@@ -28,14 +29,13 @@ Value scaled_by_position(Builder& builder, const DecoderStep& step, const Value&
 }
 
 // Attention to the pages that the layer reads: [s0, heads, head_dim].
-Value attention_to_pages(Builder& builder, const DecoderStep& step, const Value& query, int layer) {
+Value attention_to_pages(Builder& builder, DecoderStep& step, const Value& query, int layer) {
   const ModelConfig& c = builder.facts.config;
   const Dim rows = query.dim(0);
   const std::int64_t head_dim = c.head_dim_of(layer);
   const Value sinks = builder.has("attn_sinks", layer) ? norm_weight(builder, "attn_sinks", layer) : Value();
-  return attention(reshape(query, {rows, c.head_count, head_dim}),
-                   step.pages[static_cast<std::size_t>(c.kv_layer_of(layer))], step.batch, sinks, c.attention_scale,
-                   c.window_of(layer), c.attention_softcap);
+  return attention(reshape(query, {rows, c.head_count, head_dim}), step.pages_of("kv", c.kv_layer_of(layer)),
+                   step.batch, sinks, c.attention_scale, c.window_of(layer), c.attention_softcap);
 }
 
 // The output projection of attention's result.
@@ -114,7 +114,7 @@ void rotate(Builder& builder, DecoderStep& step, QueryKeyValue& heads, int layer
 Value attention_of_heads(Builder& builder, DecoderStep& step, const QueryKeyValue& heads, int layer) {
   const ModelConfig& c = builder.facts.config;
   const Shape kv_shape{heads.key.dim(0), c.kv_head_count_of(layer), c.head_dim_of(layer)};
-  Value& pages = step.pages[static_cast<std::size_t>(layer)];
+  Value& pages = step.pages_of("kv", layer);
   const bool has_values = !builder.facts.kv_of(layer).keys_are_values;
   pages = kv_cache_update(maybe_inplace, reshape(heads.key, kv_shape),
                           has_values ? reshape(heads.value, kv_shape) : Value(), pages, step.slots);
@@ -142,6 +142,23 @@ Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const 
   heads.query = norm_heads(builder, heads.query, "attn_q_norm", layer);
   heads.key = norm_heads(builder, heads.key, "attn_k_norm", layer);
   return attend(builder, step, std::move(heads), layer);
+}
+
+Value self_attention_with_gate(Builder& builder, DecoderStep& step, const Value& x, int layer) {
+  const ModelConfig& c = builder.facts.config;
+  const std::int64_t width = c.head_dim_of(layer), queries = 2 * c.head_count * width,
+                     keys = c.kv_head_count_of(layer) * width;
+  const Values products = merged_products(builder, x, "qkv", {"attn_q", "attn_k", "attn_v"}, layer);
+  const Value pairs = reshape(columns_of(products, 0, queries), {x.dim(0), c.head_count, 2 * width});
+  const Value gate = reshape(clone(slice(pairs, -1, width, 2 * width)), {x.dim(0), queries / 2});
+  QueryKeyValue heads;
+  heads.query = reshape(clone(slice(pairs, -1, 0, width)), {x.dim(0), queries / 2});
+  heads.query = norm_heads(builder, heads.query, "attn_q_norm", layer);
+  heads.key = norm_heads(builder, columns_of(products, queries, keys), "attn_k_norm", layer);
+  heads.value = columns_of(products, queries + keys, keys);
+  rotate(builder, step, heads, layer);
+  const Value found = reshape(attention_of_heads(builder, step, heads, layer), {x.dim(0), queries / 2});
+  return linear(builder, mul(found, sigmoid(gate)), "attn_output", layer);
 }
 
 Value self_attention_with_own_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer) {

@@ -37,6 +37,10 @@ Value self_attention(Builder& builder, DecoderStep& step, const Value& x, int la
 // are rotated.
 Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
+// As with head norms; where config.has_attention_gate, attn_q has a gate of the width of a head after each query head,
+// whose sigmoid multiplies the head's result.
+Value self_attention_with_gate(Builder& builder, DecoderStep& step, const Value& x, int layer);
+
 // The same with a weight [heads, head_dim] for each of the two, if the config has head norms.
 Value self_attention_with_own_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 

@@ -20,6 +20,8 @@ namespace weft {
 //   vector      in the dtype of the residual stream
 //   exact       a vector in f32
 //   one_plus    1 + w in f32, of a stored vector w
+//   minus_exp   -exp(w) in f32, of a stored vector w
+//   taps        f32[taps, channels] of the stored weight of a convolution, [channels, taps] or [channels, 1, taps]
 //   codes       rows as stored: codes of a quantized linear's weight, NVFP4's scales of blocks, tables of embeddings
 //   positions   rows of the table of learned positions as stored, from that of the first position on
 //   scale       rows of scales of blocks, in f32
@@ -39,6 +41,8 @@ enum class WeightRole : std::uint8_t {
   vector,
   exact,
   one_plus,
+  minus_exp,
+  taps,
   codes,
   positions,
   scale,
@@ -61,6 +65,14 @@ enum class Activations : std::uint8_t { int8, bf16, exact };
 enum class BlockProduct : std::uint8_t { int8, bf16, numbers };
 BlockProduct block_product(DType weight, Activations activations);
 
+// One of the paged inputs of a forward graph, of one layer: its keys and values, the last inputs of its convolution, or
+// its recurrent state.
+struct LayerPages {
+  std::string name;  // "kv.0", "convolution.0" or "state.0"
+  KvLayout layout;
+  int layer = 0;
+};
+
 // The facts of one model in one configuration.
 struct ModelFacts {
   ModelConfig config;
@@ -68,19 +80,14 @@ struct ModelFacts {
   Activations activations = Activations::int8;
   KvLayout kv;  // of layers with a window, if the others have another
   KvLayout kv_of(int layer) const;
+  // All of them, in the order of the graph's inputs and results: by layer.
+  std::vector<LayerPages> pages() const;
   // Scales of activation groups have the layout that matrix products on a GPU read: for each group, the scales of all
   // rows are contiguous.
   bool scales_by_group = false;
 
   bool is_exact() const { return activations == Activations::exact; }
 };
-
-inline KvLayout ModelFacts::kv_of(int layer) const {
-  KvLayout layout = kv;
-  layout.heads = config.kv_head_count_of(layer);
-  layout.head_dim = config.head_dim_of(layer);
-  return layout;
-}
 
 class Builder {
  public:

@@ -1,5 +1,6 @@
 #include "nn/decoder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 
@@ -47,6 +48,12 @@ class Residual {
 
 }  // namespace
 
+Value& DecoderStep::pages_of(const std::string& kind, int layer) {
+  const auto found = std::find(page_names.begin(), page_names.end(), kind + layer_suffix(layer));
+  CHECK(found != page_names.end(), "layer {} has no {} pages", layer, kind);
+  return pages[static_cast<std::size_t>(found - page_names.begin())];
+}
+
 DecoderStep decoder_step(Builder& builder) {
   const ModelConfig& c = builder.facts.config;
   const Meta per_token = Meta::tensor(DType::i64, {tokens_symbol()});
@@ -55,11 +62,13 @@ DecoderStep decoder_step(Builder& builder) {
   step.positions = builder.input("positions", per_token);
   step.slots = builder.input("slots", per_token);
   step.batch = builder.input("batch", Meta::batch());
-  for (int layer = 0; layer < c.layer_count && c.has_own_kv(layer); ++layer)
-    step.pages.push_back(builder.donated_input("kv." + std::to_string(layer), Meta::pages(builder.facts.kv_of(layer))));
+  for (const LayerPages& pages : builder.facts.pages()) {
+    step.pages.push_back(builder.donated_input(pages.name, Meta::pages(pages.layout)));
+    step.page_names.push_back(pages.name);
+  }
   bool has_positions = false, has_sliding_positions = false;
   for (int layer = 0; layer < c.layer_count; ++layer) {
-    const RopeConfig* rope = c.rope_of(layer);
+    const RopeConfig* rope = c.attends(layer) ? c.rope_of(layer) : nullptr;
     has_positions |= rope == &c.rope;
     has_sliding_positions |= rope != nullptr && rope != &c.rope;
   }

@@ -3,6 +3,7 @@
 // The parts that decoders share: the inputs of a step, the layers and the head.
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "nn/builder.h"
@@ -15,7 +16,10 @@ struct DecoderStep {
   Value positions;  // i64[s0]
   Value slots;      // i64[s0]
   Value batch;
-  Values pages;          // the donated KV pages of each layer with own ones; the updated pages after the layer
+  Values pages;                         // donated, as ModelFacts::pages lists them; the updated pages after their layer
+  std::vector<std::string> page_names;  // of `pages`
+  // The pages named "kind.layer".
+  Value& pages_of(const std::string& kind, int layer);
   Value rotary;          // f32[positions, rotary_dim]; absent if no layer uses it
   Value sliding_rotary;  // the same for layers with a window, if they have other positions
 };

@@ -19,7 +19,9 @@ Extents per_hidden_of_second(const ModelConfig& c, int) { return if_so(has_secon
 Extents per_hidden_in_second(const ModelConfig& c, int) {
   return if_so(c.norm_has_bias && has_second_norm(c), {c.hidden_size});
 }
-Extents per_head_dim(const ModelConfig& c, int layer) { return if_so(c.has_head_norms, {c.head_dim_of(layer)}); }
+Extents per_head_dim(const ModelConfig& c, int layer) {
+  return if_so(c.has_head_norms && c.attends(layer), {c.head_dim_of(layer)});
+}
 Extents per_key_head_dim(const ModelConfig& c, int layer) {
   return if_so(c.has_head_norms && c.has_own_kv(layer), {c.head_dim_of(layer)});
 }
@@ -39,9 +41,10 @@ Extents per_token_of_head(const ModelConfig& c, int) {
 }
 
 std::int64_t query_width(const ModelConfig& c, int layer) { return c.head_count * c.head_dim_of(layer); }
+bool has_query(const ModelConfig& c, int layer) { return c.attends(layer) && !c.merges_query_key_value; }
 std::int64_t key_width(const ModelConfig& c, int layer) { return c.kv_head_count_of(layer) * c.head_dim_of(layer); }
 Extents query_rows(const ModelConfig& c, int layer) {
-  return if_so(!c.merges_query_key_value, {query_width(c, layer), c.hidden_size});
+  return if_so(has_query(c, layer), {query_width(c, layer) * (c.has_attention_gate ? 2 : 1), c.hidden_size});
 }
 Extents key_rows(const ModelConfig& c, int layer) {
   return if_so(!c.merges_query_key_value && c.has_own_kv(layer), {key_width(c, layer), c.hidden_size});
@@ -50,20 +53,25 @@ Extents value_rows(const ModelConfig& c, int layer) {
   return c.full_values_are_keys && !c.slides(layer) ? Extents() : key_rows(c, layer);
 }
 std::int64_t query_key_value_width(const ModelConfig& c) { return (c.head_count + 2 * c.kv_head_count) * c.head_dim; }
-Extents query_key_value_rows(const ModelConfig& c, int) {
-  return if_so(c.merges_query_key_value, {query_key_value_width(c), c.hidden_size});
+Extents query_key_value_rows(const ModelConfig& c, int layer) {
+  return if_so(c.merges_query_key_value && c.attends(layer), {query_key_value_width(c), c.hidden_size});
 }
-Extents per_query_row(const ModelConfig& c, int) {
-  return if_so(c.attention_bias && !c.merges_query_key_value, {c.head_count * c.head_dim});
+Extents per_query_row(const ModelConfig& c, int layer) {
+  const std::int64_t rows = c.head_count * c.head_dim * (c.has_attention_gate ? 2 : 1);
+  return if_so(c.attention_bias && has_query(c, layer), {rows});
 }
-Extents per_key_value_row(const ModelConfig& c, int) {
-  return if_so(c.attention_bias && !c.merges_query_key_value, {c.kv_head_count * c.head_dim});
+Extents per_key_value_row(const ModelConfig& c, int layer) {
+  return if_so(c.attention_bias && has_query(c, layer), {c.kv_head_count * c.head_dim});
 }
-Extents per_query_key_value_row(const ModelConfig& c, int) {
-  return if_so(c.attention_bias && c.merges_query_key_value, {query_key_value_width(c)});
+Extents per_query_key_value_row(const ModelConfig& c, int layer) {
+  return if_so(c.attention_bias && c.merges_query_key_value && c.attends(layer), {query_key_value_width(c)});
 }
-Extents attention_output_rows(const ModelConfig& c, int layer) { return {c.hidden_size, query_width(c, layer)}; }
-Extents per_attention_output_row(const ModelConfig& c, int) { return if_so(c.attention_output_bias, {c.hidden_size}); }
+Extents attention_output_rows(const ModelConfig& c, int layer) {
+  return if_so(c.attends(layer), {c.hidden_size, query_width(c, layer)});
+}
+Extents per_attention_output_row(const ModelConfig& c, int layer) {
+  return if_so(c.attention_output_bias && c.attends(layer), {c.hidden_size});
+}
 
 Extents feed_forward_rows(const ModelConfig& c, int layer) {
   return if_so(c.has_dense(layer), {c.intermediate_size_of(layer), c.hidden_size});

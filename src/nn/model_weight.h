@@ -34,6 +34,10 @@ struct ModelWeight {
   std::int64_t (*rotated_heads)(const ModelConfig& config) = nullptr;
   // For a vector that the model uses as 1 + w in f32: the formats whose files store w. The others store the sum.
   std::vector<CheckpointFormat> less_one_in = {};
+  // For a vector that the model uses as -exp(w) in f32: the formats whose files store w. The others store the result.
+  std::vector<CheckpointFormat> logarithm_in = {};
+  // For other vectors: the model uses them in f32.
+  bool is_exact = false;
   // For matrices: the formats whose files store them transposed. Quantized ones are never transposed.
   std::vector<CheckpointFormat> transposed_in = {};
   // The shape of the tensor, if the weight is a part of it.
@@ -44,6 +48,9 @@ struct ModelWeight {
   }
   bool is_less_one_in(CheckpointFormat format) const {
     return std::find(less_one_in.begin(), less_one_in.end(), format) != less_one_in.end();
+  }
+  bool is_logarithm_in(CheckpointFormat format) const {
+    return std::find(logarithm_in.begin(), logarithm_in.end(), format) != logarithm_in.end();
   }
   bool is_transposed_in(CheckpointFormat format) const {
     return std::find(transposed_in.begin(), transposed_in.end(), format) != transposed_in.end();

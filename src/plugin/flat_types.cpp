@@ -54,7 +54,8 @@ weft_kv_layout flat_layout(const KvLayout& kv) {
           .keys_are_values = kv.keys_are_values ? 1 : 0,
           .block = kv.block,
           .heads = kv.heads,
-          .head_dim = kv.head_dim};
+          .head_dim = kv.head_dim,
+          .state_rows = kv.state_rows};
 }
 
 std::int64_t number_or_unknown(const Dim& dim) { return dim.is_number() ? dim.number() : WEFT_UNKNOWN; }

@@ -87,8 +87,9 @@ Dim Meta::bytes() const {
 std::string Meta::text() const {
   switch (kind) {
     case MetaKind::kv:
-      return fmt::format("kv[{}, block={}, heads={}, head_dim={}{}]", dtype_text(kv.dtype), kv.block, kv.heads,
-                         kv.head_dim, kv.keys_are_values ? ", values=keys" : "");
+      return fmt::format("kv[{}, block={}, heads={}, head_dim={}{}{}]", dtype_text(kv.dtype), kv.block, kv.heads,
+                         kv.head_dim, kv.keys_are_values ? ", values=keys" : "",
+                         kv.state_rows == 0 ? "" : fmt::format(", state_rows={}", kv.state_rows));
     case MetaKind::batch:
       return "batch";
     case MetaKind::integer:

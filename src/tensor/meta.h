@@ -6,6 +6,7 @@
 //   f32[s0, 576]{960, 1}                         strides in elements, if they are not contiguous
 //   q4_1[960, 576] packed=q4x32                  a weight packed for its kernels
 //   kv[f16, block=16, heads=3, head_dim=64]      the KV pages of one layer
+//   kv[f32, block=16, heads=3, head_dim=64, state_rows=8]   pages of recurrent states
 //   batch                                        what attention needs to know about the step
 //   int, float                                   a plain number
 
@@ -28,6 +29,9 @@ struct KvLayout {
   std::int64_t heads = 1;   // key/value heads
   std::int64_t head_dim = 64;
   bool keys_are_values = false;  // a token has one row for both, as the latents of latent attention
+  // Not 0: the pages have no keys and values. Each has the state of a recurrent layer after the last computed token of
+  // its block: for each head [state_rows][head_dim].
+  std::int64_t state_rows = 0;
   bool operator==(const KvLayout&) const = default;
 };
 

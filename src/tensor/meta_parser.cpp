@@ -21,13 +21,7 @@ DType parse_dtype(TextCursor& cursor) {
   return *dtype;
 }
 
-std::int64_t parse_field(TextCursor& cursor, std::string_view key) {
-  cursor.expect(',');
-  cursor.skip_blanks();
-  if (cursor.peek_word() != key) cursor.fail(fmt::format("'{}='", key));
-  cursor.word();
-  cursor.expect('=');
-  cursor.skip_blanks();
+std::int64_t parse_number(TextCursor& cursor) {
   const std::size_t start = cursor.position();
   const std::int64_t value = cursor.integer();
   if (value < 1 || value > kMaxPageElements) {
@@ -37,16 +31,37 @@ std::int64_t parse_field(TextCursor& cursor, std::string_view key) {
   return value;
 }
 
-// Reads `, values=keys` before the `]`. Other text is not consumed.
-bool parse_shared_values(TextCursor& cursor) {
-  if (!cursor.accept(',')) return false;
-  for (const std::string_view word : {"values", "keys"}) {
-    cursor.skip_blanks();
-    if (cursor.peek_word() != word) cursor.fail("'values=keys'");
-    cursor.word();
-    if (word == "values") cursor.expect('=');
+std::int64_t parse_field(TextCursor& cursor, std::string_view key) {
+  cursor.expect(',');
+  cursor.skip_blanks();
+  if (cursor.peek_word() != key) cursor.fail(fmt::format("'{}='", key));
+  cursor.word();
+  cursor.expect('=');
+  cursor.skip_blanks();
+  return parse_number(cursor);
+}
+
+// Reads `, values=keys` or `, state_rows=N` before the `]`. Other text is not consumed.
+void parse_kind_of_pages(TextCursor& cursor, KvLayout& layout) {
+  if (!cursor.accept(',')) return;
+  cursor.skip_blanks();
+  const std::string_view word = cursor.peek_word();
+  if (word != "values" && word != "state_rows") cursor.fail("'values=keys' or 'state_rows='");
+  cursor.word();
+  cursor.expect('=');
+  cursor.skip_blanks();
+  if (word == "state_rows") {
+    layout.state_rows = parse_number(cursor);
+    return;
   }
-  return true;
+  if (cursor.peek_word() != "keys") cursor.fail("'values=keys'");
+  cursor.word();
+  layout.keys_are_values = true;
+}
+
+// Of one head and token, or of the state of one head.
+__int128 elements_of_head(const KvLayout& layout) {
+  return __int128{layout.head_dim} * (layout.state_rows != 0 ? layout.state_rows : 2 * layout.block);
 }
 
 Meta parse_pages(TextCursor& cursor) {
@@ -57,9 +72,9 @@ Meta parse_pages(TextCursor& cursor) {
   layout.block = parse_field(cursor, "block");
   layout.heads = parse_field(cursor, "heads");
   layout.head_dim = parse_field(cursor, "head_dim");
-  layout.keys_are_values = parse_shared_values(cursor);
+  parse_kind_of_pages(cursor, layout);
   cursor.expect(']');
-  if (!kv_type_fits(layout) || __int128{2} * layout.block * layout.heads * layout.head_dim > kMaxPageElements) {
+  if (!kv_type_fits(layout) || layout.heads * elements_of_head(layout) > kMaxPageElements) {
     cursor.move_to(start);
     cursor.fail(
         fmt::format("pages of plain elements, or of q8_0 that fills whole blocks of a head, at most {} elements each",

@@ -9,7 +9,8 @@ namespace weft {
 namespace {
 
 std::int64_t page_bytes(const KvLayout& kv) {
-  const Dim elements = Dim(2) * Dim(kv.heads) * Dim(kv.block) * Dim(kv.head_dim);
+  const Dim elements = kv.state_rows != 0 ? Dim(kv.heads) * Dim(kv.state_rows) * Dim(kv.head_dim)
+                                          : Dim(2) * Dim(kv.heads) * Dim(kv.block) * Dim(kv.head_dim);
   return bytes_of(kv.dtype, elements.number());
 }
 

@@ -49,9 +49,10 @@ struct Batch {
 
 // The layout of KV pages, the same for every kernel. A page contains `block` tokens of one layer:
 //   for each of the `heads`:  K as [head_dim][block] (codes: see kv_pages.h), then V as [block][head_dim].
-// If the keys are the values, there is no V. Slot s of kv_cache_update is token s % block of page s / block. Pages are
-// zeroed at first.
+// If the keys are the values, there is no V. A page of states has [state_rows][head_dim] for each head. Slot s of
+// kv_cache_update is token s % block of page s / block. Pages are zeroed at first.
 inline std::int64_t kv_head_elements(const KvLayout& kv) {
+  if (kv.state_rows != 0) return kv.state_rows * kv.head_dim;
   return (kv.keys_are_values ? 1 : 2) * kv.block * kv.head_dim;
 }
 inline std::int64_t kv_token_elements(const KvLayout& kv) { return kv.heads * kv_head_elements(kv) / kv.block; }

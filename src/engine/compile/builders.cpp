@@ -11,8 +11,10 @@ ModelBuilder::ModelBuilder(const ModelFacts& facts, const ModelDefinition& model
 
 WeightRole ModelBuilder::vector_role(const std::string& weight_name) const {
   const ModelWeight& weight = model_.weight(weight_name);
-  if (weight.less_one_in.empty()) return WeightRole::vector;
-  return weight.is_less_one_in(facts.config.format) ? WeightRole::one_plus : WeightRole::exact;
+  if (weight.is_less_one_in(facts.config.format)) return WeightRole::one_plus;
+  if (weight.is_logarithm_in(facts.config.format)) return WeightRole::minus_exp;
+  const bool is_exact = weight.is_exact || !weight.less_one_in.empty() || !weight.logarithm_in.empty();
+  return is_exact ? WeightRole::exact : WeightRole::vector;
 }
 
 WeightRole ModelBuilder::matrix_role(const std::string& weight_name, int layer) const {

@@ -54,6 +54,22 @@ DType default_pages(const Checkpoint& checkpoint, const ModelDefinition& model, 
   return DType::f16;
 }
 
+constexpr std::int64_t kBlock = 16;  // tokens of a page
+
+// Each page of a model with recurrent layers has their states, which are as large as the keys and values of some
+// hundred tokens. The block has so many tokens that the states take no more than half of a page, as far as
+// --block-size may go. It is an odd multiple of kBlock: rows of keys a power of two apart would share few places of the
+// processor's caches.
+std::int64_t block_for_states(const ModelFacts& facts) {
+  constexpr std::int64_t kMost = 63 * kBlock;
+  std::int64_t states = 0, per_block = 0;
+  for (const LayerPages& pages : facts.pages())
+    (pages.layout.state_rows != 0 ? states : per_block) += bytes_of(pages.layout.dtype, kv_page_elements(pages.layout));
+  if (states <= per_block) return kBlock;
+  const std::int64_t blocks = per_block == 0 ? kMost : (states + per_block - 1) / per_block;
+  return std::min(kMost, (blocks / 2 * 2 + 1) * kBlock);
+}
+
 ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, const ModelDefinition& model,
                       DeviceType device) {
   ModelFacts facts;
@@ -64,10 +80,11 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
   facts.scales_by_group = device != DeviceType::cpu;
   const DType pages = facts.is_exact() ? DType::f32 : default_pages(checkpoint, model, facts.dtype);
   facts.kv = {.dtype = options.kv_cache_dtype == "auto" ? pages : dtype_named(options.kv_cache_dtype),
-              .block = options.block_size,
+              .block = options.block_size > 0 ? options.block_size : kBlock,
               .heads = config.kv_head_count,
               .head_dim = config.head_dim,
               .keys_are_values = config.latents.has_value() && device == DeviceType::cpu};
+  if (options.block_size == 0) facts.kv.block = block_for_states(facts);
   USER_CHECK(
       device == DeviceType::cpu || !kv_has_key_rows(facts.kv),
       "[--kv-cache-dtype] {} is for the CPU, but the device is a GPU, which has no kernels for it; f32, f16 and bf16 "
@@ -213,9 +230,15 @@ int ModelCompilation::declared_matches(const std::string& fusion, std::span<cons
   const int of_mixture =
       count(definition_.fusions_per_mixture) + (are_codes ? count(definition_.fusions_of_experts) : 0);
   int matches = 0;
-  for (int layer = 0; layer < config.layer_count; ++layer)
-    if (!rotates || config.rope_of(layer) != nullptr)
+  const int of_recurrent = count(definition_.fusions_per_recurrent_layer);
+  for (int layer = 0; layer < config.layer_count; ++layer) {
+    if (rotates && (!config.attends(layer) || config.rope_of(layer) == nullptr)) continue;
+    if (config.recurs(layer)) {
+      matches += of_recurrent + (config.routes(layer) && are_codes ? count(definition_.fusions_of_experts) : 0);
+    } else {
       matches += config.routes(layer) ? of_mixture : count(definition_.fusions_per_layer);
+    }
+  }
   return matches;
 }
 
@@ -226,8 +249,8 @@ bool ModelCompilation::has_node(const std::string& op) const {
 
 ExpectedFusions ModelCompilation::declared_fusions() const {
   ExpectedFusions declared;
-  for (const auto* fusions :
-       {&definition_.fusions_per_layer, &definition_.fusions_per_mixture, &definition_.fusions_of_experts})
+  for (const auto* fusions : {&definition_.fusions_per_layer, &definition_.fusions_per_recurrent_layer,
+                              &definition_.fusions_per_mixture, &definition_.fusions_of_experts})
     for (const auto& [fusion, count] : *fusions) {
       const std::vector<const Pattern*> patterns = patterns_named(context_->patterns, fusion);
       // The last node of a pattern: a model without it does not quantize its activations in this way.
@@ -247,8 +270,7 @@ std::int64_t ModelCompilation::max_logit_rows() const {
 
 std::int64_t ModelCompilation::kv_bytes_per_page() const {
   std::int64_t bytes = 0;
-  for (int layer = 0; layer < facts().config.layer_count && facts().config.has_own_kv(layer); ++layer)
-    bytes += bytes_of(facts().kv.dtype, kv_page_elements(facts().kv_of(layer)));
+  for (const LayerPages& layer : facts().pages()) bytes += bytes_of(layer.layout.dtype, kv_page_elements(layer.layout));
   return bytes;
 }
 

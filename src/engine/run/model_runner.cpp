@@ -229,13 +229,12 @@ void ModelRunner::reopen() {
 void ModelRunner::allocate_pages(std::int64_t pages) {
   page_count_ = pages;
   pages_.clear();
-  for (int layer = 0; layer < facts().config.layer_count && facts().config.has_own_kv(layer); ++layer) {
-    const Meta meta = Meta::pages(facts().kv_of(layer));
+  for (const LayerPages& layer : facts().pages()) {
+    const Meta meta = Meta::pages(layer.layout);
     pages_.push_back(has_pages_on_device() ? device_->zeros(meta, pages) : Tensor::empty(meta, pages));
+    for (const PhasePrograms& phase : phases_)
+      for (auto& program : phase.forward->programs) program->bind(layer.name, pages_.back());
   }
-  for (const PhasePrograms& phase : phases_)
-    for (auto& program : phase.forward->programs)
-      for (std::size_t i = 0; i < pages_.size(); ++i) program->bind("kv." + std::to_string(i), pages_[i]);
 }
 
 const Tensor& ModelRunner::step(const StepInput& input) {
@@ -318,13 +317,18 @@ const Tensor& ModelRunner::step_compiled(const StepInput& input) {
   }
 }
 
-Tensor ModelRunner::step_eager(const StepInput& input) {
+std::map<std::string, Tensor> ModelRunner::inputs_of(const StepInput& input) const {
   std::map<std::string, Tensor> inputs{
       {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {"batch", input.batch}};
-  for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
+  const std::vector<LayerPages> layers = facts().pages();
+  for (std::size_t i = 0; i < pages_.size(); ++i) inputs[layers[i].name] = pages_[i];
+  return inputs;
+}
+
+Tensor ModelRunner::step_eager(const StepInput& input) {
   const PhaseGraphs& graphs = model_->graphs_of(input.phase);
   EagerEvaluator evaluator(*context_, graphs.forward.ranges[range_of(graphs.forward.ranges, input.rows())]);
-  EagerBuilder builder(graphs.facts, model_->definition(), weights(), evaluator, std::move(inputs));
+  EagerBuilder builder(graphs.facts, model_->definition(), weights(), evaluator, inputs_of(input));
   builder.observer = linear_observer_;
   const Values results = model_->definition().forward(builder);
   hidden_ = results[0].tensor();

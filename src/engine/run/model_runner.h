@@ -136,11 +136,14 @@ class ModelRunner {
   const Tensor& step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
   std::string find_nan_by_op(const StepInput& input);
+  // The inputs of a step by name, with the pages.
+  std::map<std::string, Tensor> inputs_of(const StepInput& input) const;
   // Whether KV pages are in the memory of a device. In eager mode they are not.
   bool has_pages_on_device() const { return device_ != nullptr && forward_plan() != nullptr; }
   // What `find` finds first in the pages of a layer, given with the numbers that they have there.
   using FindInPages =
       std::function<std::optional<BadPages>(const Tensor& pages, std::span<const std::int32_t> numbers)>;
+  int layer_of(const BadPages& bad) const;
   std::optional<BadPages> find_in_pages_of_device(std::span<const std::int32_t> blocks, std::int64_t tokens,
                                                   const FindInPages& find);
 
@@ -149,7 +152,7 @@ class ModelRunner {
   std::vector<std::string> notes_;
   cuda::StreamDevice* device_;  // null: the host's processor
   DeviceWeights device_weights_;
-  std::vector<Tensor> pages_;  // one of meta kv for each layer
+  std::vector<Tensor> pages_;  // of meta kv, as ModelFacts::pages lists them
   std::int64_t page_count_ = 0;
   int opening_ = 0;                             // StreamDevice::openings at the last upload
   bool is_whole_ = true;                        // false while the device is reopened, and after that failed

@@ -20,29 +20,29 @@ bool row_has_nan(const Tensor& rows, std::int64_t row) {
 
 // `stream` is the dtype in which keys and values are computed. Where that holds no more than the pages, they were
 // infinite before they were stored.
-std::string overflow_text(const BadPages& bad, DType type, DType stream, const char* effect) {
+std::string overflow_text(const BadPages& bad, int layer, DType type, DType stream, const char* effect) {
   const bool is_narrow = (type == DType::f16 || type == DType::q8_0) && stream != DType::f16;
   const char* advice = is_narrow              ? "; --kv-cache-dtype bf16 is wider"
                        : stream == DType::f16 ? "; --dtype bf16 is wider"
                                               : "";
   return fmt::format("[kv cache] the {} of token {} in layer {} is beyond what {} holds{}{}",
-                     bad.is_key ? "key" : "value", bad.position, bad.layer, dtype_text(is_narrow ? type : stream),
-                     effect, advice);
+                     bad.is_key ? "key" : "value", bad.position, layer, dtype_text(is_narrow ? type : stream), effect,
+                     advice);
 }
 
 }  // namespace
 
+int ModelRunner::layer_of(const BadPages& bad) const { return facts().pages()[bad.pages].layer; }
+
 // Runs the step again, op by op. It writes the values that the KV pages already have, unless kernels round differently.
+// Recurrent layers begin with the states that the step left, so what they compute differs.
 std::string ModelRunner::find_nan_by_op(const StepInput& input) {
-  std::map<std::string, Tensor> inputs{
-      {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {"batch", input.batch}};
-  for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
   const auto range = [](const ModelGraph& graph, std::int64_t rows) {
     return graph.ranges[range_of(graph.ranges, rows)];
   };
   const PhaseGraphs& graphs = model_->graphs_of(input.phase);
   NanFinder finder(*context_, range(graphs.forward, input.rows()));
-  NanFindingBuilder builder(graphs.facts, model_->definition(), weights(), finder, std::move(inputs));
+  NanFindingBuilder builder(graphs.facts, model_->definition(), weights(), finder, inputs_of(input));
   const Values results = model_->definition().forward(builder);
   NanFinder head_finder(*context_, range(graphs.head, input.logit_row_count()));
   head_finder.enter("in the head");
@@ -56,7 +56,7 @@ std::string ModelRunner::describe_overflow(std::span<const std::int32_t> blocks,
                                            std::int64_t end) const {
   if (has_pages_on_device() || facts().kv.dtype != DType::f16) return "";
   const auto bad = find_infinite_key(pages_, blocks, begin, end);
-  return bad ? overflow_text(*bad, DType::f16, facts().dtype, "") : "";
+  return bad ? overflow_text(*bad, layer_of(*bad), DType::f16, facts().dtype, "") : "";
 }
 
 std::string ModelRunner::describe_overflow_on_device(std::span<const std::int32_t> blocks, std::int64_t tokens) {
@@ -65,7 +65,7 @@ std::string ModelRunner::describe_overflow_on_device(std::span<const std::int32_
       find_in_pages_of_device(blocks, tokens, [&](const Tensor& pages, std::span<const std::int32_t> numbers) {
         return find_infinite_key({&pages, 1}, numbers, 0, tokens);
       });
-  return bad ? overflow_text(*bad, DType::f16, facts().dtype, "") : "";
+  return bad ? overflow_text(*bad, layer_of(*bad), DType::f16, facts().dtype, "") : "";
 }
 
 // Downloads the pages of the sequence, one layer at a time: the host may not have memory for all pages.
@@ -84,7 +84,7 @@ std::optional<BadPages> ModelRunner::find_in_pages_of_device(std::span<const std
     device_->synchronize();
     auto bad = find(here, numbers);
     if (!bad) continue;
-    bad->layer = static_cast<std::int64_t>(layer);
+    bad->pages = layer;
     return bad;
   }
   return std::nullopt;
@@ -104,14 +104,15 @@ std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, 
   const auto bad =
       has_pages_on_device() ? find_in_pages_of_device(blocks, tokens, find) : find_bad_pages(pages_, blocks, tokens);
   if (bad && bad->is_infinite)
-    return overflow_text(*bad, facts().kv.dtype, facts().dtype, ", so logits are not numbers");
+    return overflow_text(*bad, layer_of(*bad), facts().kv.dtype, facts().dtype, ", so logits are not numbers");
   const std::int64_t last = facts().config.layer_count - 1;
   Tensor hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);
   if (has_pages_on_device()) hidden = device_->download(hidden);
   std::string where = "the head";
   if (bad) {
-    const std::string before = bad->layer == 0 ? "the embedding" : fmt::format("layer {}", bad->layer - 1);
-    where = fmt::format("{} or layer {}, which has NaN among the keys and values of token {}", before, bad->layer,
+    const int layer = layer_of(*bad);
+    const std::string before = layer == 0 ? "the embedding" : fmt::format("layer {}", layer - 1);
+    where = fmt::format("{} or layer {}, which has NaN among the keys and values of token {}", before, layer,
                         bad->position);
   } else if (row_has_nan(hidden, input.logit_rows.as<std::int64_t>()[row])) {
     where = fmt::format("layer {}, which is the last one, or the norm after it", last);

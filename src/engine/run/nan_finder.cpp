@@ -14,6 +14,7 @@ namespace {
 
 std::optional<BadPages> find_in_layer(const Tensor& pages, std::span<const std::int32_t> blocks, std::int64_t tokens) {
   const KvLayout& kv = pages.meta.kv;
+  if (kv.state_rows != 0) return std::nullopt;
   const auto bad = [&](std::int64_t offset) { return !std::isfinite(load_float(kv.dtype, pages.data(), offset)); };
   std::optional<BadPages> found;
   for (std::int64_t position = 0; position < tokens; ++position) {
@@ -52,6 +53,7 @@ std::optional<BadPages> find_infinite_key(std::span<const Tensor> pages, std::sp
                                           std::int64_t begin, std::int64_t end) {
   for (std::size_t layer = 0; layer < pages.size(); ++layer) {
     const KvLayout& kv = pages[layer].meta.kv;
+    if (kv.state_rows != 0) continue;
     CHECK(kv.dtype == DType::f16, "keys of {} do not overflow", dtype_text(kv.dtype));
     for (std::int64_t at = begin, next = 0; at < end; at = next) {
       next = std::min(end, (at / kv.block + 1) * kv.block);
@@ -60,7 +62,7 @@ std::optional<BadPages> find_infinite_key(std::span<const Tensor> pages, std::sp
         const auto* keys = pages[layer].as<const std::uint16_t>() + kv_key_offset(kv, page, head);
         if (!has_infinite_key(kv, keys, at % kv.block, (next - 1) % kv.block + 1)) continue;
         while (!has_infinite_key(kv, keys, at % kv.block, at % kv.block + 1)) ++at;
-        return BadPages{.layer = static_cast<std::int64_t>(layer), .position = at, .is_key = true, .is_infinite = true};
+        return BadPages{.pages = layer, .position = at, .is_key = true, .is_infinite = true};
       }
     }
   }
@@ -71,7 +73,7 @@ std::optional<BadPages> find_bad_pages(std::span<const Tensor> pages, std::span<
                                        std::int64_t tokens) {
   for (std::size_t layer = 0; layer < pages.size(); ++layer)
     if (auto found = find_in_layer(pages[layer], blocks, tokens)) {
-      found->layer = static_cast<std::int64_t>(layer);
+      found->pages = layer;
       return found;
     }
   return std::nullopt;

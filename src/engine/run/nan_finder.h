@@ -12,19 +12,20 @@
 
 namespace weft {
 
-// The first layer in which a sequence has keys or values that are not finite.
+// The first pages in which a sequence has keys or values that are not finite.
 struct BadPages {
-  std::int64_t layer = 0;
+  std::size_t pages = 0;  // their index
   std::int64_t position = 0;
   bool is_key = false;
   bool is_infinite = false;  // outside the range of the pages' type; else NaN
 };
 
-// `pages` are the KV pages of each layer. The sequence has `tokens` tokens in the pages `blocks`.
+// `pages` are those of all layers (ModelFacts::pages). States are not looked at. The sequence has `tokens` tokens in
+// the pages `blocks`.
 std::optional<BadPages> find_bad_pages(std::span<const Tensor> pages, std::span<const std::int32_t> blocks,
                                        std::int64_t tokens);
 
-// The first layer with an infinite key among the positions [begin, end) of a sequence. f16 pages only: keys beyond
+// The first pages with an infinite key among the positions [begin, end) of a sequence. f16 pages only: keys beyond
 // 65504 are stored as infinities. A score of minus infinity hides the token from attention, so logits need not show it.
 std::optional<BadPages> find_infinite_key(std::span<const Tensor> pages, std::span<const std::int32_t> blocks,
                                           std::int64_t begin, std::int64_t end);

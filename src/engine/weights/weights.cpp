@@ -10,6 +10,7 @@
 #include "io/scaled_blocks.h"
 #include "nn/model_weight.h"
 #include "tensor/convert.h"
+#include "tensor/reference_math.h"
 
 namespace weft {
 namespace {
@@ -45,6 +46,25 @@ Tensor converted(const Tensor& tensor, DType dtype) {
 
 void add_one(Tensor& tensor) {
   for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i) tensor.as<float>()[i] += 1;
+}
+
+void take_minus_exp(Tensor& tensor) {
+  for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i)
+    tensor.as<float>()[i] = -reference_exp(tensor.as<float>()[i]);
+}
+
+Tensor taps_of(const Tensor& weight) {
+  const std::int64_t channels = weight.meta.shape[0].number(), taps = weight.meta.shape.back().number();
+  Tensor turned = Tensor::empty(Meta::tensor(DType::f32, {taps, channels}));
+  for (std::int64_t i = 0; i < channels; ++i)
+    for (std::int64_t tap = 0; tap < taps; ++tap)
+      turned.as<float>()[tap * channels + i] = load_float(weight.meta.dtype, weight.data(), i * taps + tap);
+  return turned;
+}
+
+// Whether weights of this role are in f32 for every dtype of the residual stream.
+bool is_exact_vector(WeightRole role) {
+  return role == WeightRole::exact || role == WeightRole::one_plus || role == WeightRole::minus_exp;
 }
 
 }  // namespace
@@ -240,7 +260,8 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   if (is_table(role)) return table_meta(role);
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
-  if (role == exact || role == one_plus) meta.dtype = DType::f32;
+  if (is_exact_vector(role)) meta.dtype = DType::f32;
+  if (role == taps) return Meta::tensor(DType::f32, {meta.shape.back(), meta.shape[0]});
   if (const Packing* packing = packing_for(meta, role)) meta.packed = packing->name;
   return meta;
 }
@@ -287,13 +308,14 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (role == row_scale) return row_scales(keys);
   if (role == scale) return block_scales(keys);
   if (role == WeightRole::order) return this->order(keys[0]);
-  const bool is_f32 = role == exact || role == one_plus;
-  CHECK(keys.size() == 1 || !is_f32, "vectors of f32 are not merged");
-  if (is_f32) {
+  CHECK(keys.size() == 1 || !is_exact_vector(role), "vectors of f32 are not merged");
+  if (is_exact_vector(role)) {
     Tensor numbers = converted(checkpoint_.tensor(keys[0]), DType::f32);
     if (role == one_plus) add_one(numbers);
+    if (role == minus_exp) take_minus_exp(numbers);
     return numbers;
   }
+  if (role == taps) return taps_of(checkpoint_.tensor(keys[0]));
   if (role == vector && (keys.size() > 1 || is_name_of_experts(keys[0]))) return joined_vectors(keys);
   Meta plain = plain_meta(keys, role);
   if (role == vector && plain.dtype != facts_.dtype) {

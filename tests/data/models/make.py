@@ -12,6 +12,7 @@ import sys
 
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 # Wide heads (4 of 16 over a width of 32), so that nothing works by chance where head_dim is hidden_size / heads.
@@ -23,6 +24,8 @@ SHAPE = dict(
 WITHOUT_HEAD_DIM = {key: value for key, value in SHAPE.items() if key != "head_dim"}
 
 WITHOUT_GROUPS = {key: value for key, value in WITHOUT_HEAD_DIM.items() if key != "num_key_value_heads"}
+
+WITHOUT_WIDTH = {key: value for key, value in SHAPE.items() if key != "intermediate_size"}
 
 GPT2_SHAPE = dict(
     vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=None, eos_token_id=63,
@@ -38,6 +41,24 @@ LLAMA3 = dict(rope_type="llama3", rope_theta=10000.0, factor=4.0, low_freq_facto
               original_max_position_embeddings=16)
 
 GRANITE = dict(embedding_multiplier=12.0, attention_multiplier=0.25, residual_multiplier=0.25, logits_scaling=2.0)
+
+# Chunks of 16, so that some end within the ids. 12 numbers of state for each number of a head of 8.
+MAMBA = dict(mamba_n_heads=8, mamba_d_head=8, mamba_d_state=12, mamba_chunk_size=16)
+
+# Values are wider than keys.
+DELTA = dict(linear_conv_kernel_dim=4, linear_key_head_dim=8, linear_value_head_dim=12, linear_num_key_heads=2,
+             linear_num_value_heads=4)
+
+FALCON_H1 = dict(
+    mamba_d_ssm=48, mamba_n_heads=6, mamba_d_head=8, mamba_d_state=12, mamba_chunk_size=16, lm_head_multiplier=0.6,
+    embedding_multiplier=3.0, mlp_multipliers=[0.8, 0.7], key_multiplier=0.4, attention_out_multiplier=0.9,
+    attention_in_multiplier=1.2, ssm_multipliers=[0.9, 0.8, 0.7, 1.3, 0.6], ssm_in_multiplier=1.25,
+    ssm_out_multiplier=0.75)
+
+NEMOTRON_H = dict(
+    **{key: value for key, value in SHAPE.items() if key != "num_hidden_layers"}, mamba_num_heads=6, mamba_head_dim=8,
+    ssm_state_size=12, n_groups=2, chunk_size=16, n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=24,
+    moe_shared_expert_intermediate_size=20, routed_scaling_factor=2.5)
 
 
 def phimoe(jitter):
@@ -173,6 +194,89 @@ CONFIGS = {
     "gpt_bigcode_heads": lambda: transformers.GPTBigCodeConfig(**dict(GPT2_SHAPE, n_inner=48), multi_query=False),
     "gpt_neo": lambda: transformers.GPTNeoConfig(
         **GPT_NEO_SHAPE, attention_types=[[["global", "local"], 1]], window_size=6),
+    "lfm2": lambda: transformers.Lfm2Config(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=4, intermediate_size=50),
+        layer_types=["conv", "conv", "full_attention", "conv"],
+        rope_parameters=dict(rope_type="default", rope_theta=1000000.0), block_multiple_of=8,
+        block_ffn_dim_multiplier=1.3),
+    "lfm2_biases": lambda: transformers.Lfm2Config(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3), layer_types=["full_attention", "conv", "conv"],
+        rope_parameters=dict(rope_type="default", rope_theta=1000000.0), conv_bias=True, conv_L_cache=4,
+        block_auto_adjust_ff_dim=False, tie_word_embeddings=False),
+    "qwen3_5_text": lambda: transformers.Qwen3_5TextConfig(
+        **dict(SHAPE, num_hidden_layers=4), **DELTA,
+        rope_parameters=dict(rope_type="default", rope_theta=10000000.0, partial_rotary_factor=0.25)),
+    "qwen3_5_text_tied": lambda: transformers.Qwen3_5TextConfig(
+        **dict(SHAPE, num_hidden_layers=4, max_position_embeddings=128),
+        **dict(DELTA, linear_value_head_dim=8, linear_num_key_heads=3, linear_num_value_heads=3,
+               linear_conv_kernel_dim=3), rms_norm_eps=1e-5,
+        rope_parameters=dict(rope_type="default", rope_theta=10000000.0, partial_rotary_factor=0.5,
+                             mrope_interleaved=True, mrope_section=[2, 1, 1]),
+        layer_types=["full_attention", "linear_attention", "linear_attention", "linear_attention"],
+        tie_word_embeddings=True),
+    "lfm2_moe": lambda: transformers.Lfm2MoeConfig(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=4), layer_types=["conv", "full_attention", "conv", "conv"],
+        rope_parameters=dict(rope_type="default", rope_theta=1000000.0), num_dense_layers=1, num_experts=6,
+        num_experts_per_tok=2, moe_intermediate_size=24),
+    "qwen3_next": lambda: transformers.Qwen3NextConfig(
+        **dict(SHAPE, num_hidden_layers=4), **DELTA,
+        rope_parameters=dict(rope_type="default", rope_theta=10000000.0, partial_rotary_factor=0.25), num_experts=5,
+        num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=20),
+    "qwen3_next_dense_layers": lambda: transformers.Qwen3NextConfig(
+        **dict(SHAPE, num_hidden_layers=4), **DELTA,
+        rope_parameters=dict(rope_type="default", rope_theta=10000000.0, partial_rotary_factor=0.5), num_experts=5,
+        num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=20, norm_topk_prob=False,
+        mlp_only_layers=[0, 3], rms_norm_eps=1e-5),
+    "qwen3_5_moe_text": lambda: transformers.Qwen3_5MoeTextConfig(
+        **dict(WITHOUT_WIDTH, num_hidden_layers=4), **DELTA,
+        rope_parameters=dict(rope_type="default", rope_theta=10000000.0, partial_rotary_factor=0.25), num_experts=5,
+        num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=20),
+    "granitemoehybrid_mamba_moe": lambda: transformers.GraniteMoeHybridConfig(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3, intermediate_size=24),
+        rope_parameters=dict(rope_type="default", rope_theta=10000.0), rms_norm_eps=1e-5, num_local_experts=5,
+        num_experts_per_tok=2, shared_intermediate_size=20, **MAMBA, mamba_n_groups=1,
+        layer_types=["linear_attention", "full_attention", "linear_attention"], position_embedding_type="nope",
+        **GRANITE),
+    "granitemoehybrid_mamba": lambda: transformers.GraniteMoeHybridConfig(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        rms_norm_eps=1e-5, num_local_experts=0, num_experts_per_tok=0, shared_intermediate_size=48, **MAMBA,
+        mamba_n_groups=2, mamba_proj_bias=True, layer_types=["full_attention", "linear_attention", "linear_attention"],
+        position_embedding_type="rope", tie_word_embeddings=True, **GRANITE),
+    "bamba": lambda: transformers.BambaConfig(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        attn_layer_indices=[1], **MAMBA, mamba_n_groups=2),
+    "falcon_h1": lambda: transformers.FalconH1Config(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=100000.0), **FALCON_H1),
+    "falcon_h1_norm": lambda: transformers.FalconH1Config(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=100000.0), **FALCON_H1, mamba_rms_norm=True,
+        mamba_norm_before_gate=False, mamba_n_groups=2),
+    "falcon_h1_norm_first": lambda: transformers.FalconH1Config(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=100000.0),
+        **dict(FALCON_H1, mamba_d_ssm=None, mamba_n_heads=8), mamba_rms_norm=True, mamba_n_groups=2,
+        mamba_proj_bias=True, projectors_bias=True, attention_bias=True, mlp_bias=True),
+    "nemotron_h": lambda: transformers.NemotronHConfig(
+        **NEMOTRON_H, layers_block_type=["linear_attention", "full_attention", "mlp", "linear_attention", "moe"]),
+    "nemotron_h_latent": lambda: transformers.NemotronHConfig(
+        **NEMOTRON_H, layers_block_type=["linear_attention", "moe", "full_attention", "moe"], moe_latent_size=16,
+        n_group=3, topk_group=2),
+    "mamba2": lambda: transformers.Mamba2Config(
+        **{key: SHAPE[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "bos_token_id", "eos_token_id",
+                                       "pad_token_id")},
+        num_heads=8, head_dim=8, state_size=12, n_groups=2, chunk_size=16),
+    "olmo_hybrid": lambda: transformers.OlmoHybridConfig(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3), **DELTA,
+        layer_types=["linear_attention", "full_attention", "linear_attention"],
+        rope_parameters=dict(rope_type="default", rope_theta=None), rms_norm_eps=1e-6),
+    "olmo_hybrid_rope": lambda: transformers.OlmoHybridConfig(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3), **DELTA,
+        layer_types=["linear_attention", "linear_attention", "full_attention"],
+        rope_parameters=dict(rope_type="default", rope_theta=500000.0), linear_allow_neg_eigval=False),
+    "kimi_linear": lambda: transformers.KimiLinearConfig(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3, num_key_value_heads=4), rms_norm_eps=1e-5, kv_lora_rank=24,
+        qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12, moe_intermediate_size=24, num_local_experts=6,
+        num_experts_per_tok=2, n_group=3, topk_group=2, linear_head_dim=8, linear_num_heads=3, linear_conv_kernel_dim=4,
+        layer_types=["linear_attention", "full_attention", "linear_attention"],
+        mlp_layer_types=["dense", "sparse", "sparse"]),
 }
 
 # Keys in which publishers' config.json differs from the one that transformers writes.
@@ -184,10 +288,36 @@ PUBLISHED = {
     "granitemoehybrid": dict(layer_types=["attention"] * 2),
     "granitemoehybrid_moe": dict(layer_types=["attention"] * 2, position_embedding_type="nope"),
     "gpt_neox": dict(rope_parameters=None, rotary_pct=0.5, rotary_emb_base=10000),
+    "lfm2": dict(rope_parameters=None, rope_theta=1000000.0, layer_types=None, full_attn_idxs=[2],
+                 intermediate_size=None, block_ff_dim=50, tie_word_embeddings=None, tie_embedding=True),
+    "qwen3_5_text": dict(full_attention_interval=4, attn_output_gate=True, mamba_ssm_dtype="float32"),
+    "lfm2_moe": dict(rope_parameters=None, rope_theta=1000000.0),
+    "qwen3_next": dict(rope_parameters=None, rope_theta=10000000, partial_rotary_factor=0.25, layer_types=None,
+                       full_attention_interval=4),
+    "granitemoehybrid_mamba_moe": dict(layer_types=["mamba", "attention", "mamba"], time_step_limit=None),
+    "granitemoehybrid_mamba": dict(layer_types=["attention", "mamba", "mamba"]),
+    "bamba": dict(rope_parameters=None, rope_theta=10000.0, partial_rotary_factor=0.5, attn_rotary_emb=4,
+                  time_step_limit=None),
+    "falcon_h1": dict(rope_parameters=None, rope_theta=100000.0, time_step_limit=None),
+    "nemotron_h": dict(layers_block_type=None, hybrid_override_pattern="M*-ME", num_hidden_layers=5),
+    "kimi_linear": dict(
+        layer_types=None, mlp_layer_types=None, linear_head_dim=None, linear_num_heads=None,
+        linear_conv_kernel_dim=None,
+        linear_attn_config=dict(full_attn_layers=[2], head_dim=8, kda_layers=[1, 3], num_heads=3,
+                                short_conv_kernel_size=4),
+        first_k_dense_replace=1, moe_layer_freq=1, moe_router_activation_func="sigmoid", mla_use_nope=True,
+        use_grouped_topk=True, qk_head_dim=None),
 }
 
-IDS = [(7 * i * i + 3 * i + 5) % 61 for i in range(40)]
+# Of 40 seeds the one with which rounding moves the recorded logits least: a norm of each head of the delta rule makes
+# little numbers large.
+SEEDS = {"qwen3_5_text": 117, "qwen3_5_text_tied": 125, "qwen3_next": 104, "qwen3_next_dense_layers": 139,
+         "qwen3_5_moe_text": 132}
+
+IDS = [(7 * i * i + 3 * i + 5) % 61 for i in range(80)]
+COUNT = 40
 POSITIONS = [0, 1, 2, 7, 15, 16, 31, 39]  # both sides of a page of 16 tokens among them
+MORE = {"qwen3_5_text_tied": (len(IDS), [63, 64, 79])}  # past the 64 ids of a chunk of transformers' delta rule
 
 
 def randomise(model, seed):
@@ -199,8 +329,14 @@ def randomise(model, seed):
         parameter.data = noise / parameter.shape[-1] ** 0.5 if parameter.dim() >= 2 else parameter.data + 0.3 * noise
         if name.endswith("e_score_correction_bias"):
             parameter.data = 0.1 * noise
+        if name.endswith("A_log"):  # evenly from -1 to 2
+            parameter.data = 3 * torch.special.ndtr(noise) - 1
+        if name.endswith("dt_bias"):
+            parameter.data = noise - 1
+        if name.endswith(("conv.bias", "conv1d.bias")):
+            parameter.data = 0.3 * noise
     for name, buffer in model.named_buffers():  # the bias of experts' scores
-        if name.endswith("e_score_correction_bias"):
+        if name.endswith(("e_score_correction_bias", "expert_bias")):
             buffer.copy_(0.1 * torch.randn(buffer.shape, generator=generator))
 
 
@@ -221,6 +357,40 @@ def publish(path, keys):
         file.write("\n")
 
 
+def publish_weights(path, change):
+    weights = load_file(os.path.join(path, "model.safetensors"))
+    save_file(change(weights), os.path.join(path, "model.safetensors"), metadata={"format": "pt"})
+
+
+def convolutions_of_their_parts(weights):
+    for name in [name for name in weights if name.endswith("q_conv1d.weight")]:
+        names = [name.replace("q_conv1d", part + "_conv1d") for part in "qkv"]
+        rows = [weights[name.replace("conv1d", "proj")].shape[0] for name in names]
+        parts = torch.cat([weights[name] for name in names]).split(rows)
+        weights.update({name: part.clone() for name, part in zip(names, parts)})
+    return weights
+
+
+def dense_layer_as_mlp(weights):
+    return {name.replace("layers.0.block_sparse_moe.", "layers.0.mlp."): weight for name, weight in weights.items()}
+
+
+def experts_of_a_layer(weights):
+    joined = {name: weight for name, weight in weights.items() if ".experts." not in name}
+    for layer in [name.split("mlp.")[0] for name in weights if name.endswith("experts.0.up_proj.weight")]:
+        def of(part):
+            names = [f"{layer}mlp.experts.{expert}.{part}_proj.weight" for expert in range(len(weights))]
+            return torch.stack([weights[name] for name in names if name in weights])
+        joined[layer + "mlp.experts.gate_up_proj"] = torch.cat([of("gate"), of("up")], 1)
+        joined[layer + "mlp.experts.down_proj"] = of("down")
+    return joined
+
+
+# Weights of which publishers' files have other rows or names than those that transformers writes, and reads both.
+PUBLISHED_WEIGHTS = {"olmo_hybrid": convolutions_of_their_parts, "olmo_hybrid_rope": convolutions_of_their_parts,
+                     "kimi_linear": dense_layer_as_mlp, "qwen3_5_moe_text": experts_of_a_layer}
+
+
 def make(name, seed):
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
     config = CONFIGS[name]()
@@ -229,13 +399,17 @@ def make(name, seed):
     model.eval()
     model.save_pretrained(path)
     publish(path, PUBLISHED.get(name, {}))
+    if name in PUBLISHED_WEIGHTS:
+        publish_weights(path, PUBLISHED_WEIGHTS[name])
     write_tokenizer(path, config.vocab_size)
     os.remove(os.path.join(path, "generation_config.json"))
+    count, more = MORE.get(name, (COUNT, []))
+    ids, positions = IDS[:count], POSITIONS + more
     with torch.no_grad():
-        logits = model(torch.tensor([IDS])).logits[0]
+        logits = model(torch.tensor([ids])).logits[0]
     with open(os.path.join(path, "logits.json"), "w") as file:
-        json.dump({"ids": IDS, "positions": POSITIONS,
-                   "logits": [[round(v, 7) for v in logits[at].tolist()] for at in POSITIONS]}, file)
+        json.dump({"ids": ids, "positions": positions,
+                   "logits": [[round(v, 7) for v in logits[at].tolist()] for at in positions]}, file)
         file.write("\n")
     print(f"{name}: {sum(p.numel() for p in model.parameters())} weights, logits of {logits.std():.3f} around 0")
 
@@ -244,4 +418,4 @@ if __name__ == "__main__":
     print(f"torch {torch.__version__}, transformers {transformers.__version__}, Python {sys.version.split()[0]}")
     for seed, name in enumerate(CONFIGS):
         if name in sys.argv[1:] or len(sys.argv) == 1:
-            make(name, seed + 1)
+            make(name, SEEDS.get(name, seed + 1))

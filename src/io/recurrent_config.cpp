@@ -1,0 +1,194 @@
+#include "io/recurrent_config.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "io/layer_config.h"
+
+namespace weft {
+namespace {
+
+constexpr Range<std::int64_t> kTaps = {2, 64};
+constexpr Range<std::int64_t> kStateWidths = {1, 65536};
+
+constexpr std::string_view kAttentionLayers = "full_attn_idxs", kPeriod = "full_attention_interval";
+
+std::int64_t needed_width(const JsonFields& fields, std::string_view key) {
+  return needed_integer_in(fields, key, kStateWidths);
+}
+std::int64_t needed_width(const GgufFields& fields, std::string_view key) {
+  return needed_integer_in(fields, key, kStateWidths);
+}
+
+template <class Fields>
+void check_heads(const Fields& fields, const RecurrentConfig& recurrent, std::string_view key_heads,
+                 std::string_view value_heads) {
+  USER_CHECK(recurrent.value_heads % recurrent.key_heads == 0, "[{}] {} must divide {} {}, but is {}", fields.where(),
+             fields.name(key_heads), fields.name(value_heads), recurrent.value_heads, recurrent.key_heads);
+}
+
+// ---- config.json ----
+
+std::vector<bool> all_but_period(std::int64_t period, std::int64_t layers) {
+  std::vector<bool> result;
+  for (std::int64_t layer = 0; layer < layers; ++layer) result.push_back((layer + 1) % period != 0);
+  return result;
+}
+
+std::vector<bool> all_but(const std::vector<std::int64_t>& attending, std::int64_t layers) {
+  std::vector<bool> result(static_cast<std::size_t>(layers), true);
+  for (const std::int64_t layer : attending)
+    if (layer >= 0 && layer < layers) result[static_cast<std::size_t>(layer)] = false;
+  return result;
+}
+
+std::vector<bool> recurrent_layers(const JsonFields& fields, const RecurrentFacts& facts, std::int64_t layers) {
+  if (facts.has_attention) return std::vector<bool>(static_cast<std::size_t>(layers), true);
+  const std::vector<std::string_view> others{"full_attention", "attention"};
+  const std::vector<bool> stated = layers_of_word(fields, "layer_types", facts.word, others, layers);
+  if (!stated.empty()) return stated;
+  if (facts.kind == RecurrentKind::short_convolution && fields.has(kAttentionLayers))
+    return all_but(fields.find_integers(kAttentionLayers), layers);
+  if (!facts.period) return std::vector<bool>(static_cast<std::size_t>(layers), false);
+  const auto period = integer_in(fields, kPeriod, {1, kLayers.greatest});
+  return all_but_period(period.value_or(*facts.period), layers);
+}
+
+void read_delta(const JsonFields& fields, RecurrentConfig& recurrent) {
+  constexpr std::string_view kKeyHeads = "linear_num_key_heads", kValueHeads = "linear_num_value_heads";
+  recurrent.convolution_width = needed_integer_in(fields, "linear_conv_kernel_dim", kTaps);
+  recurrent.key_heads = needed_integer_in(fields, kKeyHeads, kHeads);
+  recurrent.value_heads = needed_integer_in(fields, kValueHeads, kHeads);
+  recurrent.key_dim = needed_width(fields, "linear_key_head_dim");
+  recurrent.value_dim = needed_width(fields, "linear_value_head_dim");
+  check_heads(fields, recurrent, kKeyHeads, kValueHeads);
+}
+
+void read_mamba(const JsonFields& fields, const ModelConfig& config, RecurrentConfig& recurrent) {
+  constexpr std::string_view kGroups = "mamba_n_groups", kHeadCount = "mamba_n_heads", kHeadWidth = "mamba_d_head";
+  recurrent.convolution_width = needed_integer_in(fields, "mamba_d_conv", kTaps);
+  recurrent.has_convolution_bias = fields.find_boolean("mamba_conv_bias").value_or(true);
+  recurrent.has_projection_bias = fields.find_boolean("mamba_proj_bias").value_or(false);
+  recurrent.key_heads = needed_integer_in(fields, kGroups, kHeads);
+  recurrent.value_heads = needed_integer_in(fields, kHeadCount, kHeads);
+  recurrent.key_dim = needed_width(fields, "mamba_d_state");
+  const std::int64_t inner = needed_width(fields, "mamba_expand") * config.hidden_size;
+  const Json* width = fields.value(kHeadWidth);
+  recurrent.value_dim =
+      width == nullptr || width->is_string() ? inner / recurrent.value_heads : needed_width(fields, kHeadWidth);
+  USER_CHECK(recurrent.values_width() == inner,
+             "[{}] {} times {} must be mamba_expand times hidden_size, {}, but is {} times {}", fields.where(),
+             fields.name(kHeadCount), fields.name(kHeadWidth), inner, recurrent.value_heads, recurrent.value_dim);
+  check_heads(fields, recurrent, kGroups, kHeadCount);
+}
+
+// ---- GGUF ----
+
+// Layers without key heads, or all but the last one of each period.
+std::vector<bool> recurrent_layers(const GgufFields& fields, const Gguf& gguf, const RecurrentFacts& facts,
+                                   std::int64_t layers) {
+  if (facts.has_attention) return std::vector<bool>(static_cast<std::size_t>(layers), true);
+  const auto of_list = [&](std::string_view key, std::int64_t recurrent) -> std::vector<bool> {
+    const GgufValue* value = gguf.find(fields.name(key));
+    if (value == nullptr || !value->is_array) return {};
+    const std::vector<std::int64_t> numbers = gguf.find_integers(fields.name(key)).value();
+    USER_CHECK(std::ssize(numbers) >= layers, "[{}] {} must have a number for each of {} layers, but has {}",
+               fields.where(), fields.name(key), layers, numbers.size());
+    std::vector<bool> result;
+    for (std::int64_t i = 0; i < layers; ++i) result.push_back(numbers[static_cast<std::size_t>(i)] == recurrent);
+    return result;
+  };
+  if (!facts.period) return of_list("attention.head_count_kv", 0);
+  if (const std::vector<bool> stated = of_list("attention.recurrent_layers", 1); !stated.empty()) return stated;
+  const auto period = integer_in(fields, kPeriod, {1, kLayers.greatest});
+  return all_but_period(period.value_or(*facts.period), layers);
+}
+
+void read_states(const GgufFields& fields, RecurrentConfig& recurrent) {
+  constexpr std::string_view kInner = "ssm.inner_size", kHeadCount = "ssm.time_step_rank", kGroups = "ssm.group_count";
+  recurrent.convolution_width = needed_integer_in(fields, "ssm.conv_kernel", kTaps);
+  recurrent.key_heads = needed_integer_in(fields, kGroups, kHeads);
+  recurrent.value_heads = needed_integer_in(fields, kHeadCount, kHeads);
+  recurrent.key_dim = needed_width(fields, "ssm.state_size");
+  const std::int64_t inner = needed_integer_in(fields, kInner, {1, 1 << 24});
+  USER_CHECK(inner % recurrent.value_heads == 0, "[{}] {} must divide {} {}, but is {}", fields.where(),
+             fields.name(kHeadCount), fields.name(kInner), inner, recurrent.value_heads);
+  recurrent.value_dim = inner / recurrent.value_heads;
+  check_heads(fields, recurrent, kGroups, kHeadCount);
+}
+
+void set_layers(std::vector<bool> layers, const RecurrentFacts& facts, const RecurrentConfig& recurrent,
+                ModelConfig& config) {
+  config.recurrent = recurrent;
+  config.is_recurrent = std::move(layers);
+  config.has_attention_everywhere = facts.has_attention;
+}
+
+bool any_of(const std::vector<bool>& layers) { return std::count(layers.begin(), layers.end(), true) > 0; }
+
+}  // namespace
+
+std::vector<std::string_view> recurrent_keys(const std::optional<RecurrentFacts>& facts) {
+  if (!facts) return {};
+  switch (facts->kind) {
+    case RecurrentKind::short_convolution:
+      return {"conv_L_cache", "conv_bias", kAttentionLayers};
+    case RecurrentKind::gated_delta:
+      return {"linear_conv_kernel_dim", "linear_num_key_heads",  "linear_num_value_heads",
+              "linear_key_head_dim",    "linear_value_head_dim", kPeriod};
+    case RecurrentKind::mamba2:
+      return {"mamba_d_conv",  "mamba_conv_bias", "mamba_proj_bias", "mamba_n_groups",
+              "mamba_n_heads", "mamba_d_head",    "mamba_d_state",   "mamba_expand"};
+  }
+  return {};
+}
+
+std::vector<std::string_view> gguf_recurrent_keys(const std::optional<RecurrentFacts>& facts) {
+  if (!facts) return {};
+  if (facts->kind == RecurrentKind::short_convolution) return {"shortconv.l_cache"};
+  return {"ssm.conv_kernel", "ssm.group_count", "ssm.time_step_rank",        "ssm.state_size",
+          "ssm.inner_size",  kPeriod,           "attention.recurrent_layers"};
+}
+
+void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts>& facts, ModelConfig& config) {
+  if (!facts) return;
+  std::vector<bool> layers = recurrent_layers(fields, *facts, config.layer_count);
+  if (!any_of(layers)) return;
+  RecurrentConfig recurrent{.kind = facts->kind};
+  switch (facts->kind) {
+    case RecurrentKind::short_convolution:
+      recurrent.convolution_width = needed_integer_in(fields, "conv_L_cache", kTaps);
+      recurrent.has_convolution_bias = fields.find_boolean("conv_bias").value_or(false);
+      recurrent.has_projection_bias = recurrent.has_convolution_bias;
+      break;
+    case RecurrentKind::gated_delta:
+      read_delta(fields, recurrent);
+      break;
+    case RecurrentKind::mamba2:
+      read_mamba(fields, config, recurrent);
+      break;
+  }
+  set_layers(std::move(layers), *facts, recurrent, config);
+}
+
+void read_recurrent(const GgufFields& fields, const Gguf& gguf, const std::optional<RecurrentFacts>& facts,
+                    ModelConfig& config) {
+  if (!facts) return;
+  std::vector<bool> layers = recurrent_layers(fields, gguf, *facts, config.layer_count);
+  if (!any_of(layers)) return;
+  RecurrentConfig recurrent{.kind = facts->kind};
+  if (facts->kind == RecurrentKind::short_convolution) {
+    recurrent.convolution_width = needed_integer_in(fields, "shortconv.l_cache", kTaps);
+  } else {
+    read_states(fields, recurrent);
+    const auto first = std::find(layers.begin(), layers.end(), true) - layers.begin();
+    const auto has = [&](const char* name) {
+      return gguf.find_tensor(fmt::format("blk.{}.{}", first, name)) != nullptr;
+    };
+    recurrent.has_convolution_bias = has("ssm_conv1d.bias");
+    recurrent.is_joined = facts->kind == RecurrentKind::gated_delta && has("ssm_in.weight");
+  }
+  set_layers(std::move(layers), *facts, recurrent, config);
+}
+
+}  // namespace weft

@@ -1,0 +1,9 @@
+#define WEFT_FLOAT_VECTORS "kernels/cpu/lib/float_vector_baseline.h"
+
+#include "kernels/cpu/lib/recurrent_skeleton.h"
+
+namespace weft::cpu {
+
+const RecurrentKernels recurrent_kernels_baseline = make_recurrent_kernels();
+
+}  // namespace weft::cpu

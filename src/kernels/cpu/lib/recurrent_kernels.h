@@ -1,0 +1,56 @@
+#pragma once
+
+// The functions of recurrent_skeleton.h for causal_conv1d and linear_attention: one table per instruction set. Each
+// function computes the same bits on every instruction set. Plain types only, as in row_wise_kernels.h.
+
+#include <cstdint>
+
+#include "kernels/cpu/lib/element.h"
+
+namespace weft::cpu {
+
+inline constexpr int kMostTaps = 4;
+
+// Some channels of a sequence's rows, one block of pages at most. Strides are in elements.
+struct ConvolutionTask {
+  const void* x = nullptr;
+  void* y = nullptr;
+  const float* weight = nullptr;  // [taps] rows
+  const float* bias = nullptr;    // may be null
+  float* state = nullptr;         // [taps - 1] rows; updated
+  std::int64_t x_stride = 0;
+  std::int64_t y_stride = 0;
+  std::int64_t weight_stride = 0;
+  std::int64_t state_stride = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
+// One value head of a sequence's rows.
+struct LinearAttentionTask {
+  const float* query = nullptr;  // [rows, key_dim]
+  const float* key = nullptr;    // the same
+  const void* value = nullptr;
+  const float* decay = nullptr;  // [rows]
+  const float* beta = nullptr;   // [rows]
+  float* state = nullptr;        // [key_dim, value_dim]; updated
+  void* output = nullptr;
+  std::int64_t value_stride = 0;
+  std::int64_t output_stride = 0;
+  std::int64_t rows = 0;
+  std::int64_t key_dim = 0;
+  std::int64_t value_dim = 0;
+  float scale = 1;
+  bool delta = false;
+};
+
+struct RecurrentKernels {
+  void (*convolution[kElements][kMostTaps + 1])(const ConvolutionTask&);  // by taps, from 2 on
+  void (*linear_attention[kElements])(const LinearAttentionTask&);
+  void (*widen[kElements])(const void* from, float* to, std::int64_t count);
+};
+extern const RecurrentKernels recurrent_kernels_baseline;
+extern const RecurrentKernels recurrent_kernels_avx2;
+extern const RecurrentKernels recurrent_kernels_avx512;
+
+}  // namespace weft::cpu

@@ -1,0 +1,105 @@
+#pragma once
+
+// causal_conv1d and linear_attention for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h). The
+// state of one vector of columns stays in the nearest cache, or in registers, for all rows. Products and sums round by
+// themselves, so that each instruction set has the same bits.
+
+#include <cstdint>
+
+#include "kernels/cpu/lib/float_vector_operations.h"
+#include "kernels/cpu/lib/recurrent_kernels.h"
+
+namespace weft::cpu {
+namespace {
+
+template <class T, int taps>
+void convolution(const ConvolutionTask& task) {
+  for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
+    Floats weight[taps], window[taps];
+    for (int j = 0; j < taps; ++j) weight[j] = load(task.weight + j * task.weight_stride + column, lanes);
+    for (int j = 0; j + 1 < taps; ++j) window[j] = load(task.state + j * task.state_stride + column, lanes);
+    const Floats bias = task.bias == nullptr ? Floats{} : load(task.bias + column, lanes);
+    for (std::int64_t row = 0; row < task.rows; ++row) {
+      window[taps - 1] = load(static_cast<const T*>(task.x) + row * task.x_stride + column, lanes);
+      Floats sum = weight[0] * window[0];
+      for (int j = 1; j < taps; ++j) sum = sum + weight[j] * window[j];
+      if (task.bias != nullptr) sum = sum + bias;
+      store(static_cast<T*>(task.y) + row * task.y_stride + column, sum, lanes);
+      for (int j = 0; j + 1 < taps; ++j) window[j] = window[j + 1];
+    }
+    for (int j = 0; j + 1 < taps; ++j) store(task.state + j * task.state_stride + column, window[j], lanes);
+  });
+}
+
+// Sums over the rows of a state have as many chains, so that an addition need not wait for the one before it.
+constexpr int kChains = 4;
+struct Chains {
+  Floats sums[kChains] = {};
+  Floats total() const { return (sums[0] + sums[1]) + (sums[2] + sums[3]); }
+};
+
+// Calls step(i, chain) for all rows of a state.
+template <class Step>
+inline __attribute__((always_inline)) void for_each_state_row(std::int64_t rows, Step step) {
+  std::int64_t i = 0;
+  for (; i + kChains <= rows; i += kChains)
+    for (int chain = 0; chain < kChains; ++chain) step(i + chain, chain);
+  for (int chain = 0; i < rows; ++i, ++chain) step(i, chain);
+}
+
+template <class T>
+void linear_attention(const LinearAttentionTask& task) {
+  for_each_vector(task.value_dim, [&](std::int64_t column, auto lanes) {
+    float* state = task.state + column;
+    for (std::int64_t row = 0; row < task.rows; ++row) {
+      const float *key = task.key + row * task.key_dim, *query = task.query + row * task.key_dim;
+      const Floats decay = fill(task.decay[row]);
+      Floats change = load(static_cast<const T*>(task.value) + row * task.value_stride + column, lanes);
+      if (task.delta) {
+        Chains stored;
+        for_each_state_row(
+            task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
+              const Floats element = load(state + i * task.value_dim, lanes) * decay;
+              stored.sums[chain] = stored.sums[chain] + fill(key[i]) * element;
+            });
+        change = change - stored.total();
+      }
+      change = fill(task.beta[row]) * change;
+      Chains found;
+      for_each_state_row(
+          task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
+            const Floats element = load(state + i * task.value_dim, lanes) * decay + fill(key[i]) * change;
+            store(state + i * task.value_dim, element, lanes);
+            found.sums[chain] = found.sums[chain] + fill(query[i]) * element;
+          });
+      T* output = static_cast<T*>(task.output) + row * task.output_stride + column;
+      store(output, fill(task.scale) * found.total(), lanes);
+    }
+  });
+}
+
+template <class T>
+void widen(const void* from, float* to, std::int64_t count) {
+  for_each_vector(count, [&](std::int64_t column, auto lanes) {
+    store(to + column, load(static_cast<const T*>(from) + column, lanes), lanes);
+  });
+}
+
+constexpr RecurrentKernels make_recurrent_kernels() {
+  RecurrentKernels kernels{};
+  const auto add = [&]<class T>(Element element, T*) {
+    const int at = static_cast<int>(element);
+    kernels.convolution[at][2] = convolution<T, 2>;
+    kernels.convolution[at][3] = convolution<T, 3>;
+    kernels.convolution[at][4] = convolution<T, 4>;
+    kernels.linear_attention[at] = linear_attention<T>;
+    kernels.widen[at] = widen<T>;
+  };
+  add(Element::f32, static_cast<float*>(nullptr));
+  add(Element::f16, static_cast<Half*>(nullptr));
+  add(Element::bf16, static_cast<Brain*>(nullptr));
+  return kernels;
+}
+
+}  // namespace
+}  // namespace weft::cpu
