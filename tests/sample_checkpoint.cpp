@@ -10,6 +10,7 @@
 #include "tensor/convert.h"
 #include "tests/io/gguf_types.h"
 #include "tests/sample_layouts.h"
+#include "tests/sample_recurrent.h"
 #include "tests/sample_weights.h"
 
 namespace weft {
@@ -61,6 +62,7 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
     if (weight.name == "ffn_gate_inp") multiply(name, 1.0F / 16);
     gguf_names_[name] = weight.key(CheckpointFormat::gguf, stored.layer);
     if (stored.expert) experts_.insert(name);
+    if (is_recurrent_weight(weight.name)) recurrent_[name] = weight.name;
     if (weight.is_transposed_in(CheckpointFormat::hugging_face)) transposed_.insert(name);
     if (weight.shape_of_whole != nullptr) parted_.insert(name);
     if (facts_.groups_heads_in_folders && weight.name.starts_with("attn_qkv")) grouped_.insert(name);
@@ -251,6 +253,13 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
   std::map<std::string, int> experts;    // written so far, by the name of the stack
   std::map<std::string, Tensor> merged;  // rows of queries and keys so far, by layer and weight or bias
   for (const auto& [name, weight] : age == GgufAge::early ? weights_ : stacked_weights()) {
+    if (const auto recurrent = recurrent_.find(name); recurrent != recurrent_.end()) {
+      const bool is_early = age == GgufAge::early;
+      for (const auto& [key, part] :
+           recurrent_weights_in_gguf(recurrent->second, gguf_names_.at(name), weight, config_, is_early))
+        add_tensor(file, key, part, part.meta.rank() == 1 ? DType::f32 : stored_dtype(part, dtype));
+      continue;
+    }
     const auto heads = heads_.find(name);
     const bool moves = facts_.pairing_in_gguf != facts_.pairing_in_folders && heads != heads_.end();
     Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;

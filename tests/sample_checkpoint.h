@@ -29,9 +29,11 @@ class SampleCheckpoint {
 
   const ModelConfig& config() const { return config_; }
   std::string gguf_name(const std::string& name) const { return gguf_names_.at(name); }
-  // Whether a GGUF file has the weight in another shape: one expert's in a stack, a transposed one, or in two parts.
+  // Whether a GGUF file may have the weight in another shape: one expert's in a stack, a transposed one, one of a
+  // recurrent layer, or in two parts.
   bool has_other_shape_in_gguf(const std::string& name) const {
-    return experts_.contains(name) || transposed_.contains(name) || parted_.contains(name) || is_gate_and_up(name);
+    return experts_.contains(name) || recurrent_.contains(name) || transposed_.contains(name) ||
+           parted_.contains(name) || is_gate_and_up(name);
   }
   // Make it wrong: a weight that is not there, or has random values in another shape.
   void erase(const std::string& name);
@@ -70,6 +72,7 @@ class SampleCheckpoint {
   std::vector<std::string> tokens() const;  // in the alphabet of byte-level vocabularies
   void add_metadata(testing::GgufBytes& file, GgufAge age) const;
   void add_latent_metadata(testing::GgufBytes& file, const std::string& prefix, GgufAge age) const;
+  void add_recurrent_metadata(testing::GgufBytes& file, const std::string& prefix) const;
   void add_positions(testing::GgufBytes& file, const std::string& prefix) const;
   void add_expert_metadata(testing::GgufBytes& file, const std::string& prefix) const;
   std::vector<std::pair<std::string, Tensor>> stacked_weights() const;
@@ -90,6 +93,7 @@ class SampleCheckpoint {
   std::vector<std::pair<std::string, Tensor>> weights_;
   std::map<std::string, std::string> gguf_names_;  // by the name in a folder
   std::map<std::string, int> heads_;               // by the name in a folder: heads whose rows are rotated
+  std::map<std::string, std::string> recurrent_;   // the same: weights of recurrent layers by the model's table
   std::set<std::string> experts_;                  // names in a folder of matrices of one expert
   std::set<std::string> grouped_;                  // names in a folder of rows that it sorts by key head
   std::set<std::string> parted_;                   // names in a folder of keys and values of latents

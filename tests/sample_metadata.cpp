@@ -75,7 +75,7 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file, GgufAge age) const
   if (config_.latents) {
     add_latent_metadata(file, prefix, age);
   } else {
-    u32("attention.head_count_kv", config_.kv_head_count);
+    if (!config_.recurrent || facts_.recurrent->period) u32("attention.head_count_kv", config_.kv_head_count);
     u32("attention.key_length", head_dim);
     u32("attention.value_length", head_dim);
   }
@@ -96,6 +96,7 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file, GgufAge age) const
   add_positions(file, prefix);
   if (!config_.gate_cuts.empty()) file.f32s(prefix + "activation_sparsity_scale", config_.gate_cuts);
   if (config_.experts) add_expert_metadata(file, prefix);
+  if (config_.recurrent) add_recurrent_metadata(file, prefix);
   const std::vector<std::string> texts = tokens();
   std::vector<std::int32_t> kinds(texts.size(), 1);
   for (std::size_t id = 0; id < kinds.size(); ++id)
@@ -104,6 +105,28 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file, GgufAge age) const
   file.texts("tokenizer.ggml.tokens", texts).i32s("tokenizer.ggml.token_type", kinds);
   file.texts("tokenizer.ggml.merges", {});
   file.u32("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(texts.size() - 1));
+}
+
+// Which layers are recurrent, and the widths of these.
+void SampleCheckpoint::add_recurrent_metadata(testing::GgufBytes& file, const std::string& prefix) const {
+  const auto u32 = [&](const char* key, std::int64_t value) {
+    file.u32(prefix + key, static_cast<std::uint32_t>(value));
+  };
+  const RecurrentConfig& c = *config_.recurrent;
+  if (facts_.recurrent->period) {
+    file.booleans(prefix + "attention.recurrent_layers", config_.is_recurrent);
+  } else {
+    std::vector<std::int32_t> heads;
+    for (int layer = 0; layer < config_.layer_count; ++layer)
+      heads.push_back(config_.attends(layer) ? static_cast<std::int32_t>(config_.kv_head_count) : 0);
+    file.i32s(prefix + "attention.head_count_kv", heads);
+  }
+  if (c.kind == RecurrentKind::short_convolution) return u32("shortconv.l_cache", c.convolution_width);
+  u32("ssm.conv_kernel", c.convolution_width);
+  u32("ssm.group_count", c.key_heads);
+  u32("ssm.time_step_rank", c.value_heads);
+  u32("ssm.state_size", c.key_dim);
+  u32("ssm.inner_size", c.values_width());
 }
 
 // A mixture of experts, whose rule follows from the architecture unless the file states it.

@@ -207,9 +207,9 @@ void read_kv_heads(const GgufFields& fields, const Gguf& gguf, bool may_be_zero,
   if (value->is_array && may_be_zero) {
     const std::vector<std::int64_t> numbers = gguf.find_integers(fields.name(kKey)).value();
     const auto first = std::find_if(numbers.begin(), numbers.end(), [](std::int64_t heads) { return heads != 0; });
-    USER_CHECK(first != numbers.end() && *first >= kHeads.least && *first <= kHeads.greatest,
-               "[{}] {} must have a number of {} to {} for one layer at least, but has none", fields.where(),
-               fields.name(kKey), kHeads.least, kHeads.greatest);
+    if (first == numbers.end()) return;  // no layer has attention
+    USER_CHECK(*first >= kHeads.least && *first <= kHeads.greatest, "[{}] {} must have numbers of {} to {}, but has {}",
+               fields.where(), fields.name(kKey), kHeads.least, kHeads.greatest, *first);
     config.kv_head_count = *first;
   } else {
     if (value->is_array)

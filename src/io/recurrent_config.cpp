@@ -88,10 +88,15 @@ void read_mamba(const JsonFields& fields, const ModelConfig& config, RecurrentCo
 std::vector<bool> recurrent_layers(const GgufFields& fields, const Gguf& gguf, const RecurrentFacts& facts,
                                    std::int64_t layers) {
   if (facts.has_attention) return std::vector<bool>(static_cast<std::size_t>(layers), true);
-  const auto of_list = [&](std::string_view key, std::int64_t recurrent) -> std::vector<bool> {
+  const auto of_list = [&](const char* key, std::int64_t recurrent) -> std::vector<bool> {
     const GgufValue* value = gguf.find(fields.name(key));
     if (value == nullptr || !value->is_array) return {};
-    const std::vector<std::int64_t> numbers = gguf.find_integers(fields.name(key)).value();
+    std::vector<std::int64_t> numbers;
+    if (value->type == GgufType::boolean) {
+      for (const std::byte one : value->data) numbers.push_back(one != std::byte{0} ? 1 : 0);
+    } else {
+      numbers = gguf.find_integers(fields.name(key)).value();
+    }
     USER_CHECK(std::ssize(numbers) >= layers, "[{}] {} must have a number for each of {} layers, but has {}",
                fields.where(), fields.name(key), layers, numbers.size());
     std::vector<bool> result;
@@ -177,14 +182,14 @@ void read_recurrent(const GgufFields& fields, const Gguf& gguf, const std::optio
   std::vector<bool> layers = recurrent_layers(fields, gguf, *facts, config.layer_count);
   if (!any_of(layers)) return;
   RecurrentConfig recurrent{.kind = facts->kind};
+  const auto first = std::find(layers.begin(), layers.end(), true) - layers.begin();
+  const auto has = [&](const char* name) { return gguf.find_tensor(fmt::format("blk.{}.{}", first, name)) != nullptr; };
   if (facts->kind == RecurrentKind::short_convolution) {
     recurrent.convolution_width = needed_integer_in(fields, "shortconv.l_cache", kTaps);
+    recurrent.has_convolution_bias = has("shortconv.conv.bias");
+    recurrent.has_projection_bias = has("shortconv.in_proj.bias");
   } else {
     read_states(fields, recurrent);
-    const auto first = std::find(layers.begin(), layers.end(), true) - layers.begin();
-    const auto has = [&](const char* name) {
-      return gguf.find_tensor(fmt::format("blk.{}.{}", first, name)) != nullptr;
-    };
     recurrent.has_convolution_bias = has("ssm_conv1d.bias");
     recurrent.is_joined = facts->kind == RecurrentKind::gated_delta && has("ssm_in.weight");
   }

@@ -46,7 +46,8 @@ ArchitectureFacts lfm2_facts(const char* defaults) {
   return {.key_names = {{"tie_embedding", "tie_word_embeddings"}, {"block_ff_dim", "intermediate_size"}},
           .defaults = defaults,
           .norm = {.epsilon = "norm_eps"},
-          .recurrent = RecurrentFacts{.kind = RecurrentKind::short_convolution, .word = "conv"}};
+          .recurrent = RecurrentFacts{.kind = RecurrentKind::short_convolution, .word = "conv"},
+          .always = {"block_use_swiglu", "use_expert_bias"}};
 }
 
 constexpr const char* kLfm2Defaults = R"({
@@ -64,7 +65,7 @@ constexpr const char* kLfm2Sample = R"({
   "architectures": ["Lfm2ForCausalLM"], "model_type": "lfm2", "hidden_size": 64, "intermediate_size": 96,
   "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
   "norm_eps": 1e-5, "rope_theta": 1000000.0, "tie_word_embeddings": false, "conv_L_cache": 3, "conv_bias": true,
-  "block_auto_adjust_ff_dim": false, "layer_types": ["conv", "full_attention", "conv"], "vocab_size": 257,
+  "block_auto_adjust_ff_dim": false, "full_attn_idxs": [1], "vocab_size": 257,
   "eos_token_id": 256
 })";
 constexpr const char* kLfm2MoeSample = R"({
@@ -72,7 +73,7 @@ constexpr const char* kLfm2MoeSample = R"({
   "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
   "norm_eps": 1e-5, "rope_theta": 1000000.0, "tie_word_embeddings": false, "conv_L_cache": 3, "conv_bias": false,
   "num_dense_layers": 1, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
-  "use_expert_bias": true, "norm_topk_prob": true, "layer_types": ["conv", "full_attention", "conv"],
+  "use_expert_bias": true, "norm_topk_prob": true, "full_attn_idxs": [1],
   "vocab_size": 257, "eos_token_id": 256
 })";
 

@@ -71,7 +71,7 @@ constexpr const char* kQwen3NextSample = R"({
   "linear_value_head_dim": 32, "linear_num_key_heads": 2, "linear_num_value_heads": 4, "decoder_sparse_step": 1,
   "mlp_only_layers": [], "moe_intermediate_size": 32, "shared_expert_intermediate_size": 32, "norm_topk_prob": true,
   "num_experts": 4, "num_experts_per_tok": 2,
-  "layer_types": ["linear_attention", "full_attention", "linear_attention"], "vocab_size": 257, "eos_token_id": 256
+  "full_attention_interval": 2, "vocab_size": 257, "eos_token_id": 256
 })";
 constexpr const char* kQwen35Sample = R"({
   "architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", "hidden_act": "silu", "hidden_size": 64,
@@ -79,7 +79,7 @@ constexpr const char* kQwen35Sample = R"({
   "head_dim": 32, "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
   "tie_word_embeddings": false, "attention_bias": false, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 16,
   "linear_value_head_dim": 32, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
-  "layer_types": ["linear_attention", "full_attention", "linear_attention"], "vocab_size": 257, "eos_token_id": 256
+  "full_attention_interval": 2, "vocab_size": 257, "eos_token_id": 256
 })";
 constexpr const char* kQwen35MoeSample = R"({
   "architectures": ["Qwen3_5MoeForCausalLM"], "model_type": "qwen3_5_moe_text", "hidden_act": "silu",
@@ -88,7 +88,7 @@ constexpr const char* kQwen35MoeSample = R"({
   "attention_bias": false, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 16, "linear_value_head_dim": 32,
   "linear_num_key_heads": 2, "linear_num_value_heads": 4, "moe_intermediate_size": 32,
   "shared_expert_intermediate_size": 32, "num_experts": 4, "num_experts_per_tok": 2,
-  "layer_types": ["linear_attention", "full_attention", "linear_attention"], "vocab_size": 257, "eos_token_id": 256
+  "full_attention_interval": 2, "vocab_size": 257, "eos_token_id": 256
 })";
 
 ArchitectureFacts delta_net_facts(const char* defaults, void (*complete)(ModelConfig&)) {
@@ -97,6 +97,7 @@ ArchitectureFacts delta_net_facts(const char* defaults, void (*complete)(ModelCo
           .switches = {{&ModelConfig::attention_bias, "attention_bias"},
                        {&ModelConfig::attention_output_bias, "attention_bias"}},
           .keys = {"rope.dimension_sections"},  // of images
+          .always = {"attn_output_gate"},
           .complete = complete};
 }
 

@@ -167,6 +167,10 @@ Extents of_convolution_bias(const ModelConfig& c, int layer) {
   return c.recurrent && c.recurrent->has_convolution_bias ? of_convolution<extents>(c, layer) : Extents();
 }
 template <Extents (*extents)(const ModelConfig&)>
+Extents of_projection_bias(const ModelConfig& c, int layer) {
+  return c.recurrent && c.recurrent->has_projection_bias ? of_convolution<extents>(c, layer) : Extents();
+}
+template <Extents (*extents)(const ModelConfig&)>
 Extents of_delta(const ModelConfig& c, int layer) {
   return has_kind(c, layer, RecurrentKind::gated_delta) ? extents(c) : Extents();
 }
@@ -209,9 +213,9 @@ void add_short_convolution(WeightTable& weights) {
     weights.push_back({name, gguf + stored + ".weight", folder + stored + ".weight", shape});
     weights.push_back({std::string(name) + ".bias", gguf + stored + ".bias", folder + stored + ".bias", bias});
   };
-  add("shortconv_in", "in_proj", of_convolution<thirds>, of_convolution_bias<per_third>);
+  add("shortconv_in", "in_proj", of_convolution<thirds>, of_projection_bias<per_third>);
   add("shortconv_conv", "conv", of_convolution<taps>, of_convolution_bias<per_hidden>);
-  add("shortconv_out", "out_proj", of_convolution<square>, of_convolution_bias<per_hidden>);
+  add("shortconv_out", "out_proj", of_convolution<square>, of_projection_bias<per_hidden>);
 }
 
 void add_gated_delta_net(WeightTable& weights) {

@@ -50,14 +50,16 @@ class EveryArchitecture : public ::testing::TestWithParam<std::string> {
   }
   // The first weight whose shape the config changes, and its shapes.
   std::string first_difference(const ModelConfig& a, const ModelConfig& b) const {
-    for (const ModelWeight& weight : model_.weights)
-      if (weight.shape(a, 0) != weight.shape(b, 0))
-        return fmt::format("tensor {} must have the shape {} that the config gives it, but is bf16{}",
-                           weight.key(CheckpointFormat::hugging_face, 0), shape_of(weight, b), shape_of(weight, a));
+    for (int layer = 0; layer < a.layer_count; ++layer)
+      for (const ModelWeight& weight : model_.weights)
+        if (weight.shape(a, layer) != weight.shape(b, layer))
+          return fmt::format("tensor {} must have the shape {} that the config gives it, but is bf16{}",
+                             weight.key(CheckpointFormat::hugging_face, layer), shape_of(weight, b, layer),
+                             shape_of(weight, a, layer));
     return "no difference";
   }
-  static std::string shape_of(const ModelWeight& weight, const ModelConfig& config) {
-    std::vector<std::int64_t> shape = weight.shape(config, 0);
+  static std::string shape_of(const ModelWeight& weight, const ModelConfig& config, int layer) {
+    std::vector<std::int64_t> shape = weight.shape(config, layer);
     if (weight.is_transposed_in(config.format)) std::swap(shape[0], shape[1]);
     return shape_text(Shape(shape.begin(), shape.end()));
   }

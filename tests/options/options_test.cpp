@@ -57,7 +57,7 @@ TEST(OptionTable, DefaultsReadBackFromTheirText) {
 
 TEST(OptionTable, DefaultsAreThoseOfTheDocumentation) {
   const Options options;
-  EXPECT_EQ(options.block_size, 16);
+  EXPECT_EQ(options.block_size, 0) << "decided by the model";
   EXPECT_EQ(options.max_num_batched_tokens, 512);
   EXPECT_EQ(options.kv_cache_dtype, "auto");
   EXPECT_EQ(options.splitting_ops, Words{"attention"});
@@ -164,7 +164,6 @@ TEST(SetOption, RefusesNumbersOutOfRange) {
   EXPECT_EQ(set_error("tensor-parallel-size", "2"), "[tensor-parallel-size] wanted 1, but is 2 (test)");
   EXPECT_NE(set_error("max-num-seqs", "99999999999999999999").find("to 2^63 - 1"), std::string::npos);
   EXPECT_NE(set_error("block-size", "16.5"), "");
-  EXPECT_NE(set_error("block-size", "auto"), "");
   EXPECT_NE(set_error("block-size", ""), "");
   EXPECT_NE(set_error("cc.cudagraph_capture_sizes", "1,0"), "");
   EXPECT_NE(set_error("cc.compile_sizes", "1,-1"), "");

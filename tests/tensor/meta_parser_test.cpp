@@ -21,7 +21,8 @@ std::string error_of(const std::string& text) {
 TEST(MetaParser, ReadsWhatMetaPrints) {
   for (const char* text : {"f32[s0, 576]", "bool[]", "f32[s0, 576]{960, 1}", "f32[s0, 12]{1, align(s0, 4)}",
                            "q4_1[960, 576]", "q4_1[960, 576] packed=q4x32", "kv[f16, block=16, heads=3, head_dim=64]",
-                           "kv[f16, block=16, heads=1, head_dim=576, values=keys]", "batch", "int", "float"})
+                           "kv[f16, block=16, heads=1, head_dim=576, values=keys]",
+                           "kv[f32, block=16, heads=4, head_dim=64, state_rows=128]", "batch", "int", "float"})
     EXPECT_EQ(parse_meta(text).text(), text);
 }
 

@@ -102,9 +102,9 @@ class GraphFields {
       if (!strides.empty()) changes_.shape(of + ".strides", strides);
     }
     if (kind == MetaKind::kv) {
-      auto& [number, block, heads, head_dim, keys_are_values] = kv;
+      auto& [number, block, heads, head_dim, keys_are_values, state_rows] = kv;
       changes_.choice(of + ".kv.dtype", number, kDTypeCount);
-      for (std::int64_t* size : {&block, &heads, &head_dim}) changes_.number(of + ".kv", *size);
+      for (std::int64_t* size : {&block, &heads, &head_dim, &state_rows}) changes_.number(of + ".kv", *size);
       changes_.flag(of + ".kv.keys_are_values", keys_are_values);
     }
   }

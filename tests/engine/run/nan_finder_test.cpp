@@ -94,7 +94,7 @@ TEST(InfiniteKeys, AreFoundWithLayerAndPosition) {
         element = infinity;
         const auto found = find_infinite_key(pages, blocks, 0, 11);
         ASSERT_TRUE(found) << position;
-        EXPECT_EQ(found->layer, 1);
+        EXPECT_EQ(found->pages, 1U);
         EXPECT_EQ(found->position, position);
         EXPECT_TRUE(found->is_key);
         EXPECT_TRUE(find_infinite_key(pages, blocks, position, position + 1));

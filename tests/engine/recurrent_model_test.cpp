@@ -1,0 +1,76 @@
+// What an engine does for a model with recurrent layers. That all models give the same answers with the prefix cache
+// and in every mode is in tests of all models.
+
+#include <gtest/gtest.h>
+
+#include "builtin/context.h"
+#include "builtin/models.h"
+#include "tests/engine/tiny_model.h"
+#include "tests/sample_checkpoint.h"
+#include "tests/thrown_message.h"
+
+namespace weft::recurrent_model_test {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+class RecurrentModel : public ::testing::Test {
+ protected:
+  std::string written(const std::string& architecture) {
+    const SampleCheckpoint sample(models_.find(architecture, "test"), {{"model_type", architecture}}, 3);
+    return sample.write_gguf(folder_, architecture + ".gguf", DType::bf16);
+  }
+
+  const ModelRegistry models_ = make_model_registry();
+  const TemporaryFolder folder_;
+};
+
+const char* const kArchitectures[] = {"lfm2", "qwen3_next", "qwen3_5_text"};
+
+// A page has the states of all layers, so a page of 16 tokens would be nearly all states.
+TEST_F(RecurrentModel, HasPagesOfMoreTokens) {
+  EXPECT_EQ(tiny_engine(write_tiny_model(folder_))->page_tokens(), 16);
+  for (const char* architecture : kArchitectures) {
+    const std::string path = written(architecture);
+    const auto engine = tiny_engine(path);
+    std::int64_t states = 0, others = 0;
+    for (const LayerPages& pages : engine->runner().facts().pages())
+      (pages.layout.state_rows != 0 ? states : others) += bytes_of(pages.layout.dtype, kv_page_elements(pages.layout));
+    EXPECT_GT(states, 0) << architecture;
+    EXPECT_LE(states, others) << architecture;
+    EXPECT_EQ(tiny_engine(path, {{"block-size", "4"}})->page_tokens(), 4);
+  }
+}
+
+// Requests that come and go, whose pages are taken for others, with chunks of prompts and padded steps.
+TEST_F(RecurrentModel, AnswersAsAloneWherePagesAreScarce) {
+  const SamplingParameters parameters{.temperature = 0.8, .seed = 4, .max_tokens = 12, .ignore_end = true};
+  for (const char* architecture : kArchitectures) {
+    const std::string path = written(architecture);
+    const auto alone = tiny_engine(path, {{"enable-prefix-caching", "false"}, {"max-num-seqs", "1"}});
+    for (const char* pads : {"false", "true"}) {
+      const auto engine = tiny_engine(
+          path, {{"block-size", "4"}, {"max-num-seqs", "5"}, {"max-num-batched-tokens", "13"}, {"pad-steps", pads}});
+      engine->limit_pages(32);
+      std::map<int, std::vector<int>> prompts, answers;
+      for (int i = 0; i < 9; ++i) {
+        const std::vector<int> prompt = some_ids(5 + 4 * i, i % 3);
+        prompts[engine->add({.prompt = std::make_shared<const std::vector<int>>(prompt), .parameters = parameters})] =
+            prompt;
+      }
+      while (!engine->is_idle())
+        for (const RequestEvent& event : engine->step()) answers[event.request].push_back(event.token);
+      EXPECT_GT(engine->statistics().preemptions, 0);
+      for (const auto& [request, prompt] : prompts)
+        EXPECT_EQ(answers[request], alone->generate(prompt, parameters).tokens) << architecture << " " << request;
+    }
+  }
+}
+
+TEST_F(RecurrentModel, RefusesProposalsOfTokens) {
+  const Settings settings{{"speculative-config", R"({"method": "ngram", "num_speculative_tokens": 3})"}};
+  const std::string message = message_of([&] { tiny_engine(written("lfm2"), settings); });
+  EXPECT_NE(message.find("[--speculative-config]"), std::string::npos) << message;
+  EXPECT_NE(message.find("recurrent layers"), std::string::npos) << message;
+}
+
+}  // namespace weft::recurrent_model_test
