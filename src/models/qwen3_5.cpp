@@ -96,7 +96,7 @@ ArchitectureFacts delta_net_facts(const char* defaults, void (*complete)(ModelCo
           .recurrent = RecurrentFacts{.period = 4},
           .switches = {{&ModelConfig::attention_bias, "attention_bias"},
                        {&ModelConfig::attention_output_bias, "attention_bias"}},
-          .keys = {"rope.dimension_sections"},  // of images
+          .keys = {"rope.dimension_sections", "mlp_only_layers"},  // of images, and of experts
           .always = {"attn_output_gate"},
           .complete = complete};
 }

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <random>
 
 #include <gtest/gtest.h>
 
@@ -96,24 +95,26 @@ std::vector<float> whole(RowKernels& kernels, const Layer& layer) {
 }
 
 TEST(CpuRecurrent, HasTheSameBitsHoweverASequenceIsSplit) {
-  std::mt19937 random(1);
   for_each_machine([&](RowKernels& kernels) {
     for (const char* op : {"causal_conv1d", "linear_attention"})
       for (const DType dtype : kFloatTypes) {
         const Layer layer(op, dtype);
         const std::vector<float> wanted = whole(kernels, layer);
         for (const std::int64_t block : {1, 7, 16}) {
+          if (block != 7 && dtype != DType::f32) continue;
           Tensor pages = Tensor::empty(Meta::pages(layer.layout(block)), kTokens + 2);
           std::memset(pages.data(), 0x7f, static_cast<std::size_t>(pages.storage->bytes()));  // what others left
           std::vector<std::int32_t> table;
           for (std::int64_t i = 0; i < (kTokens + block - 1) / block; ++i)
             table.push_back(static_cast<std::int32_t>(kTokens - i));
           std::vector<float> came;
-          for (std::int64_t at = 0, rows = 0; at < kTokens; at += rows) {
-            rows = std::min<std::int64_t>(kTokens - at, 1 + static_cast<std::int64_t>(random() % 11));
+          std::int64_t at = 0;
+          for (const std::int64_t rows : {1, 9, 1, 9, 1, 9, 4, 1, 9, 1}) {
             const std::vector<float> part = layer.run(kernels, pages, table, at, rows);
             came.insert(came.end(), part.begin(), part.end());
+            at += rows;
           }
+          EXPECT_EQ(at, kTokens);
           expect_same_bits(wanted, came, fmt::format("{} of {}, block {}", op, dtype_text(dtype), block));
         }
       }

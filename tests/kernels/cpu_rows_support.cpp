@@ -23,6 +23,7 @@ void define_kernels_cpu_softmax(KernelRegistry& registry);
 void define_kernels_cpu_attention(KernelRegistry& registry);
 void define_kernels_cpu_kv_cache_update(KernelRegistry& registry);
 void define_kernels_cpu_fused_rope_kv_cache_update(KernelRegistry& registry);
+void define_kernels_cpu_recurrent(KernelRegistry& registry);
 
 namespace {
 
@@ -63,6 +64,7 @@ RowKernels::RowKernels(const std::string& ceiling, int threads)
   define_kernels_cpu_attention(registry_);
   define_kernels_cpu_kv_cache_update(registry_);
   define_kernels_cpu_fused_rope_kv_cache_update(registry_);
+  define_kernels_cpu_recurrent(registry_);
   registry_.prepare(device_);
 }
 

@@ -80,7 +80,7 @@ Kernel kernel_of(const char* op, const Operands& operands) {
   return {.op = op,
           .provider = "cpu",
           .supports = [&operands](const KernelRequest& request) { return supports(operands, request); },
-          .yields = yields(kRotationKey, {DType::f32, DType::bf16}),
+          .yields = yields_rotation,
           .prepare = prepare,
           .writes = {static_cast<int>(operands.kv)},
           .note = kRowWiseNote};

@@ -37,13 +37,13 @@ KERNELS(cpu, rotary_embedding) {
   registry.add({.op = "rotary_embedding",
                 .provider = "cpu",
                 .supports = supports<kPlain>,
-                .yields = yields(kRotationKey, {DType::f32, DType::bf16}),
+                .yields = yields_rotation,
                 .prepare = prepare_row_wise<run<kPlain>>,
                 .note = kRowWiseNote});
   registry.add({.op = "fused_qk_norm_rope",
                 .provider = "cpu",
                 .supports = supports<kNormed>,
-                .yields = yields(kRotationKey, {DType::f32, DType::bf16}),
+                .yields = yields_rotation,
                 .prepare = prepare_row_wise<run<kNormed>>,
                 .note = kRowWiseNote});
 }

@@ -6,6 +6,12 @@
 
 namespace weft::cpu {
 
+bool yields_rotation(const KernelRequest& request) {
+  const DType dtype = request.operands[kRotationKey]->dtype;
+  const bool is_whole = request.attributes.at("rotary_dim").integer() == request.attributes.at("head_size").integer();
+  return is_whole && (dtype == DType::f32 || dtype == DType::bf16);
+}
+
 Verdict supports_rotation(const KernelRequest& request, const RotationOperands& operands) {
   const std::optional<Meta>& positions = request.operands[kRotationPositions];
   const std::optional<Meta>& query = request.operands[kRotationQuery];

@@ -22,6 +22,10 @@ struct RotationOperands {
 
 Verdict supports_rotation(const KernelRequest& request, const RotationOperands& operands);
 
+// Kernel::yields: for these types generated code is as fast, if all elements of a head are rotated. The others would be
+// joined to the rotated ones by an op of their own.
+bool yields_rotation(const KernelRequest& request);
+
 // Rows of query or key, and the output for them; strides in elements.
 struct RotatedRows {
   const std::byte* x;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The functions of recurrent_skeleton.h for causal_conv1d and linear_attention: one table per instruction set. Each
-// function computes the same bits on every instruction set. Plain types only, as in row_wise_kernels.h.
+// The functions of recurrent_skeleton.h for causal_conv1d and linear_attention: one table per instruction set. Plain
+// types only, as in row_wise_kernels.h.
 
 #include <cstdint>
 
@@ -10,6 +10,7 @@
 namespace weft::cpu {
 
 inline constexpr int kMostTaps = 4;
+inline constexpr int kMostLanes = 16;  // floats of a vector
 
 // Some channels of a sequence's rows, one block of pages at most. Strides are in elements.
 struct ConvolutionTask {
@@ -34,6 +35,7 @@ struct LinearAttentionTask {
   const float* decay = nullptr;  // [rows]
   const float* beta = nullptr;   // [rows]
   float* state = nullptr;        // [key_dim, value_dim]; updated
+  float* tile = nullptr;         // scratch of key_dim * kMostLanes
   void* output = nullptr;
   std::int64_t value_stride = 0;
   std::int64_t output_stride = 0;

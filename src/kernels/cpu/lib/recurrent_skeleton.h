@@ -1,8 +1,8 @@
 #pragma once
 
 // causal_conv1d and linear_attention for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h). The
-// state of one vector of columns stays in the nearest cache, or in registers, for all rows. Products and sums round by
-// themselves, so that each instruction set has the same bits.
+// state of one vector of columns stays in the nearest cache, or in registers, for all rows. AVX2 and AVX-512 have the
+// same bits; without fused multiply-adds, products round by themselves.
 
 #include <cstdint>
 
@@ -22,7 +22,7 @@ void convolution(const ConvolutionTask& task) {
     for (std::int64_t row = 0; row < task.rows; ++row) {
       window[taps - 1] = load(static_cast<const T*>(task.x) + row * task.x_stride + column, lanes);
       Floats sum = weight[0] * window[0];
-      for (int j = 1; j < taps; ++j) sum = sum + weight[j] * window[j];
+      for (int j = 1; j < taps; ++j) sum = multiply_add(weight[j], window[j], sum);
       if (task.bias != nullptr) sum = sum + bias;
       store(static_cast<T*>(task.y) + row * task.y_stride + column, sum, lanes);
       for (int j = 0; j + 1 < taps; ++j) window[j] = window[j + 1];
@@ -47,34 +47,45 @@ inline __attribute__((always_inline)) void for_each_state_row(std::int64_t rows,
   for (int chain = 0; i < rows; ++i, ++chain) step(i, chain);
 }
 
+// One row, for one vector of columns. The rows of the state are `stride` apart.
+template <class T, class Lanes, class StateLanes>
+inline __attribute__((always_inline)) void attend(const LinearAttentionTask& task, std::int64_t row,
+                                                  std::int64_t column, float* state, std::int64_t stride, Lanes lanes,
+                                                  StateLanes state_lanes) {
+  const float *key = task.key + row * task.key_dim, *query = task.query + row * task.key_dim;
+  const Floats decay = fill(task.decay[row]);
+  Floats change = load(static_cast<const T*>(task.value) + row * task.value_stride + column, lanes);
+  if (task.delta) {
+    Chains stored;
+    for_each_state_row(task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
+      stored.sums[chain] = multiply_add(fill(key[i]), load(state + i * stride, state_lanes), stored.sums[chain]);
+    });
+    change = change - decay * stored.total();
+  }
+  change = fill(task.beta[row]) * change;
+  Chains found;
+  for_each_state_row(task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
+    const Floats element = multiply_add(fill(key[i]), change, load(state + i * stride, state_lanes) * decay);
+    store(state + i * stride, element, state_lanes);
+    found.sums[chain] = multiply_add(fill(query[i]), element, found.sums[chain]);
+  });
+  T* output = static_cast<T*>(task.output) + row * task.output_stride + column;
+  store(output, fill(task.scale) * found.total(), lanes);
+}
+
+// Several rows have a copy of the columns' part of the state: its rows of a power of two bytes would share few places
+// of the nearest cache.
 template <class T>
 void linear_attention(const LinearAttentionTask& task) {
   for_each_vector(task.value_dim, [&](std::int64_t column, auto lanes) {
     float* state = task.state + column;
-    for (std::int64_t row = 0; row < task.rows; ++row) {
-      const float *key = task.key + row * task.key_dim, *query = task.query + row * task.key_dim;
-      const Floats decay = fill(task.decay[row]);
-      Floats change = load(static_cast<const T*>(task.value) + row * task.value_stride + column, lanes);
-      if (task.delta) {
-        Chains stored;
-        for_each_state_row(
-            task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
-              const Floats element = load(state + i * task.value_dim, lanes) * decay;
-              stored.sums[chain] = stored.sums[chain] + fill(key[i]) * element;
-            });
-        change = change - stored.total();
-      }
-      change = fill(task.beta[row]) * change;
-      Chains found;
-      for_each_state_row(
-          task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
-            const Floats element = load(state + i * task.value_dim, lanes) * decay + fill(key[i]) * change;
-            store(state + i * task.value_dim, element, lanes);
-            found.sums[chain] = found.sums[chain] + fill(query[i]) * element;
-          });
-      T* output = static_cast<T*>(task.output) + row * task.output_stride + column;
-      store(output, fill(task.scale) * found.total(), lanes);
-    }
+    if (task.rows == 1) return attend<T>(task, 0, column, state, task.value_dim, lanes, lanes);
+    for (std::int64_t i = 0; i < task.key_dim; ++i)
+      store(task.tile + i * kLanes, load(state + i * task.value_dim, lanes));
+    for (std::int64_t row = 0; row < task.rows; ++row)
+      attend<T>(task, row, column, task.tile, kLanes, lanes, AllLanes{});
+    for (std::int64_t i = 0; i < task.key_dim; ++i)
+      store(state + i * task.value_dim, load(task.tile + i * kLanes), lanes);
   });
 }
 
