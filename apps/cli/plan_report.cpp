@@ -137,6 +137,7 @@ Json plan_json(const PlanReport& report) {
           {"memory",
            {{"weights", memory.weights},
             {"kv_cache_per_token", memory.kv_per_token},
+            {"states_per_token", memory.states_per_token},
             {"max_model_len", report.context_length},
             {"kv_cache", memory.kv_cache},
             {"activations_planned", memory.activations},
@@ -152,10 +153,14 @@ std::string plan_report_text(const PlanReport& report) {
   if (report.records.empty()) text += "nothing is compiled: every op runs at once, through the same choice\n";
   for (const CompileRecord& record : report.records) text += graph_text(record);
   const PlannedMemory& memory = report.memory;
+  const std::string states = memory.states_per_token == 0
+                                 ? ""
+                                 : fmt::format(", of which {} are states of recurrent layers, in pages of {} tokens",
+                                               size_text(memory.states_per_token), memory.page_tokens);
   text += fmt::format(
-      "\nmemory: at most {}: weights {}, KV pages {} for one sequence of {} tokens ({} a token), activations {}\n",
+      "\nmemory: at most {}: weights {}, KV pages {} for one sequence of {} tokens ({} a token{}), activations {}\n",
       size_text(memory.total()), size_text(memory.weights), size_text(memory.kv_cache), report.context_length,
-      size_text(memory.kv_per_token), size_text(memory.activations));
+      size_text(memory.kv_per_token), states, size_text(memory.activations));
   text += step_text("decode", report.decode, report.peaks) + step_text("prompt", report.prompt, report.peaks);
   text += "peak rates: " + peak_rates_text(report.peaks);
   return text + "\n";

@@ -60,6 +60,11 @@ std::vector<std::string> resolve_splitting_ops(const std::vector<std::string>& g
     const std::string& name = op == nullptr ? one : *op;
     if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
+  // Where an op splits the graph, so do those that contain it.
+  std::erase_if(names, [&](const std::string& name) {
+    const Op* op = ops.find(name);
+    return op != nullptr && std::find(names.begin(), names.end(), op->splits_as) != names.end();
+  });
   USER_CHECK(unknown.empty(), "[cc.splitting_ops] wanted ops, but is {}", fmt::join(unknown, "; "));
   return names;
 }

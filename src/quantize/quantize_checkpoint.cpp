@@ -268,7 +268,8 @@ std::string file_name(std::size_t index, std::size_t count) {
 
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-// Stacks of gate and up, and experts in blocks, are not taken apart into the tensors of a folder.
+// Stacks of gate and up, experts in blocks, and recurrent layers of GGUF files are not made into the tensors of a
+// folder.
 void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const ArchitectureFacts& facts) {
   const bool is_folder = config.format == CheckpointFormat::hugging_face;
   const bool has_folder_of_experts = facts.experts && !facts.experts->count.empty() &&
@@ -278,6 +279,8 @@ void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const
              "[{}] has {} experts: wanted the folder that it was made from", checkpoint.path(), config.expert_count);
   USER_CHECK(!config.experts || !config.experts->has_stacks_of_modules(),
              "[{}] has experts in stacks of gate and up: wanted a folder with a tensor for each expert",
+             checkpoint.path());
+  USER_CHECK(is_folder || !config.recurrent, "[{}] has recurrent layers: wanted the folder that it was made from",
              checkpoint.path());
   const bool has_own_stacks =
       is_folder && ((config.experts && facts.experts->is_merged_in_folders && !config.experts->is_merged) ||

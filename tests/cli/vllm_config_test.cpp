@@ -74,7 +74,7 @@ TEST_F(VllmConfig, KeysAndOpsWithoutEffectAreListedOnce) {
   const ProgramRun outcome = run({"complete", "-p", "abc", "-n", "1"}, {"-cc", config_text("config.json")});
   for (const char* name : {"cc.compile_cache_save_format", "cc.ir_enable_torch_wrap",
                            "cc.decoder_replay_trim_threshold", "cc.pass_config.fuse_act_padding", "cc.local_cache_dir",
-                           "vllm::mamba_mixer2", "vllm::qwen_gdn_attention_core", "-cc.custom_ops"})
+                           "vllm::kda_attention", "vllm::plamo2_mamba_mixer", "-cc.custom_ops"})
     EXPECT_EQ(count_of(name, outcome.err), 1u) << name << "\n" << outcome.err;
   EXPECT_EQ(count_of("have no effect in this version", outcome.err), 1u) << outcome.err;
 }

@@ -160,9 +160,12 @@ TEST(SplittingOps, ReadVllmNamesOnceEach) {
                      "vllm.unified_attention", "linear"}),
             (Words{"attention", "kv_cache_update", "linear"}));
   EXPECT_EQ(resolve({"attention"}), Words{"attention"});
+  EXPECT_EQ(resolve({"vllm::gdn_attention_core", "vllm::short_conv"}), (Words{"linear_attention", "causal_conv1d"}));
+  EXPECT_EQ(resolve({"vllm::gdn_attention_core", "vllm::short_conv", "vllm::unified_attention"}), Words{"attention"})
+      << "which splits the graph at these, too";
   EXPECT_EQ(resolve({}), Words{});
-  EXPECT_EQ(splitting_ops_without_counterpart({"vllm::short_conv", "attention", "vllm::unified_attention"}),
-            Words{"vllm::short_conv"});
+  EXPECT_EQ(splitting_ops_without_counterpart({"vllm::kda_attention", "attention", "vllm::short_conv"}),
+            Words{"vllm::kda_attention"});
   const std::string error = message_of([&] { resolve({"attention", "vllm::short_convs", "attenton", "linear"}); });
   EXPECT_NE(error.find("\"vllm::short_convs\", did you mean \"vllm::short_conv\"?"), std::string::npos) << error;
   EXPECT_NE(error.find("\"attenton\", did you mean \"attention\"?"), std::string::npos) << error;

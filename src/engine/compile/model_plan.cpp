@@ -29,8 +29,13 @@ StepWork work_of(ModelCompilation& model, const ModelGraph& graph, const StepSiz
 
 PlannedMemory planned_memory(const ModelCompilation& model) {
   PlannedMemory memory{.kv_per_token = model.kv_bytes_per_page() / model.facts().kv.block,
+                       .page_tokens = model.facts().kv.block,
                        .kv_cache = model.kv_bytes_of_longest_sequence(),
                        .activations = model.arena_bytes()};
+  for (const LayerPages& pages : model.facts().pages())
+    if (pages.layout.state_rows != 0)
+      memory.states_per_token += bytes_of(pages.layout.dtype, kv_page_elements(pages.layout));
+  memory.states_per_token /= memory.page_tokens;
   std::set<std::pair<std::vector<std::string>, WeightRole>> counted;  // a weight of both graphs is loaded once
   for (const ModelGraph* graph : model.graphs())
     for (const TracedParam& param : graph->params)

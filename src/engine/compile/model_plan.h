@@ -10,9 +10,12 @@ namespace weft {
 
 struct PlannedMemory {
   std::int64_t weights = 0;       // as loaded: packed and merged
-  std::int64_t kv_per_token = 0;  // keys and values of all layers
-  std::int64_t kv_cache = 0;      // pages of one sequence as long as the context
-  std::int64_t activations = 0;   // arenas, for the largest step; 0 without Plans
+  std::int64_t kv_per_token = 0;  // pages of all layers
+  // The part of it that recurrent layers have. A page has their states once, for `page_tokens` tokens.
+  std::int64_t states_per_token = 0;
+  std::int64_t page_tokens = 0;
+  std::int64_t kv_cache = 0;     // pages of one sequence as long as the context
+  std::int64_t activations = 0;  // arenas, for the largest step; 0 without Plans
 
   std::int64_t total() const { return weights + kv_cache + activations; }
 };

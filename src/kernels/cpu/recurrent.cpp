@@ -32,27 +32,27 @@ void zero_columns(const TensorView& y, const RecurrentRun& run, std::int64_t fir
 
 namespace convolution {
 
-enum Operand : std::size_t { kX, kWeight, kBias, kStates, kBatch, kSlots };
+enum Operand : std::size_t { kX, kTaps, kBias, kStates, kBatch, kSlots };
 constexpr std::int64_t kPart = 256;  // channels of a chunk
 
 Verdict supports(const KernelRequest& request) {
   if (Verdict verdict = float_rows(request.operands[kX], "x"); !verdict) return verdict;
-  const Meta& weight = *request.operands[kWeight];
-  if (!weight.is_contiguous()) return Verdict::no("weight is not contiguous");
+  const Meta& taps = *request.operands[kTaps];
+  if (!taps.is_contiguous()) return Verdict::no("taps are not contiguous");
   if (request.operands[kBias] && !request.operands[kBias]->is_contiguous())
     return Verdict::no("bias is not contiguous");
-  if (weight.shape[0].number() > kMostTaps)
-    return Verdict::no("weight has more than " + std::to_string(kMostTaps) + " taps");
+  if (taps.shape[0].number() > kMostTaps)
+    return Verdict::no("there are more than " + std::to_string(kMostTaps) + " taps");
   return Verdict::yes();
 }
 
 void run(const RecurrentKernels& kernels, const KernelCall& call) {
-  const TensorView &x = call.operands[kX], &weight = call.operands[kWeight], &bias = call.operands[kBias];
+  const TensorView &x = call.operands[kX], &taps = call.operands[kTaps], &bias = call.operands[kBias];
   const TensorView &y = call.results[0], &pages = call.results[1];
   const Batch& batch = *call.operands[kBatch].as<Batch>();
   const KvLayout& kv = pages.meta->kv;
   check_batch(batch, x.size[0], kv.block, pages.size[0]);
-  const auto function = kernels.convolution[static_cast<std::size_t>(element_of(x.dtype))][weight.size[0]];
+  const auto function = kernels.convolution[static_cast<std::size_t>(element_of(x.dtype))][taps.size[0]];
   const std::int64_t parts = (kv.head_dim + kPart - 1) / kPart, page_elements = kv_page_elements(kv);
   call.threads.run(batch.sequences * parts, [&](std::int64_t chunk, int) {
     const std::int64_t first = chunk % parts * kPart, columns = std::min(kPart, kv.head_dim - first);
@@ -63,12 +63,12 @@ void run(const RecurrentKernels& kernels, const KernelCall& call) {
         begin_recurrent_run(run, pages.as<float>(), page_elements, row * kv.head_dim + first, columns);
       function({.x = x.data + bytes_of(x.dtype, run.first_row * x.stride[0] + first),
                 .y = y.data + bytes_of(y.dtype, run.first_row * y.stride[0] + first),
-                .weight = weight.as<float>() + first,
+                .taps = taps.as<float>() + first,
                 .bias = bias.present() ? bias.as<float>() + first : nullptr,
                 .state = pages.as<float>() + run.page * page_elements + first,
                 .x_stride = x.stride[0],
                 .y_stride = y.stride[0],
-                .weight_stride = kv.head_dim,
+                .taps_stride = kv.head_dim,
                 .state_stride = kv.head_dim,
                 .rows = run.end_row - run.first_row,
                 .columns = columns});
@@ -114,7 +114,8 @@ float number_of(const TensorView& x, std::int64_t row, std::int64_t head) {
 void run_rows(const Call& call, std::int64_t first, std::int64_t end, std::int64_t head, float* state, float* scratch) {
   const std::int64_t key_dim = call.query.size[2], rows = end - first;
   const auto element = static_cast<std::size_t>(element_of(call.query.dtype));
-  float *tile = scratch, *query = tile + kMostLanes * key_dim, *key = query + kRows * key_dim, *decay = key + kRows * key_dim, *beta = decay + kRows;
+  float *tile = scratch, *query = tile + kMostLanes * key_dim, *key = query + kRows * key_dim,
+        *decay = key + kRows * key_dim, *beta = decay + kRows;
   for (std::int64_t i = 0; i < rows; ++i) {
     const std::int64_t row = first + i, key_head = head / call.shared;
     call.kernels.widen[element](row_of(call.query, row, key_head), query + i * key_dim, key_dim);
@@ -128,7 +129,7 @@ void run_rows(const Call& call, std::int64_t first, std::int64_t end, std::int64
                                           .decay = decay,
                                           .beta = beta,
                                           .state = state,
-       .tile = tile,
+                                          .tile = tile,
                                           .output = const_cast<std::byte*>(row_of(call.y, first, head)),
                                           .value_stride = call.value.stride[0],
                                           .output_stride = call.y.stride[0],

@@ -20,14 +20,14 @@ void zero_rows(const TensorView& y, std::int64_t first, std::int64_t end) {
 }
 
 void causal_conv1d(const KernelCall& call) {
-  const TensorView &x = call.operands[0], &weight = call.operands[1], &bias = call.operands[2];
+  const TensorView &x = call.operands[0], &taps = call.operands[1], &bias = call.operands[2];
   const Batch& batch = *call.operands[4].as<Batch>();
   const TensorView &y = call.results[0], &pages = call.results[1];
   const KvLayout& kv = pages.meta->kv;
   check_batch(batch, x.size[0], kv.block, pages.size[0]);
   const std::int64_t channels = x.size[1], before = kv.state_rows;
   const auto tap = [&](std::int64_t j, std::int64_t c) {
-    return weight.as<float>()[j * weight.stride[0] + c * weight.stride[1]];
+    return taps.as<float>()[j * taps.stride[0] + c * taps.stride[1]];
   };
   const auto run_rows = [&](const RecurrentRun& run) {
     if (run.is_padding) return zero_rows(y, run.first_row, run.end_row);

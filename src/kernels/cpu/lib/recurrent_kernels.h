@@ -16,12 +16,12 @@ inline constexpr int kMostLanes = 16;  // floats of a vector
 struct ConvolutionTask {
   const void* x = nullptr;
   void* y = nullptr;
-  const float* weight = nullptr;  // [taps] rows
-  const float* bias = nullptr;    // may be null
-  float* state = nullptr;         // [taps - 1] rows; updated
+  const float* taps = nullptr;  // rows
+  const float* bias = nullptr;  // may be null
+  float* state = nullptr;       // a row less; updated
   std::int64_t x_stride = 0;
   std::int64_t y_stride = 0;
-  std::int64_t weight_stride = 0;
+  std::int64_t taps_stride = 0;
   std::int64_t state_stride = 0;
   std::int64_t rows = 0;
   std::int64_t columns = 0;

@@ -12,22 +12,22 @@
 namespace weft::cpu {
 namespace {
 
-template <class T, int taps>
+template <class T, int count>
 void convolution(const ConvolutionTask& task) {
   for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
-    Floats weight[taps], window[taps];
-    for (int j = 0; j < taps; ++j) weight[j] = load(task.weight + j * task.weight_stride + column, lanes);
-    for (int j = 0; j + 1 < taps; ++j) window[j] = load(task.state + j * task.state_stride + column, lanes);
+    Floats taps[count], window[count];
+    for (int j = 0; j < count; ++j) taps[j] = load(task.taps + j * task.taps_stride + column, lanes);
+    for (int j = 0; j + 1 < count; ++j) window[j] = load(task.state + j * task.state_stride + column, lanes);
     const Floats bias = task.bias == nullptr ? Floats{} : load(task.bias + column, lanes);
     for (std::int64_t row = 0; row < task.rows; ++row) {
-      window[taps - 1] = load(static_cast<const T*>(task.x) + row * task.x_stride + column, lanes);
-      Floats sum = weight[0] * window[0];
-      for (int j = 1; j < taps; ++j) sum = multiply_add(weight[j], window[j], sum);
+      window[count - 1] = load(static_cast<const T*>(task.x) + row * task.x_stride + column, lanes);
+      Floats sum = taps[0] * window[0];
+      for (int j = 1; j < count; ++j) sum = multiply_add(taps[j], window[j], sum);
       if (task.bias != nullptr) sum = sum + bias;
       store(static_cast<T*>(task.y) + row * task.y_stride + column, sum, lanes);
-      for (int j = 0; j + 1 < taps; ++j) window[j] = window[j + 1];
+      for (int j = 0; j + 1 < count; ++j) window[j] = window[j + 1];
     }
-    for (int j = 0; j + 1 < taps; ++j) store(task.state + j * task.state_stride + column, window[j], lanes);
+    for (int j = 0; j + 1 < count; ++j) store(task.state + j * task.state_stride + column, window[j], lanes);
   });
 }
 
@@ -57,18 +57,20 @@ inline __attribute__((always_inline)) void attend(const LinearAttentionTask& tas
   Floats change = load(static_cast<const T*>(task.value) + row * task.value_stride + column, lanes);
   if (task.delta) {
     Chains stored;
-    for_each_state_row(task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
-      stored.sums[chain] = multiply_add(fill(key[i]), load(state + i * stride, state_lanes), stored.sums[chain]);
-    });
+    for_each_state_row(
+        task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
+          stored.sums[chain] = multiply_add(fill(key[i]), load(state + i * stride, state_lanes), stored.sums[chain]);
+        });
     change = change - decay * stored.total();
   }
   change = fill(task.beta[row]) * change;
   Chains found;
-  for_each_state_row(task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
-    const Floats element = multiply_add(fill(key[i]), change, load(state + i * stride, state_lanes) * decay);
-    store(state + i * stride, element, state_lanes);
-    found.sums[chain] = multiply_add(fill(query[i]), element, found.sums[chain]);
-  });
+  for_each_state_row(
+      task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
+        const Floats element = multiply_add(fill(key[i]), change, load(state + i * stride, state_lanes) * decay);
+        store(state + i * stride, element, state_lanes);
+        found.sums[chain] = multiply_add(fill(query[i]), element, found.sums[chain]);
+      });
   T* output = static_cast<T*>(task.output) + row * task.output_stride + column;
   store(output, fill(task.scale) * found.total(), lanes);
 }
