@@ -110,8 +110,10 @@ enum class RecurrentKind : std::uint8_t { short_convolution, gated_delta, mamba2
 // The recurrent layers of an architecture. The keys of config.json are those of the kind (io/recurrent_config.h).
 struct RecurrentFacts {
   RecurrentKind kind = RecurrentKind::gated_delta;
-  std::string_view word = "linear_attention";  // of these layers in layer_types
-  // Without layer_types, all layers are recurrent but the last one of each period.
+  std::vector<std::string_view> words = {"linear_attention"};  // of these layers in layer_types
+  // Without layer_types, all layers are recurrent but those in the list of this key of config.json, or else the last
+  // one of each period.
+  std::string_view attending = "";
   std::optional<std::int64_t> period = std::nullopt;
   bool has_attention = false;  // recurrent layers have attention, too
 };
@@ -121,6 +123,12 @@ struct NumberKey {
   double ModelConfig::*field;
   std::string_view folder;     // the key of config.json
   std::string_view gguf = "";  // the key of GGUF files after the architecture; "" if they have none
+};
+
+// A list of such numbers, one for each field. GGUF files have none.
+struct NumberListKey {
+  std::vector<double ModelConfig::*> fields;
+  std::string_view folder;
 };
 
 // The same for a whole number that is not negative.
@@ -181,6 +189,7 @@ struct ArchitectureFacts {
   std::optional<ExpertFacts> experts;       // nullopt: a mixture of experts is refused
   std::optional<RecurrentFacts> recurrent;  // nullopt: layers without attention are refused
   std::vector<NumberKey> numbers;
+  std::vector<NumberListKey> number_lists;
   std::vector<CountKey> counts;
   std::vector<SwitchKey> switches;
   // Further keys of config.json and of its rotary positions that src/io/known_keys_config.h lists as "changes" and that

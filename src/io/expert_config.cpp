@@ -172,7 +172,7 @@ void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& fa
     }
     return;
   }
-  if (std::vector<bool> routed = layers_of_word(fields, kKindsOfLayers, "sparse", {"dense"}, config.layer_count);
+  if (std::vector<bool> routed = layers_of_words(fields, kKindsOfLayers, {"sparse"}, {"dense"}, config.layer_count);
       !routed.empty()) {
     config.has_experts = std::move(routed);
     return;

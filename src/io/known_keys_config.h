@@ -57,6 +57,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"attention_softmax_in_fp32", KeyClass::harmless},
     {"attn_implementation", KeyClass::harmless},
     {"attn_pdrop", KeyClass::harmless},
+    {"attn_rotary_emb", KeyClass::harmless},
     {"auto_map", KeyClass::harmless},
     {"block_dim", KeyClass::harmless},
     {"block_mlp_init_scale", KeyClass::harmless},
@@ -106,6 +107,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"num_mtp_modules", KeyClass::harmless},
     {"num_heads", KeyClass::harmless},
     {"n_ctx", KeyClass::harmless},
+    {"num_logits_to_keep", KeyClass::harmless},
     {"output_attentions", KeyClass::harmless},
     {"output_hidden_states", KeyClass::harmless},
     {"output_router_logits", KeyClass::harmless},
@@ -141,6 +143,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"use_flash_attn", KeyClass::harmless},
     {"use_mtp", KeyClass::harmless},
     {"use_pos_enc", KeyClass::harmless},
+    {"z_loss_coefficient", KeyClass::harmless},
     // Keys of other architectures, or of a few checkpoints of the supported ones.
     {"_remove_final_layer_norm", KeyClass::changes, "false", "layers without the last norm"},
     {"activation_sparsity_pattern", KeyClass::changes, "", "gates that pass only if they are large"},

@@ -60,6 +60,7 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::stri
   for (const std::string_view key : {facts.rotary.width, facts.rotary.kind_in_folders, facts.feed_forward_width})
     keys.push_back(key);
   for (const NumberKey& number : facts.numbers) keys.push_back(number.*kind);
+  for (const NumberListKey& list : facts.number_lists) keys.push_back(list.folder);
   const bool is_folder = kind == &NumberKey::folder;
   if (is_folder)
     for (const KeyName& name : facts.key_names) keys.push_back(name.own);
@@ -177,6 +178,14 @@ std::optional<bool> find_switch(const JsonFields& fields, std::string_view key) 
   return value != nullptr && value->is_number() ? *value != 0 : fields.find_boolean(key);
 }
 
+void read_number_lists(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config) {
+  for (const NumberListKey& list : facts.number_lists) {
+    std::vector<double*> numbers;
+    for (double ModelConfig::*field : list.fields) numbers.push_back(&(config.*field));
+    read_list(fields, list.folder, kFactors, numbers);
+  }
+}
+
 void read_token_ids(const JsonFields& fields, ModelConfig& config) {
   config.bos_token_id = first_id(fields, "bos_token_id", config);
   config.eos_token_ids = ids_in_vocabulary(fields.find_integers("eos_token_id"), config.vocab_size, fields.where(),
@@ -212,10 +221,12 @@ void read_kv_heads(const GgufFields& fields, const Gguf& gguf, bool may_be_zero,
                fields.where(), fields.name(kKey), kHeads.least, kHeads.greatest, *first);
     config.kv_head_count = *first;
   } else {
-    if (value->is_array)
-      for (const std::int64_t heads : gguf.find_integers(fields.name(kKey)).value())
-        USER_CHECK(heads != 0, "[{}] {} has 0: layers without attention are not supported for {}", fields.where(),
-                   fields.name(kKey), config.architecture);
+    if (value->is_array) {
+      const std::vector<std::int64_t> numbers = gguf.find_integers(fields.name(kKey)).value();
+      USER_CHECK(std::count(numbers.begin(), numbers.end(), 0) == 0,
+                 "[{}] {} has 0: layers without attention are not supported for {}", fields.where(), fields.name(kKey),
+                 config.architecture);
+    }
     config.kv_head_count = first_or_only(fields, gguf, kKey, kHeads);
   }
   check_kv_heads(fields, config, "attention.head_count", kKey);
@@ -316,6 +327,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.tie_word_embeddings = fields.find_boolean("tie_word_embeddings").value_or(false);
   for (const NumberKey& number : facts.numbers)
     config.*number.field = real_in(fields, number.folder, kFactors).value_or(config.*number.field);
+  read_number_lists(fields, facts, config);
   for (const SwitchKey& one : facts.switches)
     config.*one.field = find_switch(fields, one.folder).value_or(config.*one.field);
   check_is_causal(fields);

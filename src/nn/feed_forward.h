@@ -10,7 +10,7 @@ namespace weft::nn {
 //   gate: silu_and_mul, gelu_tanh_and_mul, ...; [s0, 2 n] -> [s0, n]
 Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, int layer);
 
-// The same with the config's activation; in a layer with a gate cut, of the gates above it.
+// The same with the config's activation and its factor of the gates; in a layer with a gate cut, of the gates above it.
 Value gated_feed_forward(Builder& builder, const Value& x, int layer);
 
 // Of layers that have both: the feed-forward for all tokens, and the mixture of experts, whose router has an input of
