@@ -153,5 +153,6 @@ MODEL(granite) {
   hybrid.facts.feed_forward_width = "shared_intermediate_size";
   hybrid.fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}};
   hybrid.fusions_per_recurrent_layer = {{"rms_quant", 2}, {"act_quant", 1}};
+  hybrid.fusions_per_recurrent_mixture = {{"rms_quant", 1}};
   models.add(std::move(hybrid));
 }

@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Models, MixtureOfExperts, ::testing::Values("qwen3_moe"
 
 TEST(ModelRegistry, NamesTheArchitecturesItKnowsAndTheNearest) {
   const ModelRegistry models = make_model_registry();
-  for (const auto& [unknown, nearest] : {std::pair{"mamba", ""}, {"gemma9", ", did you mean \"gemma\"?"}})
+  for (const auto& [unknown, nearest] : {std::pair{"rwkv", ""}, {"gemma9", ", did you mean \"gemma\"?"}})
     EXPECT_EQ(message_of([&] { models.find(unknown, "config.json"); }),
               fmt::format("[config.json] the architecture must be one of {}, but is \"{}\"{}",
                           fmt::join(models.architectures(), ", "), unknown, nearest));
