@@ -297,7 +297,7 @@ void read_layer_overrides(const JsonFields& fields, ModelConfig& config) {
 }
 
 void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
-  const auto numbers = [&](const char* key) {
+  const auto numbers = [&](const char* key, auto has_some) {
     const GgufValue* value = gguf.find(fields.name(key));
     if (value == nullptr || !value->is_array) return std::vector<std::int64_t>();
     std::vector<std::int64_t> list = gguf.find_integers(fields.name(key)).value();
@@ -305,7 +305,7 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
                "[{}] {} must be a number or a list of {} of them, but has {}", fields.where(), fields.name(key),
                config.layer_count, list.size());
     for (int layer = 0; layer < config.layer_count; ++layer)
-      USER_CHECK(list[static_cast<std::size_t>(layer)] >= (config.attends(layer) ? 1 : 0),
+      USER_CHECK(list[static_cast<std::size_t>(layer)] >= (has_some(layer) ? 1 : 0),
                  "[{}] {} must be above 0 for all layers, but has {}", fields.where(), fields.name(key),
                  list[static_cast<std::size_t>(layer)]);
     return list;
@@ -318,7 +318,8 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
                  fields.where(), fields.name(key), wanted, layer, number);
     }
   };
-  const std::vector<std::int64_t> heads = numbers("attention.head_count_kv");
+  const std::vector<std::int64_t> heads =
+      numbers("attention.head_count_kv", [&](int layer) { return config.attends(layer); });
   for (int layer = 0; layer < static_cast<int>(heads.size()); ++layer)
     if (config.attends(layer))
       (config.slides(layer) ? config.kv_head_count : config.full_kv_head_count) =
@@ -328,8 +329,9 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
   for (int layer = 0; layer < config.layer_count && config.full_head_dim != 0; ++layer)
     if (!config.slides(layer) && config.has_own_kv(layer))
       config.full_values_are_keys |= gguf.find_tensor(fmt::format("blk.{}.attn_v.weight", layer)) == nullptr;
-  const std::vector<std::int64_t> widths = numbers("feed_forward_length");
-  config.widens_shared_layers = !widths.empty() && widths.back() == 2 * widths.front();
+  const std::vector<std::int64_t> widths =
+      numbers("feed_forward_length", [&](int layer) { return config.has_dense(layer); });
+  config.widens_shared_layers = config.halves.empty() && !widths.empty() && widths.back() == 2 * widths.front();
   check("feed_forward_length", widths, [&](int layer) { return config.intermediate_size_of(layer); });
 }
 

@@ -16,6 +16,7 @@
 #include "io/config_fields.h"
 #include "io/expert_config.h"
 #include "io/gguf_vocabulary.h"
+#include "io/half_config.h"
 #include "io/known_keys.h"
 #include "io/latent_config.h"
 #include "io/layer_config.h"
@@ -68,6 +69,8 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::stri
   for (const SwitchKey& one : facts.switches) keys.push_back(is_folder ? one.folder : one.gguf);
   for (const std::string_view key : is_folder ? recurrent_keys(facts.recurrent) : gguf_recurrent_keys(facts.recurrent))
     keys.push_back(key);
+  if (is_folder)
+    for (const std::string_view key : half_keys(facts.halves)) keys.push_back(key);
   if (is_folder && facts.adjusts_feed_forward_width)
     keys.insert(keys.end(), {kAdjustsWidth, kWidthFactor, kWidthMultiple});
   for (const std::string_view key : is_folder ? expert_keys(facts.experts) : gguf_expert_keys())
@@ -207,6 +210,20 @@ std::int64_t first_or_only(const GgufFields& fields, const Gguf& gguf, const cha
   return numbers.front();
 }
 
+// A list has a 0 for layers without a feed-forward for all tokens.
+std::int64_t feed_forward_width(const GgufFields& fields, const Gguf& gguf, const ModelConfig& config) {
+  constexpr const char* kKey = "feed_forward_length";
+  if (config.halves.empty()) return first_or_only(fields, gguf, kKey, kWidths);
+  const GgufValue* value = gguf.find(fields.name(kKey));
+  if (value == nullptr || !value->is_array) return std::max<std::int64_t>(1, fields.find_integer(kKey).value_or(0));
+  const std::vector<std::int64_t> numbers = gguf.find_integers(fields.name(kKey)).value();
+  std::int64_t width = 1;
+  for (const std::int64_t one : numbers) width = std::max(width, one);
+  USER_CHECK(width <= kWidths.greatest, "[{}] {} must be at most {}, but has {}", fields.where(), fields.name(kKey),
+             kWidths.greatest, width);
+  return width;
+}
+
 // A list of key heads has a 0 for a layer without attention.
 void read_kv_heads(const GgufFields& fields, const Gguf& gguf, bool may_be_zero, ModelConfig& config) {
   constexpr const char* kKey = "attention.head_count_kv";
@@ -298,7 +315,11 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.intermediate_size =
       feed_forward_width(fields, facts.feed_forward_width, facts.default_widening * config.hidden_size);
   if (facts.adjusts_feed_forward_width) config.intermediate_size = adjusted_width(fields, config.intermediate_size);
-  config.layer_count = needed_integer_in(fields, "num_hidden_layers", kLayers);
+  if (facts.halves) {
+    read_halves(fields, *facts.halves, config);
+  } else {
+    config.layer_count = needed_integer_in(fields, "num_hidden_layers", kLayers);
+  }
   config.head_count = needed_integer_in(fields, "num_attention_heads", kHeads);
   config.kv_head_count = integer_in(fields, "num_key_value_heads", kHeads).value_or(config.head_count);
   check_kv_heads(fields, config, "num_attention_heads", "num_key_value_heads");
@@ -354,8 +375,9 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.architecture = architecture_from_gguf(gguf);
   const GgufFields fields(gguf, config.architecture + ".");
   config.hidden_size = needed_integer_in(fields, "embedding_length", kWidths);
-  config.intermediate_size = first_or_only(fields, gguf, "feed_forward_length", kWidths);
   read_layer_count(fields, config);
+  if (facts.halves) read_halves(gguf, config);
+  config.intermediate_size = feed_forward_width(fields, gguf, config);
   config.head_count = needed_integer_in(fields, "attention.head_count", kHeads);
   read_kv_heads(fields, gguf, facts.recurrent.has_value(), config);
   read_recurrent(fields, gguf, facts.recurrent, config);

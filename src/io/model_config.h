@@ -165,11 +165,15 @@ struct ModelConfig {
   // The layer whose keys and values a layer reads; most layers have their own.
   int kv_layer_of(int layer) const;
   bool has_own_kv(int layer) const { return attends(layer) && layer < layer_count - shared_kv_layer_count; }
+  std::vector<HalfKind> halves;  // of each layer, if layers have one half each
+  bool is_half(int layer, HalfKind kind) const { return halves[static_cast<std::size_t>(layer)] == kind; }
   std::optional<RecurrentConfig> recurrent;
   std::vector<bool> is_recurrent;         // for each layer, if there are recurrent layers
   bool has_attention_everywhere = false;  // also in recurrent layers
   bool recurs(int layer) const { return recurrent && is_recurrent[static_cast<std::size_t>(layer)]; }
-  bool attends(int layer) const { return has_attention_everywhere || !recurs(layer); }
+  bool attends(int layer) const {
+    return halves.empty() ? has_attention_everywhere || !recurs(layer) : is_half(layer, HalfKind::attention);
+  }
   std::int64_t convolution_channels() const;  // of recurrent layers
   bool full_values_are_keys = false;          // without a window, a layer's values are its keys before their norm
   bool widens_shared_layers = false;          // layers without keys of their own have a feed-forward of twice the width
@@ -254,10 +258,14 @@ struct ModelConfig {
   // For each layer, whether it has the experts. Empty: all layers have them, or there are none.
   std::vector<bool> has_experts;
   bool routes(int layer) const {
+    if (!halves.empty()) return experts && is_half(layer, HalfKind::experts);
     return experts && (has_experts.empty() || has_experts[static_cast<std::size_t>(layer)]);
   }
   // Whether the layer has a feed-forward for all tokens, other than a shared expert.
-  bool has_dense(int layer) const { return !routes(layer) || experts->keeps_dense; }
+  bool has_dense(int layer) const {
+    return halves.empty() ? !routes(layer) || experts->keeps_dense : is_half(layer, HalfKind::feed_forward);
+  }
+  std::int64_t expert_input_width = 0;  // of latents, which experts read and write; 0: hidden_size
   // Extra layers after the last one in a folder that predict a later token; the next token does not use them.
   std::int64_t next_token_layers = 0;
   std::optional<QuantizationConfig> quantization;

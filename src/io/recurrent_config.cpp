@@ -71,7 +71,11 @@ void read_delta(const JsonFields& fields, RecurrentConfig& recurrent) {
 }
 
 // The bounds of steps, of which JSON has the infinite one as transformers writes it.
-void read_steps(const JsonFields& fields, RecurrentConfig& recurrent) {
+void read_steps(const JsonFields& fields, const RecurrentFacts& facts, RecurrentConfig& recurrent) {
+  if (!facts.least_step.empty()) {
+    recurrent.least_step = real_in(fields, facts.least_step, {0, 1e6}).value_or(facts.default_least_step);
+    return;
+  }
   const Json* limits = fields.value(kSteps);
   if (limits == nullptr) return;
   const auto is_bound = [](const Json& one) { return one.is_number() && one.get<double>() >= 0; };
@@ -84,13 +88,15 @@ void read_steps(const JsonFields& fields, RecurrentConfig& recurrent) {
   if (!is_open) recurrent.largest_step = (*limits)[1].get<double>();
 }
 
-// The width of the values of all heads.
-std::int64_t mamba_width(const JsonFields& fields, const ModelConfig& config) {
-  const auto width = integer_in(fields, kMambaWidth, kStateWidths);
-  return width ? *width : needed_width(fields, kMambaExpansion) * config.hidden_size;
+// The width of the values of all heads; nullopt for files that state it by the heads alone.
+std::optional<std::int64_t> mamba_width(const JsonFields& fields, const ModelConfig& config) {
+  if (const auto width = integer_in(fields, kMambaWidth, kStateWidths)) return width;
+  const auto expansion = integer_in(fields, kMambaExpansion, kStateWidths);
+  return expansion ? std::optional(*expansion * config.hidden_size) : std::nullopt;
 }
 
-void read_mamba(const JsonFields& fields, const ModelConfig& config, RecurrentConfig& recurrent) {
+void read_mamba(const JsonFields& fields, const RecurrentFacts& facts, const ModelConfig& config,
+                RecurrentConfig& recurrent) {
   recurrent.convolution_width = needed_integer_in(fields, "mamba_d_conv", kTaps);
   recurrent.has_convolution_bias = fields.find_boolean("mamba_conv_bias").value_or(true);
   recurrent.has_projection_bias = fields.find_boolean("mamba_proj_bias").value_or(false);
@@ -98,17 +104,17 @@ void read_mamba(const JsonFields& fields, const ModelConfig& config, RecurrentCo
   recurrent.key_heads = needed_integer_in(fields, kMambaGroups, kHeads);
   recurrent.value_heads = needed_integer_in(fields, kMambaHeads, kHeads);
   recurrent.key_dim = needed_width(fields, "mamba_d_state");
-  const std::int64_t inner = mamba_width(fields, config);
+  const std::optional<std::int64_t> inner = mamba_width(fields, config);
   const Json* width = fields.value(kMambaHeadWidth);
-  recurrent.value_dim =
-      width == nullptr || width->is_string() ? inner / recurrent.value_heads : needed_width(fields, kMambaHeadWidth);
-  USER_CHECK(recurrent.values_width() == inner, "[{}] {} times {} must be the width {}, but is {} times {}",
-             fields.where(), fields.name(kMambaHeads), fields.name(kMambaHeadWidth), inner, recurrent.value_heads,
+  const bool follows = inner && (width == nullptr || width->is_string());
+  recurrent.value_dim = follows ? *inner / recurrent.value_heads : needed_width(fields, kMambaHeadWidth);
+  USER_CHECK(!inner || recurrent.values_width() == *inner, "[{}] {} times {} must be the width {}, but is {} times {}",
+             fields.where(), fields.name(kMambaHeads), fields.name(kMambaHeadWidth), *inner, recurrent.value_heads,
              recurrent.value_dim);
   check_heads(fields, recurrent, kMambaGroups, kMambaHeads);
   recurrent.has_norm = fields.find_boolean(kHasNorm).value_or(true);
   recurrent.norms_before_gate = fields.find_boolean(kNormsFirst).value_or(false);
-  read_steps(fields, recurrent);
+  read_steps(fields, facts, recurrent);
   MambaFactors& factors = recurrent.factors;
   factors.input = real_in(fields, kInputFactor, kMambaFactors).value_or(1);
   factors.output = real_in(fields, kOutputFactor, kMambaFactors).value_or(1);
@@ -163,6 +169,12 @@ void set_layers(std::vector<bool> layers, const RecurrentFacts& facts, const Rec
   config.has_attention_everywhere = facts.has_attention;
 }
 
+std::vector<bool> recurrent_halves(const ModelConfig& config) {
+  std::vector<bool> layers;
+  for (const HalfKind half : config.halves) layers.push_back(half == HalfKind::recurrent);
+  return layers;
+}
+
 bool any_of(const std::vector<bool>& layers) { return std::count(layers.begin(), layers.end(), true) > 0; }
 
 }  // namespace
@@ -176,9 +188,9 @@ std::vector<std::string_view> recurrent_keys(const std::optional<RecurrentFacts>
       return {"linear_conv_kernel_dim", "linear_num_key_heads",  "linear_num_value_heads",
               "linear_key_head_dim",    "linear_value_head_dim", kPeriod};
     case RecurrentKind::mamba2:
-      return {"mamba_d_conv",  "mamba_conv_bias", "mamba_proj_bias", kOutputBias,     kMambaGroups,     kMambaHeads,
-              kMambaHeadWidth, "mamba_d_state",   kMambaWidth,       kMambaExpansion, facts->attending, kSteps,
-              kHasNorm,        kNormsFirst,       kInputFactor,      kPartFactors,    kOutputFactor};
+      return {"mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias", kOutputBias,  facts->least_step, kMambaGroups,
+              kMambaHeads,    kMambaHeadWidth,   "mamba_d_state",   kMambaWidth,  kMambaExpansion,   facts->attending,
+              kSteps,         kHasNorm,          kNormsFirst,       kInputFactor, kPartFactors,      kOutputFactor};
   }
   return {};
 }
@@ -192,7 +204,8 @@ std::vector<std::string_view> gguf_recurrent_keys(const std::optional<RecurrentF
 
 void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts>& facts, ModelConfig& config) {
   if (!facts) return;
-  std::vector<bool> layers = recurrent_layers(fields, *facts, config.layer_count);
+  std::vector<bool> layers =
+      config.halves.empty() ? recurrent_layers(fields, *facts, config.layer_count) : recurrent_halves(config);
   if (!any_of(layers)) return;
   RecurrentConfig recurrent{.kind = facts->kind};
   switch (facts->kind) {
@@ -205,7 +218,7 @@ void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts
       read_delta(fields, recurrent);
       break;
     case RecurrentKind::mamba2:
-      read_mamba(fields, config, recurrent);
+      read_mamba(fields, *facts, config, recurrent);
       break;
   }
   set_layers(std::move(layers), *facts, recurrent, config);
@@ -214,7 +227,8 @@ void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts
 void read_recurrent(const GgufFields& fields, const Gguf& gguf, const std::optional<RecurrentFacts>& facts,
                     ModelConfig& config) {
   if (!facts) return;
-  std::vector<bool> layers = recurrent_layers(fields, gguf, *facts, config.layer_count);
+  std::vector<bool> layers =
+      config.halves.empty() ? recurrent_layers(fields, gguf, *facts, config.layer_count) : recurrent_halves(config);
   if (!any_of(layers)) return;
   RecurrentConfig recurrent{.kind = facts->kind};
   const auto first = std::find(layers.begin(), layers.end(), true) - layers.begin();
@@ -229,6 +243,7 @@ void read_recurrent(const GgufFields& fields, const Gguf& gguf, const std::optio
     recurrent.has_projection_bias = has("ssm_in.bias");
     recurrent.has_output_bias = has("ssm_out.bias");
     recurrent.has_norm = has("ssm_norm.weight");
+    recurrent.least_step = facts->default_least_step;
     recurrent.is_joined = facts->kind == RecurrentKind::gated_delta && has("ssm_in.weight");
   }
   set_layers(std::move(layers), *facts, recurrent, config);

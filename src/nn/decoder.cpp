@@ -116,6 +116,17 @@ Values pre_norm_layers(Builder& builder, DecoderStep& step, Value x, const Layer
   return decoder_results(step, residual.add_and_norm(x, "output_norm"));
 }
 
+Values single_half_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& half) {
+  Residual residual(builder, x);
+  x = Value();
+  for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
+    builder.enter_layer(layer);
+    x = half(residual.add_and_norm(x, "attn_norm", layer), layer);
+  }
+  builder.enter_layer(-1);
+  return decoder_results(step, residual.add_and_norm(x, "output_norm"));
+}
+
 Values sandwich_layers(Builder& builder, DecoderStep& step, const Value& x, const LayerHalf& attention,
                        const LayerHalf& feed_forward) {
   const auto normalized = [&](const LayerHalf& half, const char* name) {

@@ -141,6 +141,7 @@ Value gated_feed_forward(Builder& builder, const Value& x, int layer) {
 
 Value plain_feed_forward(Builder& builder, const Value& x, int layer) {
   const UnaryFunction activation = find(kActivations, builder.facts.config)->function;
+  if (builder.facts.config.routes(layer)) return routed_feed_forward(builder, x, gate_function(activation), layer);
   return linear(builder, activation(linear(builder, x, "ffn_up", layer), CallSite::current()), "ffn_down", layer);
 }
 

@@ -18,7 +18,7 @@ Value gated_feed_forward(Builder& builder, const Value& x, int layer);
 Value dense_feed_forward(Builder& builder, const Value& x, int layer);
 Value expert_feed_forward(Builder& builder, const Value& x, const Value& router_input, int layer);
 
-// The feed-forward without a gate: up, the config's activation, down.
+// The feed-forward without a gate, or a mixture of experts without gates: up, the config's activation, down.
 Value plain_feed_forward(Builder& builder, const Value& x, int layer);
 
 // UserError, `[architecture] ...`, unless the config's activation is one that the feed-forward knows: with a gate silu,
