@@ -73,13 +73,17 @@ void read_halves(const JsonFields& fields, const HalfFacts& facts, ModelConfig& 
 
 void read_halves(const Gguf& gguf, ModelConfig& config) {
   for (std::int64_t layer = 0; layer < config.layer_count; ++layer) {
-    const auto has = [&](const char* name) {
-      return gguf.find_tensor(fmt::format("blk.{}.{}.weight", layer, name)) != nullptr;
+    // By two tensors of each kind, so that a missing one is named as such.
+    const auto has = [&](const char* one, const char* other) {
+      const auto is_there = [&](const char* name) {
+        return gguf.find_tensor(fmt::format("blk.{}.{}.weight", layer, name)) != nullptr;
+      };
+      return is_there(one) || is_there(other);
     };
-    config.halves.push_back(has("ssm_in")         ? HalfKind::recurrent
-                            : has("ffn_gate_inp") ? HalfKind::experts
-                            : has("ffn_up")       ? HalfKind::feed_forward
-                                                  : HalfKind::attention);
+    config.halves.push_back(has("ssm_in", "ssm_out")               ? HalfKind::recurrent
+                            : has("ffn_gate_inp", "ffn_down_exps") ? HalfKind::experts
+                            : has("ffn_up", "ffn_down")            ? HalfKind::feed_forward
+                                                                   : HalfKind::attention);
   }
 }
 
