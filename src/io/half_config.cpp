@@ -37,15 +37,22 @@ std::vector<HalfKind> halves_of_words(const JsonFields& fields, std::string_view
 
 std::vector<HalfKind> halves_of_letters(const JsonFields& fields, std::string_view key) {
   std::vector<HalfKind> halves;
-  const auto text = fields.find_text(key);
-  USER_CHECK(text, "[{}] wanted {}, a letter for each layer, but there is none", fields.where(), key);
-  for (const char one : *text) {
+  const std::string text = fields.find_text(key).value_or("");
+  for (const char one : text) {
     const auto* found =
         std::find_if(std::begin(kHalves), std::end(kHalves), [&](const HalfWord& half) { return one == half.letter; });
     USER_CHECK(found != std::end(kHalves), "[{}] {} must be of the letters M, *, - and E, but is {}", fields.where(),
-               key, quote(*text));
+               key, quote(text));
     halves.push_back(found->kind);
   }
+  return halves;
+}
+
+// Those of transformers' default, which has four layers, in turn.
+std::vector<HalfKind> usual_halves(std::int64_t layers) {
+  constexpr HalfKind kUsual[] = {HalfKind::recurrent, HalfKind::experts, HalfKind::attention, HalfKind::feed_forward};
+  std::vector<HalfKind> halves;
+  for (std::int64_t layer = 0; layer < layers; ++layer) halves.push_back(kUsual[layer % std::ssize(kUsual)]);
   return halves;
 }
 
@@ -64,6 +71,11 @@ void read_halves(const JsonFields& fields, const HalfFacts& facts, ModelConfig& 
     return;
   }
   const bool has_words = fields.has(facts.words);
+  if (!has_words && !fields.has(facts.letters)) {
+    config.layer_count = needed_integer_in(fields, "num_hidden_layers", kLayers);
+    config.halves = usual_halves(config.layer_count);
+    return;
+  }
   config.halves = has_words ? halves_of_words(fields, facts.words) : halves_of_letters(fields, facts.letters);
   config.layer_count = std::ssize(config.halves);
   USER_CHECK(config.layer_count >= kLayers.least && config.layer_count <= kLayers.greatest,

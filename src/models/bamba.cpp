@@ -33,7 +33,7 @@ constexpr const char* kBambaSample = R"({
   "architectures": ["BambaForCausalLM"], "model_type": "bamba", "hidden_act": "silu", "hidden_size": 64,
   "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
   "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
-  "attn_layer_indices": [1], "mamba_d_conv": 4, "mamba_d_head": 32, "mamba_d_state": 16, "mamba_expand": 2,
+  "attn_layer_indices": [1], "mamba_d_conv": 4, "mamba_d_head": "auto", "mamba_d_state": 16, "mamba_expand": 2,
   "mamba_n_groups": 2, "mamba_n_heads": 4, "vocab_size": 257, "eos_token_id": 256
 })";
 

@@ -53,8 +53,8 @@ constexpr const char* kGraniteMoeHybridSample = R"({
   "num_key_value_heads": 2, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
   "tie_word_embeddings": false, "embedding_multiplier": 12.0, "attention_multiplier": 0.25,
   "residual_multiplier": 0.25, "logits_scaling": 8.0, "position_embedding_type": "rope", "num_local_experts": 0,
-  "num_experts_per_tok": 2, "shared_intermediate_size": 96, "layer_types": ["mamba", "attention", "mamba"],
-  "mamba_d_conv": 4, "mamba_d_head": 32, "mamba_d_state": 16, "mamba_expand": 2, "mamba_n_groups": 2,
+  "num_experts_per_tok": 2, "shared_intermediate_size": 96, "attn_layer_indices": [1],
+  "mamba_d_conv": 4, "mamba_d_head": "auto", "mamba_d_state": 16, "mamba_expand": 2, "mamba_n_groups": 2,
   "mamba_n_heads": 4, "vocab_size": 257, "eos_token_id": 256
 })";
 
@@ -148,7 +148,9 @@ MODEL(granite) {
   hybrid.weights = granitemoehybrid_weights();
   hybrid.forward = nn::mamba2_forward;
   hybrid.architecture_of_folder = folder_of_hybrid;
-  hybrid.facts.recurrent = RecurrentFacts{.kind = RecurrentKind::mamba2, .words = {"mamba", "linear_attention"}};
+  // llama.cpp's converter reads Bamba's list of the layers with attention for Granite, too.
+  hybrid.facts.recurrent = RecurrentFacts{
+      .kind = RecurrentKind::mamba2, .words = {"mamba", "linear_attention"}, .attending = "attn_layer_indices"};
   hybrid.facts.rotary.kind_in_folders = "position_embedding_type";
   hybrid.facts.feed_forward_width = "shared_intermediate_size";
   hybrid.fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}};

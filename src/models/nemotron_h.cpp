@@ -60,7 +60,7 @@ nn::WeightTable nemotron_h_weights() {
 constexpr double kLeastStep = 0.001;  // time_step_min of transformers' config
 
 constexpr const char* kNemotronHDefaults = R"({
-  "vocab_size": 131072, "hidden_size": 4096, "intermediate_size": 21504, "num_attention_heads": 32,
+  "vocab_size": 131072, "num_hidden_layers": 4, "hidden_size": 4096, "intermediate_size": 21504, "num_attention_heads": 32,
   "num_key_value_heads": 8, "head_dim": 128, "max_position_embeddings": 4096, "hidden_act": "relu2",
   "layer_norm_epsilon": 1e-5, "mamba_d_state": 128, "mamba_n_heads": 128, "mamba_d_head": 64, "mamba_n_groups": 8,
   "mamba_d_conv": 4, "n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 7688,
@@ -69,7 +69,7 @@ constexpr const char* kNemotronHDefaults = R"({
 
 constexpr const char* kNemotronHSample = R"({
   "architectures": ["NemotronHForCausalLM"], "model_type": "nemotron_h", "hidden_size": 64, "intermediate_size": 96,
-  "layers_block_type": ["mamba", "attention", "mlp", "moe"], "num_attention_heads": 4, "num_key_value_heads": 2,
+  "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
   "head_dim": 32, "max_position_embeddings": 128, "layer_norm_epsilon": 1e-5, "tie_word_embeddings": false,
   "conv_kernel": 4, "mamba_head_dim": 32, "mamba_num_heads": 4, "n_groups": 2, "ssm_state_size": 16,
   "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32,

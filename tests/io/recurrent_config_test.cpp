@@ -152,7 +152,7 @@ TEST(RecurrentConfig, TakesTheHalvesOfNemotronH) {
             std::string::npos);
   EXPECT_NE(message({{"layers_block_type", {"conv"}}}).find("must be mamba, attention, mlp or moe, but has \"conv\""),
             std::string::npos);
-  EXPECT_NE(message(json::object()).find("wanted hybrid_override_pattern, a letter for each layer"), std::string::npos);
+  EXPECT_EQ(halves_of(config(json::object())), "ME*-ME*-") << "the default of transformers in turn";
 }
 
 TEST(RecurrentConfig, NamesTheKeyThatIsWrong) {

@@ -114,8 +114,7 @@ float number_of(const TensorView& x, std::int64_t row, std::int64_t head) {
 void run_rows(const Call& call, std::int64_t first, std::int64_t end, std::int64_t head, float* state, float* scratch) {
   const std::int64_t key_dim = call.query.size[2], rows = end - first;
   const auto element = static_cast<std::size_t>(element_of(call.query.dtype));
-  float *tile = scratch, *query = tile + kMostLanes * key_dim, *key = query + kRows * key_dim,
-        *decay = key + kRows * key_dim, *beta = decay + kRows;
+  float *tile = scratch, *query = tile + kMostLanes * key_dim, *key = query + kRows * key_dim, *decay = key + kRows * key_dim, *beta = decay + kRows;
   for (std::int64_t i = 0; i < rows; ++i) {
     const std::int64_t row = first + i, key_head = head / call.shared;
     call.kernels.widen[element](row_of(call.query, row, key_head), query + i * key_dim, key_dim);
@@ -129,7 +128,7 @@ void run_rows(const Call& call, std::int64_t first, std::int64_t end, std::int64
                                           .decay = decay,
                                           .beta = beta,
                                           .state = state,
-                                          .tile = tile,
+       .tile = tile,
                                           .output = const_cast<std::byte*>(row_of(call.y, first, head)),
                                           .value_stride = call.value.stride[0],
                                           .output_stride = call.y.stride[0],

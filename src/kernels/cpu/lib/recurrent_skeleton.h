@@ -57,20 +57,18 @@ inline __attribute__((always_inline)) void attend(const LinearAttentionTask& tas
   Floats change = load(static_cast<const T*>(task.value) + row * task.value_stride + column, lanes);
   if (task.delta) {
     Chains stored;
-    for_each_state_row(
-        task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
-          stored.sums[chain] = multiply_add(fill(key[i]), load(state + i * stride, state_lanes), stored.sums[chain]);
-        });
+    for_each_state_row(task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
+      stored.sums[chain] = multiply_add(fill(key[i]), load(state + i * stride, state_lanes), stored.sums[chain]);
+    });
     change = change - decay * stored.total();
   }
   change = fill(task.beta[row]) * change;
   Chains found;
-  for_each_state_row(
-      task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
-        const Floats element = multiply_add(fill(key[i]), change, load(state + i * stride, state_lanes) * decay);
-        store(state + i * stride, element, state_lanes);
-        found.sums[chain] = multiply_add(fill(query[i]), element, found.sums[chain]);
-      });
+  for_each_state_row(task.key_dim, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
+    const Floats element = multiply_add(fill(key[i]), change, load(state + i * stride, state_lanes) * decay);
+    store(state + i * stride, element, state_lanes);
+    found.sums[chain] = multiply_add(fill(query[i]), element, found.sums[chain]);
+  });
   T* output = static_cast<T*>(task.output) + row * task.output_stride + column;
   store(output, fill(task.scale) * found.total(), lanes);
 }
