@@ -113,6 +113,14 @@ void SampleCheckpoint::multiply(const std::string& name, float factor) {
       tensor.as<float>()[i] *= factor;
 }
 
+void SampleCheckpoint::multiply_rows(const std::string& name, std::int64_t first, std::int64_t count, float factor) {
+  for (auto& [known, tensor] : weights_) {
+    const std::int64_t width = tensor.meta.shape.back().number();
+    for (std::int64_t i = first * width; known == name && i < (first + count) * width; ++i)
+      tensor.as<float>()[i] *= factor;
+  }
+}
+
 void SampleCheckpoint::set_row(const std::string& name, std::int64_t row, std::int64_t column, float value) {
   for (auto& [known, tensor] : weights_) {
     const std::int64_t width = tensor.meta.shape.back().number();

@@ -46,6 +46,7 @@ class SampleCheckpoint {
   void take_weights(const Checkpoint& checkpoint);
   // The weight times a factor, which may be NaN.
   void multiply(const std::string& name, float factor);
+  void multiply_rows(const std::string& name, std::int64_t first, std::int64_t count, float factor);
   // Makes a row of a matrix zeros but for one column.
   void set_row(const std::string& name, std::int64_t row, std::int64_t column, float value);
   // Gives the matrices the values that they have when stored in the dtype.

@@ -87,6 +87,10 @@ NamedWeights recurrent_weights_in_gguf(const std::string& name, const std::strin
   if (c.kind == RecurrentKind::gated_delta && !c.is_grouped) stored = with_tiled_values(name, stored, c);
   if (name == "ssm_conv1d" || name == "shortconv_conv")
     stored = with_shape(stored, {stored.meta.shape[0], stored.meta.shape.back()});
+  if (c.kind == RecurrentKind::mamba2 && (name == "ssm_a" || name == "ssm_d"))
+    stored = with_shape(stored, {c.value_heads, 1});
+  if (c.kind == RecurrentKind::mamba2 && name == "ssm_norm")
+    stored = with_shape(stored, {c.key_heads, c.values_width() / c.key_heads});
   if (name != "ssm_qkvz" || is_early) return {{gguf_name, stored}};
   NamedWeights parts = parts_of_joined(stored, c);
   for (auto& [part, rows] : parts) part = std::string(gguf_name).replace(gguf_name.find("ssm_in"), 6, part);

@@ -107,13 +107,28 @@ struct ExpertFacts {
 //   mamba2              a convolution, and the state of Mamba 2
 enum class RecurrentKind : std::uint8_t { short_convolution, gated_delta, mamba2 };
 
+// What a layer has, in models whose layers have one half each.
+enum class HalfKind : std::uint8_t { recurrent, attention, feed_forward, experts };
+
+// How the files of these models state it. config.json has a list of words, or a text with a letter for each layer, by
+// these keys; its layers are counted by them. "" for architectures whose layers are all recurrent. GGUF files show it
+// by the tensors of a layer.
+struct HalfFacts {
+  std::string_view words = "layers_block_type", letters = "hybrid_override_pattern";
+};
+
 // The recurrent layers of an architecture. The keys of config.json are those of the kind (io/recurrent_config.h).
 struct RecurrentFacts {
   RecurrentKind kind = RecurrentKind::gated_delta;
-  std::string_view word = "linear_attention";  // of these layers in layer_types
-  // Without layer_types, all layers are recurrent but the last one of each period.
+  std::vector<std::string_view> words = {"linear_attention"};  // of these layers in layer_types
+  // Without layer_types, all layers are recurrent but those in the list of this key of config.json, or else the last
+  // one of each period.
+  std::string_view attending = "";
   std::optional<std::int64_t> period = std::nullopt;
   bool has_attention = false;  // recurrent layers have attention, too
+  // Of Mamba 2: the key of config.json that has the least step in place of the two bounds, and its default.
+  std::string_view least_step = "";
+  double default_least_step = 0;
 };
 
 // A number that only some architectures read. A file without the key leaves the field at its default.
@@ -121,6 +136,12 @@ struct NumberKey {
   double ModelConfig::*field;
   std::string_view folder;     // the key of config.json
   std::string_view gguf = "";  // the key of GGUF files after the architecture; "" if they have none
+};
+
+// A list of such numbers, one for each field. GGUF files have none.
+struct NumberListKey {
+  std::vector<double ModelConfig::*> fields;
+  std::string_view folder;
 };
 
 // The same for a whole number that is not negative.
@@ -179,8 +200,10 @@ struct ArchitectureFacts {
   RotaryFacts rotary;
   bool has_latents = false;                 // keys and values are latents: kv_lora_rank and the keys with it
   std::optional<ExpertFacts> experts;       // nullopt: a mixture of experts is refused
+  std::optional<HalfFacts> halves;          // nullopt: layers have two halves
   std::optional<RecurrentFacts> recurrent;  // nullopt: layers without attention are refused
   std::vector<NumberKey> numbers;
+  std::vector<NumberListKey> number_lists;
   std::vector<CountKey> counts;
   std::vector<SwitchKey> switches;
   // Further keys of config.json and of its rotary positions that src/io/known_keys_config.h lists as "changes" and that

@@ -17,6 +17,25 @@ std::int64_t to_integer(const Json& value, const std::string& name, const std::s
   return value.get<std::int64_t>();
 }
 
+// The text with each Infinity outside of strings as the object that newer versions of transformers write for it. JSON
+// has no such number, but Python reads and writes it, and published files have it among the limits of steps.
+std::string without_infinities(std::string_view text) {
+  constexpr std::string_view kInfinity = "Infinity", kObject = R"({"__float__": "Infinity"})";
+  std::string result;
+  bool is_in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!is_in_string && text.substr(at, kInfinity.size()) == kInfinity) {
+      result += kObject;
+      at += kInfinity.size() - 1;
+      continue;
+    }
+    if (text[at] == '"') is_in_string = !is_in_string;
+    result += text[at];
+    if (text[at] == '\\' && is_in_string && at + 1 < text.size()) result += text[++at];
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string shown_json(const Json& value) {
@@ -27,7 +46,7 @@ std::string shown_json(const Json& value) {
 }
 
 Json parse_config_json(std::string_view text, const std::string& where) {
-  Json json = parse_json(text, where, kLimits);
+  Json json = parse_json(without_infinities(text), where, kLimits);
   USER_CHECK(json.is_object(), "[{}] wanted a JSON object, but is {}", where, shown_json(json));
   return json;
 }
@@ -115,6 +134,21 @@ std::optional<std::string> GgufFields::find_text(std::string_view key) const {
   const auto text = gguf_->find_text(name(key));
   if (!text) return std::nullopt;
   return std::string(*text);
+}
+
+void read_list(const JsonFields& fields, std::string_view key, Range<double> range,
+               const std::vector<double*>& numbers) {
+  const Json* list = fields.value(key);
+  if (list == nullptr) return;
+  USER_CHECK(list->is_array() && list->size() == numbers.size(), "[{}] {} must be a list of {} numbers, but is {}",
+             fields.where(), fields.name(key), numbers.size(), shown_json(*list));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Json& one = (*list)[i];
+    USER_CHECK(one.is_number() && one.get<double>() >= range.least && one.get<double>() <= range.greatest,
+               "[{}] {} must be {} to {}, but has {}", fields.where(), fields.name(key), range.least, range.greatest,
+               shown_json(one));
+    *numbers[i] = one.get<double>();
+  }
 }
 
 }  // namespace weft

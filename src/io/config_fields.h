@@ -125,4 +125,8 @@ double needed_real_in(const Fields& fields, std::string_view key, Range<double> 
   return *value;
 }
 
+// Reads a list of as many numbers; an absent key leaves them as they are.
+void read_list(const JsonFields& fields, std::string_view key, Range<double> range,
+               const std::vector<double*>& numbers);
+
 }  // namespace weft

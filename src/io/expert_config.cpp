@@ -172,7 +172,7 @@ void read_experts(const JsonFields& fields, const std::optional<ExpertFacts>& fa
     }
     return;
   }
-  if (std::vector<bool> routed = layers_of_word(fields, kKindsOfLayers, "sparse", {"dense"}, config.layer_count);
+  if (std::vector<bool> routed = layers_of_words(fields, kKindsOfLayers, {"sparse"}, {"dense"}, config.layer_count);
       !routed.empty()) {
     config.has_experts = std::move(routed);
     return;
@@ -256,7 +256,7 @@ void read_experts(const GgufFields& fields, const Gguf& gguf, const std::optiona
     return gguf.find_tensor(fmt::format(fmt::runtime(name), first)) != nullptr;
   };
   experts->is_merged = has("blk.{}.ffn_gate_up_exps.weight");
-  if (has("blk.{}.ffn_gate.0.weight")) experts->layout = ExpertLayout::single;
+  if (has("blk.{}.ffn_up.0.weight")) experts->layout = ExpertLayout::single;
 }
 
 }  // namespace weft

@@ -143,19 +143,22 @@ std::optional<std::int64_t> number_of_all_layers(const JsonFields& fields, std::
   return integer_in(JsonFields(first, fields.where()), key, range);
 }
 
-std::vector<bool> layers_of_word(const JsonFields& fields, std::string_view key, std::string_view word,
-                                 const std::vector<std::string_view>& others, std::int64_t layer_count) {
+std::vector<bool> layers_of_words(const JsonFields& fields, std::string_view key,
+                                  const std::vector<std::string_view>& words,
+                                  const std::vector<std::string_view>& others, std::int64_t layer_count) {
   std::vector<bool> layers;
-  const Json* words = fields.value(key);
-  if (words == nullptr) return layers;
-  USER_CHECK(words->is_array() && static_cast<std::int64_t>(words->size()) == layer_count,
+  const Json* list = fields.value(key);
+  if (list == nullptr) return layers;
+  USER_CHECK(list->is_array() && static_cast<std::int64_t>(list->size()) == layer_count,
              "[{}] {} must be a list of num_hidden_layers {} words, but is {}", fields.where(), key, layer_count,
-             json_text(*words));
-  for (const Json& one : *words) {
-    USER_CHECK(one == word || std::find(others.begin(), others.end(), one) != others.end(),
-               "[{}] {} must be {} or {}, but has {}", fields.where(), key, fmt::join(others, ", "), word,
-               json_text(one));
-    layers.push_back(one == word);
+             json_text(*list));
+  const auto has = [](const std::vector<std::string_view>& all, const Json& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  for (const Json& one : *list) {
+    USER_CHECK(has(words, one) || has(others, one), "[{}] {} must be {} or {}, but has {}", fields.where(), key,
+               fmt::join(others, ", "), fmt::join(words, " or "), json_text(one));
+    layers.push_back(has(words, one));
   }
   return layers;
 }
@@ -177,12 +180,13 @@ void read_windows(const JsonFields& fields, const ArchitectureFacts& facts, Mode
   } else if (!window || window->rule != Rule::all) {
     std::vector<std::string_view> others{"full_attention"};
     if (facts.recurrent) {
-      others.insert(others.end(), {facts.recurrent->word, "attention"});
+      others.emplace_back("attention");
+      others.insert(others.end(), facts.recurrent->words.begin(), facts.recurrent->words.end());
     } else {
       check_has_attention(fields);
     }
     others.insert(others.end(), facts.words_of_layers.begin(), facts.words_of_layers.end());
-    layers = layers_of_word(fields, "layer_types", "sliding_attention", others, config.layer_count);
+    layers = layers_of_words(fields, "layer_types", {"sliding_attention"}, others, config.layer_count);
   }
   if (!config.sliding_window) {
     USER_CHECK(std::count(layers.begin(), layers.end(), true) == 0,
@@ -293,7 +297,7 @@ void read_layer_overrides(const JsonFields& fields, ModelConfig& config) {
 }
 
 void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
-  const auto numbers = [&](const char* key) {
+  const auto numbers = [&](const char* key, auto has_some) {
     const GgufValue* value = gguf.find(fields.name(key));
     if (value == nullptr || !value->is_array) return std::vector<std::int64_t>();
     std::vector<std::int64_t> list = gguf.find_integers(fields.name(key)).value();
@@ -301,7 +305,7 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
                "[{}] {} must be a number or a list of {} of them, but has {}", fields.where(), fields.name(key),
                config.layer_count, list.size());
     for (int layer = 0; layer < config.layer_count; ++layer)
-      USER_CHECK(list[static_cast<std::size_t>(layer)] >= (config.attends(layer) ? 1 : 0),
+      USER_CHECK(list[static_cast<std::size_t>(layer)] >= (has_some(layer) ? 1 : 0),
                  "[{}] {} must be above 0 for all layers, but has {}", fields.where(), fields.name(key),
                  list[static_cast<std::size_t>(layer)]);
     return list;
@@ -314,7 +318,8 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
                  fields.where(), fields.name(key), wanted, layer, number);
     }
   };
-  const std::vector<std::int64_t> heads = numbers("attention.head_count_kv");
+  const std::vector<std::int64_t> heads =
+      numbers("attention.head_count_kv", [&](int layer) { return config.attends(layer); });
   for (int layer = 0; layer < static_cast<int>(heads.size()); ++layer)
     if (config.attends(layer))
       (config.slides(layer) ? config.kv_head_count : config.full_kv_head_count) =
@@ -324,8 +329,9 @@ void read_layer_lists(const GgufFields& fields, const Gguf& gguf, ModelConfig& c
   for (int layer = 0; layer < config.layer_count && config.full_head_dim != 0; ++layer)
     if (!config.slides(layer) && config.has_own_kv(layer))
       config.full_values_are_keys |= gguf.find_tensor(fmt::format("blk.{}.attn_v.weight", layer)) == nullptr;
-  const std::vector<std::int64_t> widths = numbers("feed_forward_length");
-  config.widens_shared_layers = !widths.empty() && widths.back() == 2 * widths.front();
+  const std::vector<std::int64_t> widths =
+      numbers("feed_forward_length", [&](int layer) { return config.has_dense(layer); });
+  config.widens_shared_layers = config.halves.empty() && !widths.empty() && widths.back() == 2 * widths.front();
   check("feed_forward_length", widths, [&](int layer) { return config.intermediate_size_of(layer); });
 }
 

@@ -16,10 +16,11 @@ constexpr Range<std::int64_t> kHeadDims = {2, 4096};
 std::optional<std::int64_t> number_of_all_layers(const JsonFields& fields, std::string_view key,
                                                  Range<std::int64_t> range);
 
-// Reads a list with a word for each layer, `word` or one of the others: whether it is `word`. Empty if the key is
-// absent.
-std::vector<bool> layers_of_word(const JsonFields& fields, std::string_view key, std::string_view word,
-                                 const std::vector<std::string_view>& others, std::int64_t layer_count);
+// Reads a list with a word for each layer, one of `words` or of the others: whether it is one of `words`. Empty if the
+// key is absent.
+std::vector<bool> layers_of_words(const JsonFields& fields, std::string_view key,
+                                  const std::vector<std::string_view>& words,
+                                  const std::vector<std::string_view>& others, std::int64_t layer_count);
 
 // Read config.json and the metadata of a GGUF file. `config` must already have the number of layers and the context
 // length. UserErrors as in model_config.h.

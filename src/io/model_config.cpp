@@ -15,11 +15,14 @@
 #include "io/config_defaults.h"
 #include "io/config_fields.h"
 #include "io/expert_config.h"
+#include "io/feed_forward_config.h"
 #include "io/gguf_vocabulary.h"
+#include "io/half_config.h"
 #include "io/known_keys.h"
 #include "io/latent_config.h"
 #include "io/layer_config.h"
 #include "io/model_dtype.h"
+#include "io/own_fields.h"
 #include "io/recurrent_config.h"
 #include "io/rope_config.h"
 #include "io/task_config.h"
@@ -28,65 +31,12 @@
 namespace weft {
 namespace {
 
-// Far above the widths of existing models, and so small that a product of several of them fits into 63 bits.
-constexpr Range<std::int64_t> kWidths = {1, 1 << 20};
 constexpr Range<std::int64_t> kVocabulary = {1, 1 << 24};
 constexpr Range<double> kEpsilons = {1e-12, 1};
-constexpr Range<double> kFactors = {-1e6, 1e6};
-
-constexpr std::string_view kAdjustsWidth = "block_auto_adjust_ff_dim", kWidthFactor = "block_ffn_dim_multiplier",
-                           kWidthMultiple = "block_multiple_of";
-
-// As LFM2 computes the width of its feed-forward (ArchitectureFacts::adjusts_feed_forward_width).
-std::int64_t adjusted_width(const JsonFields& fields, std::int64_t width) {
-  if (!fields.find_boolean(kAdjustsWidth).value_or(true)) return width;
-  const double factor = real_in(fields, kWidthFactor, {1e-3, 1e3}).value_or(1);
-  const std::int64_t multiple = integer_in(fields, kWidthMultiple, kWidths).value_or(256);
-  const auto adjusted = static_cast<std::int64_t>(factor * static_cast<double>(2 * width / 3));
-  return (adjusted + multiple - 1) / multiple * multiple;
-}
-
-void check_what_is_always_there(const JsonFields& fields, const ArchitectureFacts& facts) {
-  for (const std::string_view key : facts.always)
-    USER_CHECK(fields.find_boolean(key).value_or(true), "[{}] {} must be true for this architecture, but is false",
-               fields.where(), key);
-}
-
-// The keys, of folders or of GGUF files, that only some architectures read and that this one does.
-std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, std::string_view NumberKey::*kind) {
-  std::vector<std::string_view> keys = facts.keys;
-  keys.insert(keys.end(), facts.always.begin(), facts.always.end());
-  keys.push_back(facts.norm.epsilon);
-  for (const std::string_view key : {facts.rotary.width, facts.rotary.kind_in_folders, facts.feed_forward_width})
-    keys.push_back(key);
-  for (const NumberKey& number : facts.numbers) keys.push_back(number.*kind);
-  const bool is_folder = kind == &NumberKey::folder;
-  if (is_folder)
-    for (const KeyName& name : facts.key_names) keys.push_back(name.own);
-  for (const CountKey& count : facts.counts) keys.push_back(is_folder ? count.folder : count.gguf);
-  for (const SwitchKey& one : facts.switches) keys.push_back(is_folder ? one.folder : one.gguf);
-  for (const std::string_view key : is_folder ? recurrent_keys(facts.recurrent) : gguf_recurrent_keys(facts.recurrent))
-    keys.push_back(key);
-  if (is_folder && facts.adjusts_feed_forward_width)
-    keys.insert(keys.end(), {kAdjustsWidth, kWidthFactor, kWidthMultiple});
-  for (const std::string_view key : is_folder ? expert_keys(facts.experts) : gguf_expert_keys())
-    if (facts.experts) keys.push_back(key);
-  if (facts.has_latents)
-    for (const std::string_view key : is_folder ? latent_keys() : gguf_latent_keys()) keys.push_back(key);
-  return keys;
-}
 
 void set_norm(const NormFacts& norm, ModelConfig& config) {
   config.norm = norm.kind;
   config.norm_has_bias = norm.has_bias;
-}
-
-template <class Fields>
-void read_counts(const Fields& fields, const ArchitectureFacts& facts, std::string_view CountKey::*kind,
-                 ModelConfig& config) {
-  for (const CountKey& count : facts.counts)
-    if (!(count.*kind).empty())
-      config.*count.field = integer_in(fields, count.*kind, {0, kVocabulary.greatest}).value_or(config.*count.field);
 }
 
 // Checks what may differ from layer to layer.
@@ -165,18 +115,6 @@ std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids
 
 // ---- config.json ----
 
-// If the key is absent, `otherwise`, unless that is 0.
-std::int64_t feed_forward_width(const JsonFields& fields, std::string_view key, std::int64_t otherwise) {
-  if (const auto width = number_of_all_layers(fields, key, kWidths)) return *width;
-  return otherwise > 0 ? otherwise : needed_integer_in(fields, key, kWidths);
-}
-
-// Files of Llama 4 have the number 4 for a switch. As in Python, 0 is off.
-std::optional<bool> find_switch(const JsonFields& fields, std::string_view key) {
-  const Json* value = fields.value(key);
-  return value != nullptr && value->is_number() ? *value != 0 : fields.find_boolean(key);
-}
-
 void read_token_ids(const JsonFields& fields, ModelConfig& config) {
   config.bos_token_id = first_id(fields, "bos_token_id", config);
   config.eos_token_ids = ids_in_vocabulary(fields.find_integers("eos_token_id"), config.vocab_size, fields.where(),
@@ -187,15 +125,13 @@ void read_token_ids(const JsonFields& fields, ModelConfig& config) {
 
 // ---- GGUF ----
 
-// A number of all layers, or the first one of a list with a number for each layer, which read_layer_lists reads.
-std::int64_t first_or_only(const GgufFields& fields, const Gguf& gguf, const char* key, Range<std::int64_t> range) {
-  const GgufValue* value = gguf.find(fields.name(key));
-  if (value == nullptr || !value->is_array) return needed_integer_in(fields, key, range);
-  const std::vector<std::int64_t> numbers = gguf.find_integers(fields.name(key)).value();
-  USER_CHECK(!numbers.empty() && numbers.front() >= range.least && numbers.front() <= range.greatest,
-             "[{}] {} must be {} to {}, but its first number is {}", fields.where(), fields.name(key), range.least,
-             range.greatest, numbers.empty() ? "missing" : std::to_string(numbers.front()));
-  return numbers.front();
+// Files of models without attention have 0.
+std::int64_t head_count(const GgufFields& fields, const ModelConfig& config) {
+  constexpr const char* kKey = "attention.head_count";
+  const bool attends =
+      config.halves.empty() || std::count(config.halves.begin(), config.halves.end(), HalfKind::attention) > 0;
+  return attends ? needed_integer_in(fields, kKey, kHeads)
+                 : std::max<std::int64_t>(1, integer_in(fields, kKey, {0, kHeads.greatest}).value_or(0));
 }
 
 // A list of key heads has a 0 for a layer without attention.
@@ -212,10 +148,12 @@ void read_kv_heads(const GgufFields& fields, const Gguf& gguf, bool may_be_zero,
                fields.where(), fields.name(kKey), kHeads.least, kHeads.greatest, *first);
     config.kv_head_count = *first;
   } else {
-    if (value->is_array)
-      for (const std::int64_t heads : gguf.find_integers(fields.name(kKey)).value())
-        USER_CHECK(heads != 0, "[{}] {} has 0: layers without attention are not supported for {}", fields.where(),
-                   fields.name(kKey), config.architecture);
+    if (value->is_array) {
+      const std::vector<std::int64_t> numbers = gguf.find_integers(fields.name(kKey)).value();
+      USER_CHECK(std::count(numbers.begin(), numbers.end(), 0) == 0,
+                 "[{}] {} has 0: layers without attention are not supported for {}", fields.where(), fields.name(kKey),
+                 config.architecture);
+    }
     config.kv_head_count = first_or_only(fields, gguf, kKey, kHeads);
   }
   check_kv_heads(fields, config, "attention.head_count", kKey);
@@ -281,13 +219,16 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   ModelConfig config;
   config.architecture = architecture_of(fields);
   config.architecture_class = architecture_class(fields);
-  config.unknown_keys = unknown_keys(KeyTable::config, json, where, "", own_keys(facts, &NumberKey::folder));
+  config.unknown_keys =
+      unknown_keys(KeyTable::config, json, where, "", own_keys(facts, CheckpointFormat::hugging_face));
 
   config.hidden_size = needed_integer_in(fields, "hidden_size", kWidths);
-  config.intermediate_size =
-      feed_forward_width(fields, facts.feed_forward_width, facts.default_widening * config.hidden_size);
-  if (facts.adjusts_feed_forward_width) config.intermediate_size = adjusted_width(fields, config.intermediate_size);
-  config.layer_count = needed_integer_in(fields, "num_hidden_layers", kLayers);
+  config.intermediate_size = feed_forward_width(fields, facts, config.hidden_size);
+  if (facts.halves) {
+    read_halves(fields, *facts.halves, config);
+  } else {
+    config.layer_count = needed_integer_in(fields, "num_hidden_layers", kLayers);
+  }
   config.head_count = needed_integer_in(fields, "num_attention_heads", kHeads);
   config.kv_head_count = integer_in(fields, "num_key_value_heads", kHeads).value_or(config.head_count);
   check_kv_heads(fields, config, "num_attention_heads", "num_key_value_heads");
@@ -296,7 +237,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.head_dim = head_dim            ? *head_dim
                     : facts.has_latents ? needed_integer_in(fields, "qk_rope_head_dim", kHeadDims)
                                         : default_head_dim(fields, config, "num_attention_heads", "hidden_size");
-  read_counts(fields, facts, &CountKey::folder, config);
+  read_own_counts(fields, facts, config);
   config.vocab_size = needed_integer_in(fields, "vocab_size", kVocabulary);
   config.context_length = needed_integer_in(fields, "max_position_embeddings", kContexts);
   set_norm(facts.norm, config);
@@ -314,12 +255,8 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.activation_key = fields.name("hidden_act");
   config.hidden_activation = fields.find_text("hidden_activation").value_or("");
   config.tie_word_embeddings = fields.find_boolean("tie_word_embeddings").value_or(false);
-  for (const NumberKey& number : facts.numbers)
-    config.*number.field = real_in(fields, number.folder, kFactors).value_or(config.*number.field);
-  for (const SwitchKey& one : facts.switches)
-    config.*one.field = find_switch(fields, one.folder).value_or(config.*one.field);
+  read_own_fields(fields, facts, config);
   check_is_causal(fields);
-  check_what_is_always_there(fields, facts);
   read_experts(fields, facts.experts, config);
   config.next_token_layers = integer_in(fields, "num_nextn_predict_layers", {0, kLayers.greatest}).value_or(0);
   config.quantization = quantization_from_json(fields);
@@ -342,9 +279,10 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.architecture = architecture_from_gguf(gguf);
   const GgufFields fields(gguf, config.architecture + ".");
   config.hidden_size = needed_integer_in(fields, "embedding_length", kWidths);
-  config.intermediate_size = first_or_only(fields, gguf, "feed_forward_length", kWidths);
   read_layer_count(fields, config);
-  config.head_count = needed_integer_in(fields, "attention.head_count", kHeads);
+  if (facts.halves) read_halves(gguf, config);
+  config.intermediate_size = feed_forward_width(fields, gguf, config);
+  config.head_count = head_count(fields, config);
   read_kv_heads(fields, gguf, facts.recurrent.has_value(), config);
   read_recurrent(fields, gguf, facts.recurrent, config);
   if (facts.has_latents) {
@@ -352,10 +290,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   } else {
     read_head_dim(fields, config);
   }
-  read_counts(fields, facts, &CountKey::gguf, config);
-  for (const CountKey& count : facts.counts)
-    if (const GgufTensor* tensor = gguf.find_tensor(count.gguf_tensor); tensor != nullptr && !tensor->shape.empty())
-      config.*count.field = tensor->shape.front();
+  read_own_counts(fields, gguf, facts, config);
   config.vocab_size = gguf_vocabulary(gguf, fields);
   config.context_length = needed_integer_in(fields, "context_length", kContexts);
   set_norm(facts.norm, config);
@@ -365,28 +300,14 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   read_gate_cuts(fields, gguf, config);
   read_rope(fields, gguf, facts, config);
   read_rotated_layers(fields, facts, config);
-  std::vector<std::string_view> own = own_keys(facts, &NumberKey::gguf);
+  std::vector<std::string_view> own = own_keys(facts, CheckpointFormat::gguf);
   own.push_back(facts.norm.epsilon_in_gguf());
   config.unknown_keys = unknown_gguf_keys(gguf, config.architecture, own);
 
   const Json defaults = parse_json(facts.defaults);
   config.hidden_act = defaults.value("hidden_act", config.hidden_act);
   config.tie_word_embeddings = gguf.find_tensor("output.weight") == nullptr;
-  for (const NumberKey& number : facts.numbers) {
-    if (number.gguf.empty()) continue;
-    const auto value = real_in(fields, number.gguf, kFactors);
-    config.*number.field = value ? *value : defaults.value(number.folder, config.*number.field);
-  }
-  for (const SwitchKey& one : facts.switches) {
-    if (!one.gguf.empty()) {
-      const auto value = fields.find_boolean(one.gguf);
-      config.*one.field = value ? *value : defaults.value(one.folder, config.*one.field);
-    } else if (!one.gguf_tensor.empty()) {
-      config.*one.field = gguf.find_tensor(one.gguf_tensor) != nullptr;
-      if (one.gguf_tensor == "blk.0.attn_q.bias")
-        config.*one.field |= gguf.find_tensor("blk.0.attn_qkv.bias") != nullptr;
-    }
-  }
+  read_own_fields(fields, gguf, facts, config);
   int attending = 0;  // the first layer with attention
   while (attending + 1 < config.layer_count && !config.attends(attending)) ++attending;
   config.merges_query_key_value = gguf.find_tensor(fmt::format("blk.{}.attn_qkv.weight", attending)) != nullptr;

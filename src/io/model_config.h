@@ -112,6 +112,11 @@ struct LatentConfig {
   bool is_joined = true;  // the files have one tensor with the rows of keys and values; else a stack for each
 };
 
+// What Falcon H1 multiplies in Mamba 2: its input, the parts of its projection, and its result.
+struct MambaFactors {
+  double input = 1, gate = 1, value = 1, key = 1, query = 1, step = 1, output = 1;
+};
+
 // The recurrent layers of a model. The convolution of a layer has a state of the last convolution_width - 1 tokens, and
 // each of the value heads has one of [key_dim, value_dim]. Value heads share a key head as query heads do in attention.
 struct RecurrentConfig {
@@ -119,6 +124,7 @@ struct RecurrentConfig {
   std::int64_t convolution_width = 0;  // tokens that a row of the convolution reads
   bool has_convolution_bias = false;
   bool has_projection_bias = false;
+  bool has_output_bias = false;  // of the projection of the result
   // All of them are 0 if the convolution has the only state. Of Mamba 2: groups, heads, and the widths of B and x.
   std::int64_t key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
   std::int64_t keys_width() const { return key_heads * key_dim; }
@@ -128,8 +134,12 @@ struct RecurrentConfig {
   bool is_joined = false;
   bool is_grouped = false;
   bool has_tiled_values = false;  // value head i has key head i % key_heads, and not i * key_heads / value_heads
-  double least_step = 0;          // Mamba 2: steps are clamped to it, and to the next one
+  // Of Mamba 2: steps are clamped to these two. The result has a norm, before its gates or after them.
+  double least_step = 0;
   double largest_step = std::numeric_limits<double>::infinity();
+  bool has_norm = true;
+  bool norms_before_gate = false;
+  MambaFactors factors;
 };
 
 struct ModelConfig {
@@ -155,11 +165,15 @@ struct ModelConfig {
   // The layer whose keys and values a layer reads; most layers have their own.
   int kv_layer_of(int layer) const;
   bool has_own_kv(int layer) const { return attends(layer) && layer < layer_count - shared_kv_layer_count; }
+  std::vector<HalfKind> halves;  // of each layer, if layers have one half each
+  bool is_half(int layer, HalfKind kind) const { return halves[static_cast<std::size_t>(layer)] == kind; }
   std::optional<RecurrentConfig> recurrent;
   std::vector<bool> is_recurrent;         // for each layer, if there are recurrent layers
   bool has_attention_everywhere = false;  // also in recurrent layers
   bool recurs(int layer) const { return recurrent && is_recurrent[static_cast<std::size_t>(layer)]; }
-  bool attends(int layer) const { return has_attention_everywhere || !recurs(layer); }
+  bool attends(int layer) const {
+    return halves.empty() ? has_attention_everywhere || !recurs(layer) : is_half(layer, HalfKind::attention);
+  }
   std::int64_t convolution_channels() const;  // of recurrent layers
   bool full_values_are_keys = false;          // without a window, a layer's values are its keys before their norm
   bool widens_shared_layers = false;          // layers without keys of their own have a feed-forward of twice the width
@@ -216,11 +230,16 @@ struct ModelConfig {
   bool has_one_key_head = false;              // where a switch of the files states it
   bool states_key_heads = false;              // the files state the number of key heads, where others have that switch
   double embedding_scale = 1;                 // a factor of the embeddings
-  double residual_scale = 1;                  // a factor of what a layer adds to the residual sum
-  double logit_scale = 1;                     // a factor of the logits
-  double logit_divisor = 1;                   // a divisor of the logits
-  double attention_scale = 0;                 // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
-  double query_width = 0;                     // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
+  double attention_input_scale = 1;           // factors of what attention reads, of its keys and of its result
+  double key_scale = 1;
+  double attention_output_scale = 1;
+  double gate_scale = 1;  // factors of the feed-forward's gate and of its result
+  double feed_forward_scale = 1;
+  double residual_scale = 1;   // a factor of what a layer adds to the residual sum
+  double logit_scale = 1;      // a factor of the logits
+  double logit_divisor = 1;    // a divisor of the logits
+  double attention_scale = 0;  // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
+  double query_width = 0;      // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
   // Queries, keys and values are clamped to it and its negative; transformers clamps to 0, too.
   double query_key_value_limit = std::numeric_limits<double>::infinity();
   double attention_softcap = 0;                // scores become cap tanh(score / cap); 0 for none
@@ -239,10 +258,14 @@ struct ModelConfig {
   // For each layer, whether it has the experts. Empty: all layers have them, or there are none.
   std::vector<bool> has_experts;
   bool routes(int layer) const {
+    if (!halves.empty()) return experts && is_half(layer, HalfKind::experts);
     return experts && (has_experts.empty() || has_experts[static_cast<std::size_t>(layer)]);
   }
   // Whether the layer has a feed-forward for all tokens, other than a shared expert.
-  bool has_dense(int layer) const { return !routes(layer) || experts->keeps_dense; }
+  bool has_dense(int layer) const {
+    return halves.empty() ? !routes(layer) || experts->keeps_dense : is_half(layer, HalfKind::feed_forward);
+  }
+  std::int64_t expert_input_width = 0;  // of latents, which experts read and write; 0: hidden_size
   // Extra layers after the last one in a folder that predict a later token; the next token does not use them.
   std::int64_t next_token_layers = 0;
   std::optional<QuantizationConfig> quantization;

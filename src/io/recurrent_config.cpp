@@ -11,7 +11,14 @@ namespace {
 constexpr Range<std::int64_t> kTaps = {2, 64};
 constexpr Range<std::int64_t> kStateWidths = {1, 65536};
 
-constexpr std::string_view kAttentionLayers = "full_attn_idxs", kPeriod = "full_attention_interval";
+constexpr std::string_view kPeriod = "full_attention_interval";
+constexpr std::string_view kMambaGroups = "mamba_n_groups", kMambaHeads = "mamba_n_heads",
+                           kMambaHeadWidth = "mamba_d_head", kMambaWidth = "mamba_d_ssm",
+                           kMambaExpansion = "mamba_expand", kOutputBias = "projectors_bias",
+                           kSteps = "time_step_limit", kHasNorm = "mamba_rms_norm",
+                           kNormsFirst = "mamba_norm_before_gate", kInputFactor = "ssm_in_multiplier",
+                           kPartFactors = "ssm_multipliers", kOutputFactor = "ssm_out_multiplier";
+constexpr Range<double> kMambaFactors = {-1e6, 1e6};
 
 std::int64_t needed_width(const JsonFields& fields, std::string_view key) {
   return needed_integer_in(fields, key, kStateWidths);
@@ -45,10 +52,9 @@ std::vector<bool> all_but(const std::vector<std::int64_t>& attending, std::int64
 std::vector<bool> recurrent_layers(const JsonFields& fields, const RecurrentFacts& facts, std::int64_t layers) {
   if (facts.has_attention) return std::vector<bool>(static_cast<std::size_t>(layers), true);
   const std::vector<std::string_view> others{"full_attention", "attention"};
-  const std::vector<bool> stated = layers_of_word(fields, "layer_types", facts.word, others, layers);
+  const std::vector<bool> stated = layers_of_words(fields, "layer_types", facts.words, others, layers);
   if (!stated.empty()) return stated;
-  if (facts.kind == RecurrentKind::short_convolution && fields.has(kAttentionLayers))
-    return all_but(fields.find_integers(kAttentionLayers), layers);
+  if (fields.has(facts.attending)) return all_but(fields.find_integers(facts.attending), layers);
   if (!facts.period) return std::vector<bool>(static_cast<std::size_t>(layers), false);
   const auto period = integer_in(fields, kPeriod, {1, kLayers.greatest});
   return all_but_period(period.value_or(*facts.period), layers);
@@ -64,22 +70,56 @@ void read_delta(const JsonFields& fields, RecurrentConfig& recurrent) {
   check_heads(fields, recurrent, kKeyHeads, kValueHeads);
 }
 
-void read_mamba(const JsonFields& fields, const ModelConfig& config, RecurrentConfig& recurrent) {
-  constexpr std::string_view kGroups = "mamba_n_groups", kHeadCount = "mamba_n_heads", kHeadWidth = "mamba_d_head";
+// The bounds of steps, of which JSON has the infinite one as transformers writes it.
+void read_steps(const JsonFields& fields, const RecurrentFacts& facts, RecurrentConfig& recurrent) {
+  if (!facts.least_step.empty()) {
+    recurrent.least_step = real_in(fields, facts.least_step, {0, 1e6}).value_or(facts.default_least_step);
+    return;
+  }
+  const Json* limits = fields.value(kSteps);
+  if (limits == nullptr) return;
+  const auto is_bound = [](const Json& one) { return one.is_number() && one.get<double>() >= 0; };
+  const bool is_pair = limits->is_array() && limits->size() == 2;
+  const bool is_open = is_pair && (*limits)[1] == Json{{"__float__", "Infinity"}};
+  USER_CHECK(is_pair && is_bound((*limits)[0]) && (is_open || is_bound((*limits)[1])),
+             "[{}] {} must be the least step and the largest one, but is {}", fields.where(), fields.name(kSteps),
+             shown_json(*limits));
+  recurrent.least_step = (*limits)[0].get<double>();
+  if (!is_open) recurrent.largest_step = (*limits)[1].get<double>();
+}
+
+// The width of the values of all heads; nullopt for files that state it by the heads alone.
+std::optional<std::int64_t> mamba_width(const JsonFields& fields, const ModelConfig& config) {
+  if (const auto width = integer_in(fields, kMambaWidth, kStateWidths)) return width;
+  const auto expansion = integer_in(fields, kMambaExpansion, kStateWidths);
+  return expansion ? std::optional(*expansion * config.hidden_size) : std::nullopt;
+}
+
+void read_mamba(const JsonFields& fields, const RecurrentFacts& facts, const ModelConfig& config,
+                RecurrentConfig& recurrent) {
   recurrent.convolution_width = needed_integer_in(fields, "mamba_d_conv", kTaps);
   recurrent.has_convolution_bias = fields.find_boolean("mamba_conv_bias").value_or(true);
   recurrent.has_projection_bias = fields.find_boolean("mamba_proj_bias").value_or(false);
-  recurrent.key_heads = needed_integer_in(fields, kGroups, kHeads);
-  recurrent.value_heads = needed_integer_in(fields, kHeadCount, kHeads);
+  recurrent.has_output_bias = fields.find_boolean(kOutputBias).value_or(recurrent.has_projection_bias);
+  recurrent.key_heads = needed_integer_in(fields, kMambaGroups, kHeads);
+  recurrent.value_heads = needed_integer_in(fields, kMambaHeads, kHeads);
   recurrent.key_dim = needed_width(fields, "mamba_d_state");
-  const std::int64_t inner = needed_width(fields, "mamba_expand") * config.hidden_size;
-  const Json* width = fields.value(kHeadWidth);
-  recurrent.value_dim =
-      width == nullptr || width->is_string() ? inner / recurrent.value_heads : needed_width(fields, kHeadWidth);
-  USER_CHECK(recurrent.values_width() == inner,
-             "[{}] {} times {} must be mamba_expand times hidden_size, {}, but is {} times {}", fields.where(),
-             fields.name(kHeadCount), fields.name(kHeadWidth), inner, recurrent.value_heads, recurrent.value_dim);
-  check_heads(fields, recurrent, kGroups, kHeadCount);
+  const std::optional<std::int64_t> inner = mamba_width(fields, config);
+  const Json* width = fields.value(kMambaHeadWidth);
+  const bool follows = inner && (width == nullptr || width->is_string());
+  recurrent.value_dim = follows ? *inner / recurrent.value_heads : needed_width(fields, kMambaHeadWidth);
+  USER_CHECK(!inner || recurrent.values_width() == *inner, "[{}] {} times {} must be the width {}, but is {} times {}",
+             fields.where(), fields.name(kMambaHeads), fields.name(kMambaHeadWidth), *inner, recurrent.value_heads,
+             recurrent.value_dim);
+  check_heads(fields, recurrent, kMambaGroups, kMambaHeads);
+  recurrent.has_norm = fields.find_boolean(kHasNorm).value_or(true);
+  recurrent.norms_before_gate = fields.find_boolean(kNormsFirst).value_or(false);
+  read_steps(fields, facts, recurrent);
+  MambaFactors& factors = recurrent.factors;
+  factors.input = real_in(fields, kInputFactor, kMambaFactors).value_or(1);
+  factors.output = real_in(fields, kOutputFactor, kMambaFactors).value_or(1);
+  read_list(fields, kPartFactors, kMambaFactors,
+            {&factors.gate, &factors.value, &factors.key, &factors.query, &factors.step});
 }
 
 // ---- GGUF ----
@@ -129,6 +169,12 @@ void set_layers(std::vector<bool> layers, const RecurrentFacts& facts, const Rec
   config.has_attention_everywhere = facts.has_attention;
 }
 
+std::vector<bool> recurrent_halves(const ModelConfig& config) {
+  std::vector<bool> layers;
+  for (const HalfKind half : config.halves) layers.push_back(half == HalfKind::recurrent);
+  return layers;
+}
+
 bool any_of(const std::vector<bool>& layers) { return std::count(layers.begin(), layers.end(), true) > 0; }
 
 }  // namespace
@@ -137,13 +183,14 @@ std::vector<std::string_view> recurrent_keys(const std::optional<RecurrentFacts>
   if (!facts) return {};
   switch (facts->kind) {
     case RecurrentKind::short_convolution:
-      return {"conv_L_cache", "conv_bias", kAttentionLayers};
+      return {"conv_L_cache", "conv_bias", facts->attending};
     case RecurrentKind::gated_delta:
       return {"linear_conv_kernel_dim", "linear_num_key_heads",  "linear_num_value_heads",
               "linear_key_head_dim",    "linear_value_head_dim", kPeriod};
     case RecurrentKind::mamba2:
-      return {"mamba_d_conv",  "mamba_conv_bias", "mamba_proj_bias", "mamba_n_groups",
-              "mamba_n_heads", "mamba_d_head",    "mamba_d_state",   "mamba_expand"};
+      return {"mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias", kOutputBias,  facts->least_step, kMambaGroups,
+              kMambaHeads,    kMambaHeadWidth,   "mamba_d_state",   kMambaWidth,  kMambaExpansion,   facts->attending,
+              kSteps,         kHasNorm,          kNormsFirst,       kInputFactor, kPartFactors,      kOutputFactor};
   }
   return {};
 }
@@ -157,7 +204,8 @@ std::vector<std::string_view> gguf_recurrent_keys(const std::optional<RecurrentF
 
 void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts>& facts, ModelConfig& config) {
   if (!facts) return;
-  std::vector<bool> layers = recurrent_layers(fields, *facts, config.layer_count);
+  std::vector<bool> layers =
+      config.halves.empty() ? recurrent_layers(fields, *facts, config.layer_count) : recurrent_halves(config);
   if (!any_of(layers)) return;
   RecurrentConfig recurrent{.kind = facts->kind};
   switch (facts->kind) {
@@ -170,7 +218,7 @@ void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts
       read_delta(fields, recurrent);
       break;
     case RecurrentKind::mamba2:
-      read_mamba(fields, config, recurrent);
+      read_mamba(fields, *facts, config, recurrent);
       break;
   }
   set_layers(std::move(layers), *facts, recurrent, config);
@@ -179,7 +227,8 @@ void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts
 void read_recurrent(const GgufFields& fields, const Gguf& gguf, const std::optional<RecurrentFacts>& facts,
                     ModelConfig& config) {
   if (!facts) return;
-  std::vector<bool> layers = recurrent_layers(fields, gguf, *facts, config.layer_count);
+  std::vector<bool> layers =
+      config.halves.empty() ? recurrent_layers(fields, gguf, *facts, config.layer_count) : recurrent_halves(config);
   if (!any_of(layers)) return;
   RecurrentConfig recurrent{.kind = facts->kind};
   const auto first = std::find(layers.begin(), layers.end(), true) - layers.begin();
@@ -191,6 +240,10 @@ void read_recurrent(const GgufFields& fields, const Gguf& gguf, const std::optio
   } else {
     read_states(fields, recurrent);
     recurrent.has_convolution_bias = has("ssm_conv1d.bias");
+    recurrent.has_projection_bias = has("ssm_in.bias");
+    recurrent.has_output_bias = has("ssm_out.bias");
+    recurrent.has_norm = has("ssm_norm.weight");
+    recurrent.least_step = facts->default_least_step;
     recurrent.is_joined = facts->kind == RecurrentKind::gated_delta && has("ssm_in.weight");
   }
   set_layers(std::move(layers), *facts, recurrent, config);

@@ -1,11 +1,12 @@
-// Granite 3, and the models of Granite 4 without Mamba: Llama's layers with factors of the embeddings, of attention's
-// scores, of what each half of a layer adds, and a divisor of the logits. Some have experts, with or without a shared
-// one.
+// Granite 3 and 4: Llama's layers with factors of the embeddings, of attention's scores, of what each half of a layer
+// adds, and a divisor of the logits. Some have experts, with or without a shared one. Most layers of Granite 4 H have
+// Mamba 2 in place of attention, and its other layers have no positions.
 
 #include "models/model.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/llama.h"
+#include "nn/mamba2.h"
 
 namespace weft {
 namespace {
@@ -48,13 +49,25 @@ constexpr const char* kGraniteMoeSharedSample = R"({
 
 constexpr const char* kGraniteMoeHybridSample = R"({
   "architectures": ["GraniteMoeHybridForCausalLM"], "model_type": "granitemoehybrid", "hidden_act": "silu",
-  "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+  "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4,
   "num_key_value_heads": 2, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
   "tie_word_embeddings": false, "embedding_multiplier": 12.0, "attention_multiplier": 0.25,
-  "residual_multiplier": 0.25, "logits_scaling": 8.0,
-  "position_embedding_type": "rope", "num_local_experts": 0, "num_experts_per_tok": 2,
-  "shared_intermediate_size": 96, "vocab_size": 257, "eos_token_id": 256
+  "residual_multiplier": 0.25, "logits_scaling": 8.0, "position_embedding_type": "rope", "num_local_experts": 0,
+  "num_experts_per_tok": 2, "shared_intermediate_size": 96, "attn_layer_indices": [1],
+  "mamba_d_conv": 4, "mamba_d_head": "auto", "mamba_d_state": 16, "mamba_expand": 2, "mamba_n_groups": 2,
+  "mamba_n_heads": 4, "vocab_size": 257, "eos_token_id": 256
 })";
+
+nn::WeightTable granitemoehybrid_weights() {
+  nn::WeightTable weights = granitemoe_weights();
+  nn::add_mamba2(weights);
+  return weights;
+}
+
+// Folders without Mamba are those of other architectures.
+std::string folder_of_hybrid(const ModelConfig& c) {
+  return c.recurrent ? "" : c.experts ? "granitemoeshared" : "granite";
+}
 
 const std::vector<NumberKey>& granite_numbers() {
   static const std::vector<NumberKey> numbers{
@@ -74,7 +87,8 @@ constexpr const char* kGraniteMoeDefaults = R"({
 
 constexpr const char* kGraniteMoeHybridDefaults = R"({
   "rms_norm_eps": 1e-6, "max_position_embeddings": 2048, "attention_multiplier": 1.0, "num_local_experts": 8,
-  "num_experts_per_tok": 2, "shared_intermediate_size": 1024
+  "num_experts_per_tok": 2, "shared_intermediate_size": 1024, "mamba_d_conv": 4, "mamba_d_state": 256,
+  "mamba_expand": 2, "mamba_n_groups": 1, "mamba_n_heads": 128
 })";
 
 ModelDefinition granite_with_experts(const char* architecture, const char* defaults, const char* sample_config) {
@@ -131,10 +145,16 @@ MODEL(granite) {
   models.add(std::move(shared));
   ModelDefinition hybrid = granite_with_experts("granitemoehybrid", kGraniteMoeHybridDefaults, kGraniteMoeHybridSample);
   hybrid.gguf_architecture = "granitehybrid";
-  hybrid.architecture_of_folder = [](const ModelConfig& c) { return c.experts ? "granitemoeshared" : "granite"; };
+  hybrid.weights = granitemoehybrid_weights();
+  hybrid.forward = nn::mamba2_forward;
+  hybrid.architecture_of_folder = folder_of_hybrid;
+  // llama.cpp's converter reads Bamba's list of the layers with attention for Granite, too.
+  hybrid.facts.recurrent = RecurrentFacts{
+      .kind = RecurrentKind::mamba2, .words = {"mamba", "linear_attention"}, .attending = "attn_layer_indices"};
   hybrid.facts.rotary.kind_in_folders = "position_embedding_type";
-  hybrid.facts.words_of_layers = {"attention"};
   hybrid.facts.feed_forward_width = "shared_intermediate_size";
   hybrid.fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}};
+  hybrid.fusions_per_recurrent_layer = {{"rms_quant", 2}, {"act_quant", 1}};
+  hybrid.fusions_per_recurrent_mixture = {{"rms_quant", 1}};
   models.add(std::move(hybrid));
 }

@@ -43,11 +43,13 @@ nn::WeightTable lfm2_moe_weights() {
 }
 
 ArchitectureFacts lfm2_facts(const char* defaults) {
-  return {.key_names = {{"tie_embedding", "tie_word_embeddings"}, {"block_ff_dim", "intermediate_size"}},
-          .defaults = defaults,
-          .norm = {.epsilon = "norm_eps"},
-          .recurrent = RecurrentFacts{.kind = RecurrentKind::short_convolution, .word = "conv"},
-          .always = {"block_use_swiglu", "use_expert_bias"}};
+  return {
+      .key_names = {{"tie_embedding", "tie_word_embeddings"}, {"block_ff_dim", "intermediate_size"}},
+      .defaults = defaults,
+      .norm = {.epsilon = "norm_eps"},
+      .recurrent =
+          RecurrentFacts{.kind = RecurrentKind::short_convolution, .words = {"conv"}, .attending = "full_attn_idxs"},
+      .always = {"block_use_swiglu", "use_expert_bias"}};
 }
 
 constexpr const char* kLfm2Defaults = R"({
@@ -102,7 +104,8 @@ MODEL(lfm2) {
       .forward = lfm2_forward,
       .head = nn::decoder_head,
       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
-      .fusions_per_recurrent_layer = {{"rms_quant", 1}},
+      .fusions_per_recurrent_layer = {{"rms_quant", 2}, {"act_quant", 1}},
+      .fusions_per_recurrent_mixture = {{"rms_quant", 1}},
       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
       .fusions_of_experts = {{"act_quant", 1}},
       .check = nn::check_gated_decoder,

@@ -34,9 +34,10 @@ struct ModelDefinition {
   std::function<Values(Builder&)> head;
   // For each fusion of passes/fusion/: its number of matches in one layer, if the layer's activations are quantized.
   std::map<std::string, int> fusions_per_layer;
-  // The same in a recurrent layer; without what its feed-forward has of experts.
-  std::map<std::string, int> fusions_per_recurrent_layer;
-  // The same in another layer with experts, and what is added if all products of experts are over codes.
+  // The same in a recurrent layer, and in one with experts.
+  std::map<std::string, int> fusions_per_recurrent_layer, fusions_per_recurrent_mixture;
+  // The same in another layer with experts, and in all layers with experts what is added if all products of experts are
+  // over codes.
   std::map<std::string, int> fusions_per_mixture, fusions_of_experts;
   // UserError when the config asks for a feature that this architecture's file does not implement.
   std::function<void(const ModelConfig&)> check;

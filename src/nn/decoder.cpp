@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
+#include "nn/times.h"
 #include "ops/add.h"
 #include "ops/div_scalar.h"
 #include "ops/embedding.h"
@@ -19,8 +20,6 @@
 namespace weft::nn {
 namespace {
 
-Value scaled(const Value& x, double factor) { return factor == 1 ? x : mul_scalar(x, factor); }
-
 // The residual sum, kept as a separate value next to the output of the last half, as in vLLM.
 class Residual {
  public:
@@ -30,7 +29,7 @@ class Residual {
   Value add_and_norm(const Value& x, const std::string& name, int layer = -1) {
     const ModelConfig& c = builder_.facts.config;
     if (!x.present()) return norm(builder_, sum_, name, layer);
-    const Value branch = scaled(x, c.residual_scale);
+    const Value branch = times(x, c.residual_scale);
     if (c.norm != NormKind::rms) {
       sum_ = add(sum_, branch);
       return norm(builder_, sum_, name, layer);
@@ -81,7 +80,7 @@ DecoderStep decoder_step(Builder& builder) {
 Value embedded_tokens(Builder& builder, const Value& ids) {
   const Value x = embedding(ids, builder.weight("token_embd", {builder.key("token_embd")}, WeightRole::linear),
                             builder.facts.dtype);
-  return scaled(x, builder.facts.config.embedding_scale);
+  return times(x, builder.facts.config.embedding_scale);
 }
 
 Value embedded_tokens_and_positions(Builder& builder, const DecoderStep& step) {
@@ -117,6 +116,17 @@ Values pre_norm_layers(Builder& builder, DecoderStep& step, Value x, const Layer
   return decoder_results(step, residual.add_and_norm(x, "output_norm"));
 }
 
+Values single_half_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& half) {
+  Residual residual(builder, x);
+  x = Value();
+  for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
+    builder.enter_layer(layer);
+    x = half(residual.add_and_norm(x, "attn_norm", layer), layer);
+  }
+  builder.enter_layer(-1);
+  return decoder_results(step, residual.add_and_norm(x, "output_norm"));
+}
+
 Values sandwich_layers(Builder& builder, DecoderStep& step, const Value& x, const LayerHalf& attention,
                        const LayerHalf& feed_forward) {
   const auto normalized = [&](const LayerHalf& half, const char* name) {
@@ -133,8 +143,8 @@ Values post_norm_layers(Builder& builder, DecoderStep& step, Value x, const Laye
   const double scale = builder.facts.config.residual_scale;
   for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
     builder.enter_layer(layer);
-    x = add(x, scaled(norm(builder, attention(x, layer), "post_attention_norm", layer), scale));
-    x = add(x, scaled(norm(builder, feed_forward(x, layer), "post_ffw_norm", layer), scale));
+    x = add(x, times(norm(builder, attention(x, layer), "post_attention_norm", layer), scale));
+    x = add(x, times(norm(builder, feed_forward(x, layer), "post_ffw_norm", layer), scale));
   }
   builder.enter_layer(-1);
   return decoder_results(step, norm(builder, x, "output_norm"));
@@ -160,7 +170,7 @@ Values decoder_head(Builder& builder) {
   const Value hidden = builder.input("hidden", Meta::tensor(builder.facts.dtype, {tokens_symbol(), c.hidden_size}));
   const Value rows = builder.input("rows", Meta::tensor(DType::i64, {rows_symbol()}));
   const std::string weight = builder.has_separate_head ? "output" : "token_embd";
-  const Value logits = scaled(linear(builder, index_select(hidden, rows), weight), c.logit_scale / c.logit_divisor);
+  const Value logits = times(linear(builder, index_select(hidden, rows), weight), c.logit_scale / c.logit_divisor);
   const double cap = c.logit_softcap;
   return {cap == 0 ? logits : mul_scalar(tanh(div_scalar(logits, cap)), cap)};
 }

@@ -44,10 +44,12 @@ using LayerHalf = std::function<Value(const Value& x, int layer)>;
 //   pre_norm_layers   a half takes the norm of the residual sum: attn_norm, ffn_norm
 //   sandwich_layers   the same, and its result is normalized before it is added: post_attention_norm, post_ffw_norm
 //   post_norm_layers  a half takes the residual sum itself, and its result is normalized as above
+//   single_half_layers  a layer has one half, which takes the norm of the residual sum: attn_norm
 //   parallel_layers   both halves take the same norm of the residual sum, attn_norm, or each has one: attn_norm,
 //   ffn_norm
 Values pre_norm_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
                        const LayerHalf& feed_forward);
+Values single_half_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& half);
 Values sandwich_layers(Builder& builder, DecoderStep& step, const Value& x, const LayerHalf& attention,
                        const LayerHalf& feed_forward);
 Values post_norm_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,

@@ -107,26 +107,29 @@ Extents router_rows_of_modules(const ModelConfig& c, int layer) {
   const bool has = c.routes(layer) && c.experts->has_stacks_of_modules();
   return has ? Extents{c.experts->count, c.hidden_size} : Extents();
 }
+std::int64_t expert_inputs(const ModelConfig& c) {
+  return c.expert_input_width > 0 ? c.expert_input_width : c.hidden_size;
+}
 template <ExpertLayout layout>
 Extents expert_rows(const ModelConfig& c, int layer) {
   const bool has = has_experts_in(layout, c, layer) && !c.experts->is_merged;
-  return has ? Extents{c.experts->count, c.experts->width, c.hidden_size} : Extents();
+  return has ? Extents{c.experts->count, c.experts->width, expert_inputs(c)} : Extents();
 }
 template <ExpertLayout layout>
 Extents expert_gate_up_rows(const ModelConfig& c, int layer) {
   const bool has = has_experts_in(layout, c, layer) && c.experts->is_merged;
-  return has ? Extents{c.experts->count, 2 * c.experts->width, c.hidden_size} : Extents();
+  return has ? Extents{c.experts->count, 2 * c.experts->width, expert_inputs(c)} : Extents();
 }
 // The output of experts of the usual layout, whose folders have another name for it where gate and up are merged.
 template <bool is_merged>
 Extents usual_output_rows(const ModelConfig& c, int layer) {
   const bool has = has_experts_in(ExpertLayout::usual, c, layer) && c.experts->is_merged == is_merged;
-  return has ? Extents{c.experts->count, c.hidden_size, c.experts->width} : Extents();
+  return has ? Extents{c.experts->count, expert_inputs(c), c.experts->width} : Extents();
 }
 template <ExpertLayout layout>
 Extents expert_output_rows(const ModelConfig& c, int layer) {
   const bool has = has_experts_in(layout, c, layer);
-  return has ? Extents{c.experts->count, c.hidden_size, c.experts->width} : Extents();
+  return has ? Extents{c.experts->count, expert_inputs(c), c.experts->width} : Extents();
 }
 bool has_shared_expert(const ModelConfig& c, int layer) { return c.routes(layer) && c.experts->shared_width > 0; }
 Extents shared_rows(const ModelConfig& c, int layer) {
@@ -141,6 +144,12 @@ Extents shared_rows_in_gguf(const ModelConfig& c, int layer) {
 Extents merged_shared_rows(const ModelConfig& c, int layer) {
   const bool has = c.format == CheckpointFormat::hugging_face && has_shared_expert(c, layer);
   return has ? Extents{2 * c.experts->shared_width, c.hidden_size} : Extents();
+}
+Extents latent_input_rows(const ModelConfig& c, int layer) {
+  return if_so(c.routes(layer) && c.expert_input_width > 0, {c.expert_input_width, c.hidden_size});
+}
+Extents latent_output_rows(const ModelConfig& c, int layer) {
+  return if_so(c.routes(layer) && c.expert_input_width > 0, {c.hidden_size, c.expert_input_width});
 }
 Extents gate_up_rows_in_folders(const ModelConfig& c, int layer) {
   return c.format == CheckpointFormat::hugging_face ? gate_up_rows(c, layer) : Extents();
@@ -215,8 +224,8 @@ WeightTable decoder_weights() {
 
 void erase(WeightTable& weights, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
-    weights.erase(find(weights, name));
-    std::erase_if(weights, [&](const ModelWeight& weight) { return is_bias_of(weight, name); });
+    find(weights, name);
+    std::erase_if(weights, [&](const ModelWeight& weight) { return weight.name == name || is_bias_of(weight, name); });
   }
 }
 
@@ -293,6 +302,12 @@ void add_expert_bias(WeightTable& weights, const std::string& name, ExpertScores
   const ShapeRule shape = scores == ExpertScores::sigmoid ? per_score_of_expert<ExpertScores::sigmoid>
                                                           : per_score_of_expert<ExpertScores::softmax>;
   weights.push_back({"exp_probs_b", "blk.{}.exp_probs_b.bias", "model.layers.{}." + name, shape});
+}
+
+void add_expert_latents(WeightTable& weights, std::string_view module) {
+  const std::string folder = "model.layers.{}." + std::string(module) + ".";
+  add(weights, "ffn_latent_down", "blk.{}.ffn_latent_down", folder + "fc1_latent_proj", latent_input_rows);
+  add(weights, "ffn_latent_up", "blk.{}.ffn_latent_up", folder + "fc2_latent_proj", latent_output_rows);
 }
 
 void add_shared_expert(WeightTable& weights, std::string_view module) {

@@ -51,6 +51,8 @@ void add_experts(WeightTable& weights, const ExpertNames& names = {});
 void name_merged_experts(WeightTable& weights, const std::string& gate_up, const std::string& down);
 // What is added to the scores of experts for their choice: exp_probs_b. Models with other scores have none.
 void add_expert_bias(WeightTable& weights, const std::string& name, ExpertScores scores = ExpertScores::sigmoid);
+// The projections of what experts read and write, ffn_latent_down and ffn_latent_up, if that has a width of its own.
+void add_expert_latents(WeightTable& weights, std::string_view module);
 // The expert that computes all tokens: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp.
 void add_shared_expert(WeightTable& weights, std::string_view module);
 // The same for folders whose module of the shared expert has input_linear, one weight for gate and up, and

@@ -146,11 +146,24 @@ Choice choose_experts(Builder& builder, const Value& logits, int layer) {
   return choice;
 }
 
+// What `gate` combines in the expert that computes all tokens: gate and up, or up alone.
+Value gate_up_of_shared(Builder& builder, const Value& x, int layer) {
+  if (builder.has("ffn_gate_up_shexp", layer)) return linear(builder, x, "ffn_gate_up_shexp", layer);
+  if (!builder.has("ffn_gate_shexp", layer)) return linear(builder, x, "ffn_up_shexp", layer);
+  return merged_linear(builder, x, "gate_up_shexp", {"ffn_gate_shexp", "ffn_up_shexp"}, layer);
+}
+
+// The same of the experts of rows.
+Value gate_up_of_experts(Builder& builder, const ExpertRows& rows, int layer) {
+  if (builder.has("ffn_gate_up_exps", layer))
+    return expert_linear(builder, rows, "ffn_gate_up_exps", {"ffn_gate_up_exps"}, layer);
+  if (!builder.has("ffn_gate_exps", layer)) return expert_linear(builder, rows, "ffn_up_exps", {"ffn_up_exps"}, layer);
+  return expert_linear(builder, rows, "gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}, layer);
+}
+
 // The expert that computes all tokens; a gate of its own may scale its result.
 Value shared_expert(Builder& builder, const Value& x, const GateFunction& gate, int layer) {
-  const Value gate_up = builder.has("ffn_gate_up_shexp", layer)
-                            ? linear(builder, x, "ffn_gate_up_shexp", layer)
-                            : merged_linear(builder, x, "gate_up_shexp", {"ffn_gate_shexp", "ffn_up_shexp"}, layer);
+  const Value gate_up = gate_up_of_shared(builder, x, layer);
   const Value result = linear(builder, gate(gate_up), "ffn_down_shexp", layer);
   if (!builder.has("ffn_gate_inp_shexp", layer)) return result;
   return mul(result, sigmoid(linear(builder, x, "ffn_gate_inp_shexp", layer)));
@@ -168,15 +181,15 @@ Value routed_feed_forward(Builder& builder, const Value& x, const Value& router_
   const auto [tokens, experts, positions] = moe_sort(choice.experts);
   // Each token has one expert then.
   const bool weighs_inputs = builder.facts.config.experts->weighs_inputs;
-  const Value weighed = weighs_inputs ? mul(x, in_dtype(choice.weights, x.dtype())) : x;
-  const ExpertRows rows{weighed, tokens, experts};
-  const Value gate_up = builder.has("ffn_gate_up_exps", layer)
-                            ? expert_linear(builder, rows, "ffn_gate_up_exps", {"ffn_gate_up_exps"}, layer)
-                            : expert_linear(builder, rows, "gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}, layer);
+  const bool has_latents = builder.has("ffn_latent_down", layer);
+  const Value read = has_latents ? linear(builder, x, "ffn_latent_down", layer) : x;
+  const Value weighed = weighs_inputs ? mul(read, in_dtype(choice.weights, x.dtype())) : read;
+  const Value gate_up = gate_up_of_experts(builder, {weighed, tokens, experts}, layer);
   const Value computed =
       expert_linear(builder, {gate(gate_up), {}, experts}, "ffn_down_exps", {"ffn_down_exps"}, layer);
-  const Value result = weighs_inputs ? index_select(computed, reshape(positions, {x.dim(0)}))
-                                     : moe_unpermute(computed, choice.weights, positions);
+  Value result = weighs_inputs ? index_select(computed, reshape(positions, {x.dim(0)}))
+                               : moe_unpermute(computed, choice.weights, positions);
+  if (has_latents) result = linear(builder, result, "ffn_latent_up", layer);
   const bool has_shared = builder.facts.config.experts->shared_width > 0;
   return has_shared ? add(result, shared_expert(builder, x, gate, layer)) : result;
 }

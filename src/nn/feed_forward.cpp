@@ -12,6 +12,7 @@
 #include "nn/linear.h"
 #include "ops/add.h"
 #include "ops/clamp.h"
+#include "ops/concat.h"
 #include "ops/gelu.h"
 #include "ops/gelu_and_mul.h"
 #include "ops/gelu_fast.h"
@@ -85,6 +86,15 @@ GateFunction gate_function(UnaryFunction gate) {
   return [gate](const Value& gate_up) { return gate(gate_up, CallSite::current()); };
 }
 
+// The same with a factor of the gate.
+GateFunction scaled_gate_function(UnaryFunction gate, double factor) {
+  return [=](const Value& gate_up) {
+    const std::int64_t width = gate_up.dim(-1).number() / 2;
+    const Value scaled = mul_scalar(slice(gate_up, -1, 0, width), factor);
+    return gate(concat({scaled, slice(gate_up, -1, width, 2 * width)}, -1), CallSite::current());
+  };
+}
+
 Value dense_feed_forward(Builder& builder, const Value& x, const GateFunction& gate, int layer) {
   const Value gate_up = builder.has("ffn_gate_up", layer)
                             ? linear(builder, x, "ffn_gate_up", layer)
@@ -115,7 +125,11 @@ Value expert_feed_forward(Builder& builder, const Value& x, const Value& router_
 Value gated_feed_forward(Builder& builder, const Value& x, int layer) {
   const ModelConfig& c = builder.facts.config;
   const std::optional<double> cut = c.gate_cut_of(layer);
-  if (!cut) return gated_feed_forward(builder, x, find(kGates, c)->function, layer);
+  if (!cut) {
+    const UnaryFunction gate = find(kGates, c)->function;
+    return c.gate_scale == 1 ? gated_feed_forward(builder, x, gate, layer)
+                             : combined_feed_forward(builder, x, scaled_gate_function(gate, c.gate_scale), layer);
+  }
   const UnaryFunction activation = find(kActivations, c)->function;
   const auto sparse = [&](const Value& gate_up) {
     const std::int64_t width = gate_up.dim(-1).number() / 2;
@@ -127,6 +141,7 @@ Value gated_feed_forward(Builder& builder, const Value& x, int layer) {
 
 Value plain_feed_forward(Builder& builder, const Value& x, int layer) {
   const UnaryFunction activation = find(kActivations, builder.facts.config)->function;
+  if (builder.facts.config.routes(layer)) return routed_feed_forward(builder, x, gate_function(activation), layer);
   return linear(builder, activation(linear(builder, x, "ffn_up", layer), CallSite::current()), "ffn_down", layer);
 }
 

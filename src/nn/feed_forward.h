@@ -10,7 +10,7 @@ namespace weft::nn {
 //   gate: silu_and_mul, gelu_tanh_and_mul, ...; [s0, 2 n] -> [s0, n]
 Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, int layer);
 
-// The same with the config's activation; in a layer with a gate cut, of the gates above it.
+// The same with the config's activation and its factor of the gates; in a layer with a gate cut, of the gates above it.
 Value gated_feed_forward(Builder& builder, const Value& x, int layer);
 
 // Of layers that have both: the feed-forward for all tokens, and the mixture of experts, whose router has an input of
@@ -18,7 +18,7 @@ Value gated_feed_forward(Builder& builder, const Value& x, int layer);
 Value dense_feed_forward(Builder& builder, const Value& x, int layer);
 Value expert_feed_forward(Builder& builder, const Value& x, const Value& router_input, int layer);
 
-// The feed-forward without a gate: up, the config's activation, down.
+// The feed-forward without a gate, or a mixture of experts without gates: up, the config's activation, down.
 Value plain_feed_forward(Builder& builder, const Value& x, int layer);
 
 // UserError, `[architecture] ...`, unless the config's activation is one that the feed-forward knows: with a gate silu,

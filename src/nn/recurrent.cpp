@@ -8,8 +8,8 @@
 #include "nn/linear.h"
 #include "nn/llama.h"
 #include "nn/norm.h"
+#include "nn/recurrent_parts.h"
 #include "ops/add.h"
-#include "ops/causal_conv1d.h"
 #include "ops/clone.h"
 #include "ops/concat.h"
 #include "ops/linear_attention.h"
@@ -24,25 +24,6 @@
 
 namespace weft::nn {
 namespace {
-
-// The convolution of x [s0, channels] over the tokens of each sequence.
-Value convolved(Builder& builder, DecoderStep& step, const Value& x, const std::string& name, int layer) {
-  const std::string suffix = layer_suffix(layer), bias = name + ".bias";
-  const Value taps = builder.weight(name + suffix, {builder.key(name, layer)}, WeightRole::taps);
-  const Value added =
-      builder.has(bias, layer) ? builder.weight(bias + suffix, {builder.key(bias, layer)}, WeightRole::exact) : Value();
-  Value& states = step.pages_of("convolution", layer);
-  auto [y, updated] = causal_conv1d(maybe_inplace, x, taps, added, states, step.batch, step.slots);
-  states = std::move(updated);
-  return y;
-}
-
-// A vector of the layer, f32 or as its row of the table says.
-Value vector_of(Builder& builder, const std::string& name, int layer) {
-  return builder.weight(name + layer_suffix(layer), {builder.key(name, layer)}, builder.vector_role(name));
-}
-
-Value by_heads(const Value& x, std::int64_t heads, std::int64_t width) { return reshape(x, {x.dim(0), heads, width}); }
 
 // Each head divided by its length; the last factor of 1 / sqrt(width) is left to the caller.
 Value normalized_heads(const Value& heads) {
@@ -152,14 +133,10 @@ namespace {
 using Extents = std::vector<std::int64_t>;
 using ShapeRule = Extents (*)(const ModelConfig& config, int layer);
 
-bool has_kind(const ModelConfig& c, int layer, RecurrentKind kind) {
-  return c.recurs(layer) && c.recurrent->kind == kind;
-}
-
 // The rows of a matrix or vector, if the layer has a short convolution.
 template <Extents (*extents)(const ModelConfig&)>
 Extents of_convolution(const ModelConfig& c, int layer) {
-  return has_kind(c, layer, RecurrentKind::short_convolution) ? extents(c) : Extents();
+  return has_recurrent_kind(c, layer, RecurrentKind::short_convolution) ? extents(c) : Extents();
 }
 // The same, if that has biases.
 template <Extents (*extents)(const ModelConfig&)>
@@ -172,7 +149,7 @@ Extents of_projection_bias(const ModelConfig& c, int layer) {
 }
 template <Extents (*extents)(const ModelConfig&)>
 Extents of_delta(const ModelConfig& c, int layer) {
-  return has_kind(c, layer, RecurrentKind::gated_delta) ? extents(c) : Extents();
+  return has_recurrent_kind(c, layer, RecurrentKind::gated_delta) ? extents(c) : Extents();
 }
 // The same, if the files have the layer's projections, or those of beta and alpha, in one weight or not.
 template <Extents (*extents)(const ModelConfig&), bool is_joined>
@@ -184,12 +161,6 @@ Extents of_beta_alpha(const ModelConfig& c, int layer) {
   return c.recurrent && c.recurrent->is_grouped == is_grouped ? of_delta<extents>(c, layer) : Extents();
 }
 
-// Folders have [channels, 1, taps], GGUF files [channels, taps].
-Extents taps(const ModelConfig& c) {
-  Extents extents{c.convolution_channels(), 1, c.recurrent->convolution_width};
-  if (c.format == CheckpointFormat::gguf) extents.erase(extents.begin() + 1);
-  return extents;
-}
 Extents thirds(const ModelConfig& c) { return {3 * c.hidden_size, c.hidden_size}; }
 Extents per_third(const ModelConfig& c) { return {3 * c.hidden_size}; }
 Extents square(const ModelConfig& c) { return {c.hidden_size, c.hidden_size}; }
@@ -214,7 +185,7 @@ void add_short_convolution(WeightTable& weights) {
     weights.push_back({std::string(name) + ".bias", gguf + stored + ".bias", folder + stored + ".bias", bias});
   };
   add("shortconv_in", "in_proj", of_convolution<thirds>, of_projection_bias<per_third>);
-  add("shortconv_conv", "conv", of_convolution<taps>, of_convolution_bias<per_hidden>);
+  add("shortconv_conv", "conv", of_convolution<shape_of_taps>, of_convolution_bias<per_hidden>);
   add("shortconv_out", "out_proj", of_convolution<square>, of_projection_bias<per_hidden>);
 }
 
@@ -230,7 +201,7 @@ void add_gated_delta_net(WeightTable& weights) {
   add("ssm_gate", "attn_gate.weight", "in_proj_z.weight", of_inputs<value_rows, false>);
   add("ssm_beta", "ssm_beta.weight", "in_proj_b.weight", of_beta_alpha<head_rows, false>);
   add("ssm_alpha", "ssm_alpha.weight", "in_proj_a.weight", of_beta_alpha<head_rows, false>);
-  add("ssm_conv1d", "ssm_conv1d.weight", "conv1d.weight", of_delta<taps>);
+  add("ssm_conv1d", "ssm_conv1d.weight", "conv1d.weight", of_delta<shape_of_taps>);
   add("ssm_dt", "ssm_dt.bias", "dt_bias", of_delta<per_head>).is_exact = true;
   add("ssm_a", "ssm_a", "A_log", of_delta<per_head>).logarithm_in = {CheckpointFormat::hugging_face};
   add("ssm_norm", "ssm_norm.weight", "norm.weight", of_delta<per_value>);

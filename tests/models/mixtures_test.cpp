@@ -51,10 +51,19 @@ TEST(Mixtures, Ernie45RefusesBiases) {
   expect_refusal("ernie4_5_moe", {{"moe_norm_min", 1e-3}}, "moe_norm_min asks for");
 }
 
-TEST(Mixtures, Granite4RefusesLayersOfMamba) {
-  const std::string part = "has \"mamba\": layers of Mamba, and others without attention, are not supported";
-  expect_refusal("granitemoehybrid", {{"layer_types", {"attention", "mamba"}}}, part);
-  EXPECT_EQ(refusal("granitemoehybrid", {{"layer_types", {"full_attention", "full_attention"}}}), "");
+TEST(Mixtures, Granite4HasLayersOfMambaByEitherWord) {
+  const ModelDefinition model = model_of("granitemoehybrid");
+  for (const json& words :
+       {json{"mamba", "mamba", "attention"}, json{"linear_attention", "linear_attention", "full_attention"}}) {
+    const ModelConfig config = SampleCheckpoint(model, {{"layer_types", words}}).config();
+    EXPECT_TRUE(config.recurs(1));
+    EXPECT_FALSE(config.attends(1));
+    EXPECT_TRUE(config.attends(2));
+  }
+  expect_refusal("granitemoehybrid", {{"layer_types", {"mamba", "mamba", "conv"}}},
+                 "layer_types must be full_attention, attention or mamba or linear_attention, but has \"conv\"");
+  expect_refusal("granitemoe", {{"layer_types", {"attention", "mamba"}}},
+                 "has \"mamba\": layers of Mamba, and others without attention, are not supported");
 }
 
 TEST(Mixtures, Granite4HasNoPositionsUnlessItAsksForThem) {

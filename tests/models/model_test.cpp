@@ -45,7 +45,9 @@ class EveryArchitecture : public ::testing::TestWithParam<std::string> {
   bool has_key(const std::string& key) const {
     const std::vector<SwitchKey>& switches = model_.facts.switches;
     const std::vector<std::string_view>& always = model_.facts.always;
+    const std::vector<KeyName>& names = model_.facts.key_names;
     return std::find(always.begin(), always.end(), key) != always.end() ||
+           std::any_of(names.begin(), names.end(), [&](const KeyName& name) { return name.own == key; }) ||
            std::any_of(switches.begin(), switches.end(), [&](const SwitchKey& one) { return one.folder == key; });
   }
   // The first weight whose shape the config changes, and its shapes.
@@ -191,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(Models, MixtureOfExperts, ::testing::Values("qwen3_moe"
 
 TEST(ModelRegistry, NamesTheArchitecturesItKnowsAndTheNearest) {
   const ModelRegistry models = make_model_registry();
-  for (const auto& [unknown, nearest] : {std::pair{"mamba", ""}, {"gemma9", ", did you mean \"gemma\"?"}})
+  for (const auto& [unknown, nearest] : {std::pair{"rwkv", ""}, {"gemma9", ", did you mean \"gemma\"?"}})
     EXPECT_EQ(message_of([&] { models.find(unknown, "config.json"); }),
               fmt::format("[config.json] the architecture must be one of {}, but is \"{}\"{}",
                           fmt::join(models.architectures(), ", "), unknown, nearest));

@@ -88,14 +88,43 @@ TEST(ReferenceLogits, AreThoseOfTheOtherProgramForEveryArchitecture) {
   EXPECT_EQ(tried, std::set<std::string>(all.begin(), all.end())) << "an architecture without a reference";
 }
 
+// Multiplies the weights of Falcon H1 by its factors, as the converter of llama.cpp does. GGUF files have no factors.
+void multiply_by_factors(SampleCheckpoint& sample) {
+  const ModelConfig& c = sample.config();
+  if (c.architecture != "falcon_h1") return;
+  const MambaFactors& factors = c.recurrent->factors;
+  const std::int64_t values = c.recurrent->values_width(), keys = c.recurrent->keys_width();
+  const std::pair<const char*, double> of_weights[] = {
+      {"embed_tokens", c.embedding_scale}, {"lm_head", c.logit_scale},
+      {"q_proj", c.attention_input_scale}, {"k_proj", c.attention_input_scale * c.key_scale},
+      {"v_proj", c.attention_input_scale}, {"o_proj", c.attention_output_scale},
+      {"gate_proj", c.gate_scale},         {"down_proj", c.feed_forward_scale},
+      {"in_proj", factors.input},          {"out_proj", factors.output}};
+  const std::pair<std::int64_t, double> of_rows[] = {{values, factors.gate},
+                                                     {values, factors.value},
+                                                     {keys, factors.key},
+                                                     {keys, factors.query},
+                                                     {c.recurrent->value_heads, factors.step}};
+  for (const auto& [name, weight] : sample.weights()) {
+    for (const auto& [part, factor] : of_weights)
+      if (name.find(part) != std::string::npos) sample.multiply(name, static_cast<float>(factor));
+    std::int64_t first = 0;
+    for (const auto& [count, factor] : of_rows) {
+      if (name.find("in_proj") == std::string::npos) continue;
+      sample.multiply_rows(name, first, count, static_cast<float>(factor));
+      first += count;
+    }
+  }
+}
+
 // The same weights in GGUF files of two ages. Left out are windows of some layers, scales of queries, a tolerance of
-// the router, and layers without experts among those with them, which such a file cannot state, and positions that it
-// states in another way than the sample's writer does; and stacks of experts as modules have them. Codes of mlx are not
-// plain weights.
+// the router, norms before gates, and layers without experts among those with them, which such a file cannot state, and
+// positions that it states in another way than the sample's writer does; and stacks of experts as modules have them.
+// Codes of mlx are not plain weights.
 TEST(ReferenceLogits, AreThoseOfTransformersFromGgufFiles) {
   const std::set<std::string> left_out{
-      "qwen2",       "qwen3_windows",    "hunyuan_v1_dense",       "hunyuan_v1_moe", "llama4_text_scaled",
-      "phimoe_near", "qwen3_5_moe_text", "qwen3_next_dense_layers"};
+      "qwen2",       "qwen3_windows",    "hunyuan_v1_dense",        "hunyuan_v1_moe",      "llama4_text_scaled",
+      "phimoe_near", "qwen3_5_moe_text", "qwen3_next_dense_layers", "falcon_h1_norm_first"};
   const ModelRegistry models = make_model_registry();
   const TemporaryFolder temporary;
   for (const std::string& folder : folders()) {
@@ -108,6 +137,7 @@ TEST(ReferenceLogits, AreThoseOfTransformersFromGgufFiles) {
     model.sample_config = read_file(folder + "/config.json", 1 << 20);
     SampleCheckpoint sample(model);
     sample.take_weights(checkpoint);
+    multiply_by_factors(sample);
     for (const GgufAge age : {GgufAge::current, GgufAge::early}) {
       if (age == GgufAge::early && !sample.config().experts) continue;
       const Rows rows = logits_of(sample.write_gguf(temporary, "m.gguf", DType::f32, age), recorded.at("ids"),

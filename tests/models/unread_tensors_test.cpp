@@ -66,6 +66,8 @@ TEST_P(Unread, AreNotTheLayersBeyondTheirNumber) {
   const std::string path = sample.write_folder(folder_, "two", DType::bf16);
   auto config = nlohmann::json::parse(sample.config_json());
   config["num_hidden_layers"] = 1;
+  for (const char* words : {"layer_types", "layers_block_type"})
+    if (config.contains(words)) config[words] = nlohmann::json::array({config[words][0]});
   std::ofstream(path + "/config.json") << config;
   EXPECT_EQ(of(path).names, Names());
   ASSERT_EQ(of(path).said.size(), 1U);

@@ -227,16 +227,16 @@ int ModelCompilation::declared_matches(const std::string& fusion, std::span<cons
     return found == fusions.end() ? 0 : found->second;
   };
   const bool are_codes = !has_node("grouped_linear");
-  const int of_mixture =
-      count(definition_.fusions_per_mixture) + (are_codes ? count(definition_.fusions_of_experts) : 0);
+  const int of_experts = are_codes ? count(definition_.fusions_of_experts) : 0;
   int matches = 0;
-  const int of_recurrent = count(definition_.fusions_per_recurrent_layer);
   for (int layer = 0; layer < config.layer_count; ++layer) {
     if (rotates && (!config.attends(layer) || config.rope_of(layer) == nullptr)) continue;
-    if (config.recurs(layer)) {
-      matches += of_recurrent + (config.routes(layer) && are_codes ? count(definition_.fusions_of_experts) : 0);
+    const bool recurs = config.recurs(layer);
+    if (config.routes(layer)) {
+      matches += of_experts;
+      matches += count(recurs ? definition_.fusions_per_recurrent_mixture : definition_.fusions_per_mixture);
     } else {
-      matches += config.routes(layer) ? of_mixture : count(definition_.fusions_per_layer);
+      matches += count(recurs ? definition_.fusions_per_recurrent_layer : definition_.fusions_per_layer);
     }
   }
   return matches;
@@ -249,8 +249,9 @@ bool ModelCompilation::has_node(const std::string& op) const {
 
 ExpectedFusions ModelCompilation::declared_fusions() const {
   ExpectedFusions declared;
-  for (const auto* fusions : {&definition_.fusions_per_layer, &definition_.fusions_per_recurrent_layer,
-                              &definition_.fusions_per_mixture, &definition_.fusions_of_experts})
+  for (const auto* fusions :
+       {&definition_.fusions_per_layer, &definition_.fusions_per_recurrent_layer,
+        &definition_.fusions_per_recurrent_mixture, &definition_.fusions_per_mixture, &definition_.fusions_of_experts})
     for (const auto& [fusion, count] : *fusions) {
       const std::vector<const Pattern*> patterns = patterns_named(context_->patterns, fusion);
       // The last node of a pattern: a model without it does not quantize its activations in this way.

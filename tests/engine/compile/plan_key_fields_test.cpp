@@ -271,6 +271,7 @@ TEST_F(PlanKeyFields, NoTwoFormsOfAModelAreOneGraph) {
     add(form);
     if (form.form != "f32") continue;
     const ArchitectureFacts& facts = models_.find(form.architecture, "test").facts;
+    const bool attends = !facts.halves || !facts.halves->words.empty();  // and has a feed-forward
     nlohmann::json one_key_head{{"num_key_value_heads", 1}};
     for (const SwitchKey& one : facts.switches)
       if (one.field == &ModelConfig::has_one_key_head) one_key_head[std::string(one.folder)] = true;
@@ -286,9 +287,11 @@ TEST_F(PlanKeyFields, NoTwoFormsOfAModelAreOneGraph) {
       nlohmann::json changed = nlohmann::json::parse(model.sample_config);
       changed.update(change);
       const bool is_of_heads = change.contains("num_key_value_heads") || change.contains("head_dim");
+      if (!attends && (is_of_heads || change.contains("intermediate_size"))) continue;
       if (changed == nlohmann::json::parse(model.sample_config) || (model.facts.has_latents && is_of_heads)) continue;
       add({form.architecture, change.dump(), write_config_only(folder_, form.architecture, change), form.options});
     }
+    if (!attends) continue;
     for (const char* pages : {"bf16", "f16"}) {  // its own are of f32
       ModelForm other = form;
       other.form += std::string(" with pages of ") + pages;
