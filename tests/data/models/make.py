@@ -263,20 +263,6 @@ CONFIGS = {
         **{key: SHAPE[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "bos_token_id", "eos_token_id",
                                        "pad_token_id")},
         num_heads=8, head_dim=8, state_size=12, n_groups=2, chunk_size=16),
-    "olmo_hybrid": lambda: transformers.OlmoHybridConfig(
-        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3), **DELTA,
-        layer_types=["linear_attention", "full_attention", "linear_attention"],
-        rope_parameters=dict(rope_type="default", rope_theta=None), rms_norm_eps=1e-6),
-    "olmo_hybrid_rope": lambda: transformers.OlmoHybridConfig(
-        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3), **DELTA,
-        layer_types=["linear_attention", "linear_attention", "full_attention"],
-        rope_parameters=dict(rope_type="default", rope_theta=500000.0), linear_allow_neg_eigval=False),
-    "kimi_linear": lambda: transformers.KimiLinearConfig(
-        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=3, num_key_value_heads=4), rms_norm_eps=1e-5, kv_lora_rank=24,
-        qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12, moe_intermediate_size=24, num_local_experts=6,
-        num_experts_per_tok=2, n_group=3, topk_group=2, linear_head_dim=8, linear_num_heads=3, linear_conv_kernel_dim=4,
-        layer_types=["linear_attention", "full_attention", "linear_attention"],
-        mlp_layer_types=["dense", "sparse", "sparse"]),
 }
 
 # Keys in which publishers' config.json differs from the one that transformers writes.
@@ -300,13 +286,6 @@ PUBLISHED = {
                   time_step_limit=None),
     "falcon_h1": dict(rope_parameters=None, rope_theta=100000.0, time_step_limit=None),
     "nemotron_h": dict(layers_block_type=None, hybrid_override_pattern="M*-ME", num_hidden_layers=5),
-    "kimi_linear": dict(
-        layer_types=None, mlp_layer_types=None, linear_head_dim=None, linear_num_heads=None,
-        linear_conv_kernel_dim=None,
-        linear_attn_config=dict(full_attn_layers=[2], head_dim=8, kda_layers=[1, 3], num_heads=3,
-                                short_conv_kernel_size=4),
-        first_k_dense_replace=1, moe_layer_freq=1, moe_router_activation_func="sigmoid", mla_use_nope=True,
-        use_grouped_topk=True, qk_head_dim=None),
 }
 
 # Of 40 seeds the one with which rounding moves the recorded logits least: a norm of each head of the delta rule makes
@@ -362,19 +341,6 @@ def publish_weights(path, change):
     save_file(change(weights), os.path.join(path, "model.safetensors"), metadata={"format": "pt"})
 
 
-def convolutions_of_their_parts(weights):
-    for name in [name for name in weights if name.endswith("q_conv1d.weight")]:
-        names = [name.replace("q_conv1d", part + "_conv1d") for part in "qkv"]
-        rows = [weights[name.replace("conv1d", "proj")].shape[0] for name in names]
-        parts = torch.cat([weights[name] for name in names]).split(rows)
-        weights.update({name: part.clone() for name, part in zip(names, parts)})
-    return weights
-
-
-def dense_layer_as_mlp(weights):
-    return {name.replace("layers.0.block_sparse_moe.", "layers.0.mlp."): weight for name, weight in weights.items()}
-
-
 def experts_of_a_layer(weights):
     joined = {name: weight for name, weight in weights.items() if ".experts." not in name}
     for layer in [name.split("mlp.")[0] for name in weights if name.endswith("experts.0.up_proj.weight")]:
@@ -386,9 +352,8 @@ def experts_of_a_layer(weights):
     return joined
 
 
-# Weights of which publishers' files have other rows or names than those that transformers writes, and reads both.
-PUBLISHED_WEIGHTS = {"olmo_hybrid": convolutions_of_their_parts, "olmo_hybrid_rope": convolutions_of_their_parts,
-                     "kimi_linear": dense_layer_as_mlp, "qwen3_5_moe_text": experts_of_a_layer}
+# Weights that publishers' files have in another way than transformers writes them, which reads both.
+PUBLISHED_WEIGHTS = {"qwen3_5_moe_text": experts_of_a_layer}
 
 
 def make(name, seed):
