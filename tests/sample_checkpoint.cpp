@@ -265,7 +265,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
       const bool is_early = age == GgufAge::early;
       for (const auto& [key, part] :
            recurrent_weights_in_gguf(recurrent->second, gguf_names_.at(name), weight, config_, is_early))
-        add_tensor(file, key, part, part.meta.rank() == 1 ? DType::f32 : stored_dtype(part, dtype));
+        add_tensor(file, key, part, is_vector(name, weight) ? DType::f32 : stored_dtype(part, dtype));
       continue;
     }
     const auto heads = heads_.find(name);

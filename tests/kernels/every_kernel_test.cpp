@@ -24,6 +24,8 @@ const std::set<std::string> kFreeOrder = {"linear",
                                           "linear_nvfp4",
                                           "linear_scaled",
                                           "attention",
+                                          "causal_conv1d",
+                                          "linear_attention",
                                           "attention_static_scaled_fp8_quant",
                                           "attention_scaled_fp4_quant",
                                           "softmax@onednn"};
