@@ -32,12 +32,14 @@ TEST_F(RecurrentModel, HasPagesOfMoreTokens) {
   for (const char* architecture : kArchitectures) {
     const std::string path = written(architecture);
     const auto engine = tiny_engine(path);
-    std::int64_t states = 0, others = 0;
-    for (const LayerPages& pages : engine->runner().facts().pages())
-      (pages.layout.state_rows != 0 ? states : others) += bytes_of(pages.layout.dtype, kv_page_elements(pages.layout));
-    EXPECT_GT(states, 0) << architecture;
-    EXPECT_LE(states, others) << architecture;
+    std::map<int, std::int64_t> bytes;
+    const ModelFacts& facts = engine->runner().facts();
+    for (const LayerPages& pages : facts.pages())
+      bytes[pages.layer] += bytes_of(pages.layout.dtype, kv_page_elements(pages.layout));
+    EXPECT_GE(bytes.at(1), bytes.at(0)) << architecture << ": keys and values, and a state";
+    EXPECT_EQ(engine->page_tokens() % 32, 16);
     EXPECT_EQ(tiny_engine(path, {{"block-size", "4"}})->page_tokens(), 4);
+    EXPECT_EQ(tiny_engine(path, {{"max-model-len", "16"}})->page_tokens(), 16) << "no more than the context";
   }
 }
 

@@ -1,6 +1,7 @@
 #include "engine/compile/model_compilation.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <unistd.h>
@@ -57,17 +58,22 @@ DType default_pages(const Checkpoint& checkpoint, const ModelDefinition& model, 
 constexpr std::int64_t kBlock = 16;  // tokens of a page
 
 // Each page of a model with recurrent layers has their states, which are as large as the keys and values of some
-// hundred tokens. The block has so many tokens that the states take no more than half of a page, as far as
-// --block-size may go. It is an odd multiple of kBlock: rows of keys a power of two apart would share few places of the
-// processor's caches.
+// hundred tokens. As in vLLM, the block has so many tokens that the state of a layer takes no more than the keys and
+// values of another one, as far as --block-size may go and the context needs it. It is an odd multiple of kBlock: rows
+// of keys a power of two apart would share few places of the processor's caches.
 std::int64_t block_for_states(const ModelFacts& facts) {
-  constexpr std::int64_t kMost = 63 * kBlock;
-  std::int64_t states = 0, per_block = 0;
+  constexpr std::int64_t kMost = 63;           // blocks of kBlock
+  std::map<int, std::int64_t> states, others;  // bytes of a page of kBlock tokens by layer
   for (const LayerPages& pages : facts.pages())
-    (pages.layout.state_rows != 0 ? states : per_block) += bytes_of(pages.layout.dtype, kv_page_elements(pages.layout));
-  if (states <= per_block) return kBlock;
-  const std::int64_t blocks = per_block == 0 ? kMost : (states + per_block - 1) / per_block;
-  return std::min(kMost, (blocks / 2 * 2 + 1) * kBlock);
+    (pages.layout.state_rows != 0 ? states : others)[pages.layer] +=
+        bytes_of(pages.layout.dtype, kv_page_elements(pages.layout));
+  std::int64_t largest = 0, least = 0;
+  for (const auto& [layer, bytes] : states) largest = std::max(largest, bytes);
+  for (const auto& [layer, bytes] : others) least = least == 0 ? bytes : std::min(least, bytes);
+  if (largest <= least) return kBlock;
+  const std::int64_t wanted = least == 0 ? kMost : (largest + least - 1) / least;
+  const std::int64_t of_context = (facts.config.context_length + kBlock - 1) / kBlock;
+  return std::min({kMost, wanted, of_context}) / 2 * 2 * kBlock + kBlock;
 }
 
 ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, const ModelDefinition& model,
@@ -84,7 +90,6 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
               .heads = config.kv_head_count,
               .head_dim = config.head_dim,
               .keys_are_values = config.latents.has_value() && device == DeviceType::cpu};
-  if (options.block_size == 0) facts.kv.block = block_for_states(facts);
   USER_CHECK(
       device == DeviceType::cpu || !kv_has_key_rows(facts.kv),
       "[--kv-cache-dtype] {} is for the CPU, but the device is a GPU, which has no kernels for it; f32, f16 and bf16 "
@@ -99,6 +104,7 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
                options.max_model_len);
     facts.config.context_length = options.max_model_len;
   }
+  if (options.block_size == 0) facts.kv.block = block_for_states(facts);
   return facts;
 }
 
