@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "tensor/kv_pages.h"
 
 namespace weft {
 namespace {
@@ -101,7 +102,7 @@ class Counter {
       });
       const KvLayout& kv = pages->meta.kv;
       if (kv.state_rows != 0) {
-        const std::int64_t bytes = sizes_.sequences * bytes_of(kv.dtype, kv_page_elements(kv));
+        const std::int64_t bytes = sizes_.sequences * kv_page_bytes(kv);
         work.kv_written_bytes += bytes;
         if (sizes_.cached > 0) work.kv_read_bytes += bytes;
       } else if (is_written) {

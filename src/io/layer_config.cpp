@@ -19,13 +19,6 @@ namespace {
 
 bool is_last_of_period(std::int64_t layer, std::int64_t period) { return (layer + 1) % period == 0; }
 
-// For each layer, whether it is not the last one of a period.
-std::vector<bool> all_but_every(std::int64_t period, std::int64_t layers) {
-  std::vector<bool> result;
-  for (std::int64_t layer = 0; layer < layers; ++layer) result.push_back(!is_last_of_period(layer, period));
-  return result;
-}
-
 std::vector<bool> windows_of_period(const WindowFacts& window, std::int64_t period, std::int64_t layers) {
   std::vector<bool> result = all_but_every(period, layers);
   if (window.begins_without)
@@ -130,6 +123,12 @@ void set_windows(std::vector<bool> layers, ModelConfig& config) {
 }
 
 }  // namespace
+
+std::vector<bool> all_but_every(std::int64_t period, std::int64_t layers) {
+  std::vector<bool> result;
+  for (std::int64_t layer = 0; layer < layers; ++layer) result.push_back(!is_last_of_period(layer, period));
+  return result;
+}
 
 std::optional<std::int64_t> number_of_all_layers(const JsonFields& fields, std::string_view key,
                                                  Range<std::int64_t> range) {

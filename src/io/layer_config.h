@@ -12,6 +12,9 @@ constexpr Range<std::int64_t> kLayers = {1, 4096};
 constexpr Range<std::int64_t> kHeads = {1, 65536};
 constexpr Range<std::int64_t> kHeadDims = {2, 4096};
 
+// For each layer, whether it is not the last one of a period.
+std::vector<bool> all_but_every(std::int64_t period, std::int64_t layers);
+
 // Reads a number, or a list with the same number for each layer; nullopt if the key is absent.
 std::optional<std::int64_t> number_of_all_layers(const JsonFields& fields, std::string_view key,
                                                  Range<std::int64_t> range);

@@ -36,12 +36,6 @@ void check_heads(const Fields& fields, const RecurrentConfig& recurrent, std::st
 
 // ---- config.json ----
 
-std::vector<bool> all_but_period(std::int64_t period, std::int64_t layers) {
-  std::vector<bool> result;
-  for (std::int64_t layer = 0; layer < layers; ++layer) result.push_back((layer + 1) % period != 0);
-  return result;
-}
-
 std::vector<bool> all_but(const std::vector<std::int64_t>& attending, std::int64_t layers) {
   std::vector<bool> result(static_cast<std::size_t>(layers), true);
   for (const std::int64_t layer : attending)
@@ -57,7 +51,7 @@ std::vector<bool> recurrent_layers(const JsonFields& fields, const RecurrentFact
   if (fields.has(facts.attending)) return all_but(fields.find_integers(facts.attending), layers);
   if (!facts.period) return std::vector<bool>(static_cast<std::size_t>(layers), false);
   const auto period = integer_in(fields, kPeriod, {1, kLayers.greatest});
-  return all_but_period(period.value_or(*facts.period), layers);
+  return all_but_every(period.value_or(*facts.period), layers);
 }
 
 void read_delta(const JsonFields& fields, RecurrentConfig& recurrent) {
@@ -146,7 +140,7 @@ std::vector<bool> recurrent_layers(const GgufFields& fields, const Gguf& gguf, c
   if (!facts.period) return of_list("attention.head_count_kv", 0);
   if (const std::vector<bool> stated = of_list("attention.recurrent_layers", 1); !stated.empty()) return stated;
   const auto period = integer_in(fields, kPeriod, {1, kLayers.greatest});
-  return all_but_period(period.value_or(*facts.period), layers);
+  return all_but_every(period.value_or(*facts.period), layers);
 }
 
 void read_states(const GgufFields& fields, RecurrentConfig& recurrent) {

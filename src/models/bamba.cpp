@@ -2,7 +2,6 @@
 
 #include "models/model.h"
 #include "nn/decoder.h"
-#include "nn/decoder_weights.h"
 #include "nn/llama.h"
 #include "nn/mamba2.h"
 
@@ -16,18 +15,6 @@ constexpr const char* kBambaDefaults = R"({
   "partial_rotary_factor": 0.5, "attn_layer_indices": [], "mamba_d_conv": 4, "mamba_d_state": 256, "mamba_expand": 2,
   "mamba_n_groups": 1, "mamba_n_heads": 128
 })";
-
-nn::WeightTable bamba_weights() {
-  nn::WeightTable weights = nn::decoder_weights();
-  const std::string layer = "model.layers.{}.", feed_forward = layer + "feed_forward.";
-  nn::rename(weights, {{"ffn_norm", "", layer + "pre_ff_layernorm"},
-                       {"ffn_gate", "", feed_forward + "gate_proj"},
-                       {"ffn_up", "", feed_forward + "up_proj"},
-                       {"ffn_down", "", feed_forward + "down_proj"},
-                       {"output_norm", "", "model.final_layernorm"}});
-  nn::add_mamba2(weights);
-  return weights;
-}
 
 constexpr const char* kBambaSample = R"({
   "architectures": ["BambaForCausalLM"], "model_type": "bamba", "hidden_act": "silu", "hidden_size": 64,
@@ -50,7 +37,7 @@ MODEL(bamba) {
                         .switches = {{&ModelConfig::attention_bias, "attention_bias"},
                                      {&ModelConfig::attention_output_bias, "attention_bias"},
                                      {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
-              .weights = bamba_weights(),
+              .weights = nn::mamba2_decoder_weights(),
               .forward = nn::mamba2_forward,
               .head = nn::decoder_head,
               .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},

@@ -4,7 +4,6 @@
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
-#include "nn/decoder_weights.h"
 #include "nn/feed_forward.h"
 #include "nn/llama.h"
 #include "nn/mamba2.h"
@@ -40,18 +39,6 @@ constexpr const char* kFalconH1Defaults = R"({
   "rope_theta": 100000.0
 })";
 
-nn::WeightTable falcon_h1_weights() {
-  nn::WeightTable weights = nn::decoder_weights();
-  const std::string layer = "model.layers.{}.", feed_forward = layer + "feed_forward.";
-  nn::rename(weights, {{"ffn_norm", "", layer + "pre_ff_layernorm"},
-                       {"ffn_gate", "", feed_forward + "gate_proj"},
-                       {"ffn_up", "", feed_forward + "up_proj"},
-                       {"ffn_down", "", feed_forward + "down_proj"},
-                       {"output_norm", "", "model.final_layernorm"}});
-  nn::add_mamba2(weights);
-  return weights;
-}
-
 // A sample's factors are those that GGUF files do not have in their weights.
 constexpr const char* kFalconH1Sample = R"({
   "architectures": ["FalconH1ForCausalLM"], "model_type": "falcon_h1", "hidden_act": "silu", "hidden_size": 64,
@@ -81,7 +68,7 @@ MODEL(falcon_h1) {
                               {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
                               {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}},
                  .always = {"mamba_use_mlp"}},
-       .weights = falcon_h1_weights(),
+       .weights = nn::mamba2_decoder_weights(),
        .forward = falcon_h1_forward,
        .head = nn::decoder_head,
        .fusions_per_recurrent_layer = {{"rms_quant", 1}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},

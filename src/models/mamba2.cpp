@@ -19,11 +19,11 @@ Values mamba2_alone_forward(Builder& b) {
 
 nn::WeightTable mamba2_alone_weights() {
   nn::WeightTable weights = nn::decoder_weights();
-  nn::erase(weights, {"ffn_gate", "ffn_up", "ffn_down", "ffn_norm"});
+  nn::erase(weights,
+            {"attn_q", "attn_k", "attn_v", "attn_qkv", "attn_output", "ffn_gate", "ffn_up", "ffn_down", "ffn_norm"});
   const std::string layer = "backbone.layers.{}.";
   nn::rename(weights, {{"token_embd", "", "backbone.embeddings"},
                        {"attn_norm", "", layer + "norm"},
-                       {"attn_output", "", layer + "none"},  // of no layer
                        {"output_norm", "", "backbone.norm_f"}});
   nn::add_mamba2(weights, layer + "mixer.");
   return weights;

@@ -8,7 +8,6 @@
 #include "nn/norm.h"
 #include "ops/attention.h"
 #include "ops/clamp.h"
-#include "ops/clone.h"
 #include "ops/index_select.h"
 #include "ops/kv_cache_update.h"
 #include "ops/layer_norm.h"
@@ -58,13 +57,11 @@ Value rotated_query(Builder& builder, const DecoderStep& step, const Value& quer
 // The columns of the product of attn_qkv are, for each key head, those of its queries, of its key and of its value.
 // Their parts are copied, because the heads of a row must be contiguous.
 QueryKeyValue heads_of_groups(const ModelConfig& c, const Value& product) {
-  const Dim rows = product.dim(0);
-  const std::int64_t queries = c.head_count / c.kv_head_count * c.head_dim, all = queries + 2 * c.head_dim;
-  const Value groups = reshape(product, {rows, c.kv_head_count, all});
-  const auto part = [&](std::int64_t first, std::int64_t end) {
-    return reshape(clone(slice(groups, -1, first, end)), {rows, c.kv_head_count * (end - first)});
+  const std::int64_t queries = c.head_count / c.kv_head_count * c.head_dim;
+  const auto part = [&](std::int64_t first, std::int64_t count) {
+    return columns_of_groups(product, c.kv_head_count, first, count);
   };
-  return {part(0, queries), part(queries, queries + c.head_dim), part(queries + c.head_dim, all)};
+  return {part(0, queries), part(queries, c.head_dim), part(queries + c.head_dim, c.head_dim)};
 }
 
 // x [s0, heads * head_dim] with a norm of each head, whose weights are [heads, head_dim].
@@ -149,11 +146,10 @@ Value self_attention_with_gate(Builder& builder, DecoderStep& step, const Value&
   const std::int64_t width = c.head_dim_of(layer), queries = 2 * c.head_count * width,
                      keys = c.kv_head_count_of(layer) * width;
   const Values products = merged_products(builder, x, "qkv", {"attn_q", "attn_k", "attn_v"}, layer);
-  const Value pairs = reshape(columns_of(products, 0, queries), {x.dim(0), c.head_count, 2 * width});
-  const Value gate = reshape(clone(slice(pairs, -1, width, 2 * width)), {x.dim(0), queries / 2});
+  const Value pairs = columns_of(products, 0, queries);
+  const Value gate = columns_of_groups(pairs, c.head_count, width, width);
   QueryKeyValue heads;
-  heads.query = reshape(clone(slice(pairs, -1, 0, width)), {x.dim(0), queries / 2});
-  heads.query = norm_heads(builder, heads.query, "attn_q_norm", layer);
+  heads.query = norm_heads(builder, columns_of_groups(pairs, c.head_count, 0, width), "attn_q_norm", layer);
   heads.key = norm_heads(builder, columns_of(products, queries, keys), "attn_k_norm", layer);
   heads.value = columns_of(products, queries + keys, keys);
   rotate(builder, step, heads, layer);

@@ -7,6 +7,7 @@
 #include "ops/add.h"
 #include "ops/batched_linear.h"
 #include "ops/cast.h"
+#include "ops/clone.h"
 #include "ops/concat.h"
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/dynamic_per_token_scaled_int8_quant.h"
@@ -22,6 +23,7 @@
 #include "ops/linear_scaled.h"
 #include "ops/per_token_group_quant_fp8.h"
 #include "ops/per_token_group_quant_int8.h"
+#include "ops/reshape.h"
 #include "ops/scaled_fp4_quant.h"
 #include "ops/slice.h"
 #include "ops/static_scaled_fp8_quant.h"
@@ -231,6 +233,11 @@ Value columns_of(const Values& products, std::int64_t first, std::int64_t count)
   }
   CHECK(false, "column {} is after the last product", first);
   return {};
+}
+
+Value columns_of_groups(const Value& x, std::int64_t groups, std::int64_t first, std::int64_t count) {
+  const Value grouped = reshape(x, {x.dim(0), groups, x.dim(1).number() / groups});
+  return reshape(clone(slice(grouped, -1, first, first + count)), {x.dim(0), groups * count});
 }
 
 Value expert_linear(Builder& builder, const ExpertRows& rows, const std::string& name,

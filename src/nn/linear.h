@@ -36,6 +36,10 @@ Values merged_products(Builder& builder, const Value& x, const std::string& name
                        const std::vector<std::string>& weights, int layer = -1);
 Value columns_of(const Values& products, std::int64_t first, std::int64_t count);
 
+// Columns [first, first + count) of each group of x [s0, groups * width], copied one group after another:
+// [s0, groups * count].
+Value columns_of_groups(const Value& x, std::int64_t groups, std::int64_t first, std::int64_t count);
+
 // The rows of experts. Expert experts[i] computes row i, which is row tokens[i] of x, or row i of x without tokens.
 struct ExpertRows {
   Value x, tokens, experts;

@@ -158,4 +158,16 @@ void add_mamba2(WeightTable& weights, const std::string& module) {
   add("ssm_out.bias", "ssm_out.bias", "out_proj.bias", of_mamba_if<&Recurrent::has_output_bias, per_mamba_output_row>);
 }
 
+WeightTable mamba2_decoder_weights() {
+  WeightTable weights = decoder_weights();
+  const std::string layer = "model.layers.{}.", feed_forward = layer + "feed_forward.";
+  rename(weights, {{"ffn_norm", "", layer + "pre_ff_layernorm"},
+                   {"ffn_gate", "", feed_forward + "gate_proj"},
+                   {"ffn_up", "", feed_forward + "up_proj"},
+                   {"ffn_down", "", feed_forward + "down_proj"},
+                   {"output_norm", "", "model.final_layernorm"}});
+  add_mamba2(weights);
+  return weights;
+}
+
 }  // namespace weft::nn

@@ -21,4 +21,7 @@ Values mamba2_forward(Builder& builder);
 // `module` is the layer's module in folders, with {} for the layer.
 void add_mamba2(WeightTable& weights, const std::string& module = "model.layers.{}.mamba.");
 
+// The weights of a decoder with Mamba 2 by the names that folders of Bamba and Falcon H1 have.
+WeightTable mamba2_decoder_weights();
+
 }  // namespace weft::nn

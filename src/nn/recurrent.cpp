@@ -10,7 +10,6 @@
 #include "nn/norm.h"
 #include "nn/recurrent_parts.h"
 #include "ops/add.h"
-#include "ops/clone.h"
 #include "ops/concat.h"
 #include "ops/linear_attention.h"
 #include "ops/mul.h"
@@ -37,12 +36,6 @@ struct DeltaInputs {
   Value gate;         // [s0, values]
   Value beta, alpha;  // [s0, value heads]
 };
-
-// Columns [first, first + count) of each group of x [s0, groups * width], one group after another.
-Value columns_of_groups(const Value& x, std::int64_t groups, std::int64_t first, std::int64_t count) {
-  const Value grouped = reshape(x, {x.dim(0), groups, x.dim(1).number() / groups});
-  return reshape(clone(slice(grouped, -1, first, first + count)), {x.dim(0), groups * count});
-}
 
 // The columns of the product are sorted by key head: its query, its key, its values, and the gates of these.
 void take_joined(Builder& builder, const Value& x, int layer, DeltaInputs& inputs) {

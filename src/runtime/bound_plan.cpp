@@ -1,6 +1,7 @@
 #include "runtime/bound_plan.h"
 
 #include "base/error.h"
+#include "tensor/kv_pages.h"
 
 namespace weft {
 
@@ -13,7 +14,7 @@ std::byte* BoundPlan::base(std::size_t slot) const {
 std::int64_t BoundPlan::pages(std::size_t slot) const {
   const Meta& meta = plan->slots[slot].meta;
   if (meta.kind != MetaKind::kv || !tensors[slot].defined()) return 0;
-  return tensors[slot].storage->bytes() / bytes_of(meta.kv.dtype, kv_page_elements(meta.kv));
+  return tensors[slot].storage->bytes() / kv_page_bytes(meta.kv);
 }
 
 std::span<std::byte> BoundPlan::scratch(const PlanStep& step) const {

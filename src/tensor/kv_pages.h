@@ -15,6 +15,8 @@ inline bool kv_type_fits(const KvLayout& kv) {
   return !is_block(kv.dtype) || (kv.dtype == DType::q8_0 && kv.head_dim % dtype_info(kv.dtype).block_elements == 0);
 }
 
+inline std::int64_t kv_page_bytes(const KvLayout& kv) { return bytes_of(kv.dtype, kv_page_elements(kv)); }
+
 // Element i of the key of the token at `place` in its page, counted from kv_key_offset.
 inline std::int64_t kv_key_element(const KvLayout& kv, std::int64_t place, std::int64_t i) {
   return kv_has_key_rows(kv) ? place * kv.head_dim + i : i * kv.block + place;

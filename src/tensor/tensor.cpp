@@ -4,20 +4,15 @@
 
 #include "base/error.h"
 #include "tensor/float4.h"
+#include "tensor/kv_pages.h"
 
 namespace weft {
 namespace {
 
-std::int64_t page_bytes(const KvLayout& kv) {
-  const Dim elements = kv.state_rows != 0 ? Dim(kv.heads) * Dim(kv.state_rows) * Dim(kv.head_dim)
-                                          : Dim(2) * Dim(kv.heads) * Dim(kv.block) * Dim(kv.head_dim);
-  return bytes_of(kv.dtype, elements.number());
-}
-
 std::int64_t storage_bytes(const Meta& meta, std::int64_t pages) {
   switch (meta.kind) {
     case MetaKind::kv:
-      return (Dim(page_bytes(meta.kv)) * Dim(pages)).number();
+      return (Dim(kv_page_bytes(meta.kv)) * Dim(pages)).number();
     case MetaKind::integer:
     case MetaKind::real:
       return 8;
@@ -76,7 +71,7 @@ TensorView Tensor::view() const {
     case MetaKind::kv:
       view.dtype = meta.kv.dtype;
       view.rank = 1;
-      view.size[0] = (storage->bytes() - byte_offset) / page_bytes(meta.kv);
+      view.size[0] = (storage->bytes() - byte_offset) / kv_page_bytes(meta.kv);
       view.stride[0] = kv_page_elements(meta.kv);
       return view;
     case MetaKind::batch:

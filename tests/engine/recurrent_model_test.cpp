@@ -5,6 +5,7 @@
 
 #include "builtin/context.h"
 #include "builtin/models.h"
+#include "tensor/kv_pages.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/sample_checkpoint.h"
 #include "tests/thrown_message.h"
@@ -34,8 +35,7 @@ TEST_F(RecurrentModel, HasPagesOfMoreTokens) {
     const auto engine = tiny_engine(path);
     std::map<int, std::int64_t> bytes;
     const ModelFacts& facts = engine->runner().facts();
-    for (const LayerPages& pages : facts.pages())
-      bytes[pages.layer] += bytes_of(pages.layout.dtype, kv_page_elements(pages.layout));
+    for (const LayerPages& pages : facts.pages()) bytes[pages.layer] += kv_page_bytes(pages.layout);
     EXPECT_GE(bytes.at(1), bytes.at(0)) << architecture << ": keys and values, and a state";
     EXPECT_EQ(engine->page_tokens() % 32, 16);
     EXPECT_EQ(tiny_engine(path, {{"block-size", "4"}})->page_tokens(), 4);

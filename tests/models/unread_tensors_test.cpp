@@ -71,8 +71,11 @@ TEST_P(Unread, AreNotTheLayersBeyondTheirNumber) {
   std::ofstream(path + "/config.json") << config;
   EXPECT_EQ(of(path).names, Names());
   ASSERT_EQ(of(path).said.size(), 1U);
-  const std::string attention = model_.key("attn_output", sample.config(), 1);
-  const std::string layer = attention.substr(0, attention.find("1.") + 2);
+  const auto of_layers = std::find_if(model_.weights.begin(), model_.weights.end(), [&](const ModelWeight& weight) {
+    return weight.is_per_layer() && !weight.shape(sample.config(), 1).empty();
+  });
+  const std::string key = of_layers->key(CheckpointFormat::hugging_face, 1);
+  const std::string layer = key.substr(0, key.find("1.") + 2);
   EXPECT_NE(of(path).said[0].find(layer), std::string::npos) << of(path).said[0];
   config["num_nextn_predict_layers"] = sample.config().layer_count - 1;
   std::ofstream(path + "/config.json") << config;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "tensor/convert.h"
 #include "tensor/footprint.h"
+#include "tensor/kv_pages.h"
 #include "tensor/same_elements.h"
 #include "tensor/tensor_view.h"
 
@@ -44,7 +45,7 @@ struct Bytes {
 std::vector<Bytes> bytes_meant(const Tensor& tensor, const KvPages& pages) {
   const std::int64_t all = stored_bytes(tensor);
   if (tensor.meta.kind != MetaKind::kv || !pages) return {{0, all}};
-  const std::int64_t page_bytes = bytes_of(tensor.meta.kv.dtype, kv_page_elements(tensor.meta.kv));
+  const std::int64_t page_bytes = kv_page_bytes(tensor.meta.kv);
   std::vector<Bytes> meant;
   for (const std::int32_t page : *pages)
     if (page >= 0 && (page + 1) * page_bytes <= all) meant.push_back({page * page_bytes, page_bytes});

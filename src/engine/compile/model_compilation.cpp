@@ -65,8 +65,7 @@ std::int64_t block_for_states(const ModelFacts& facts) {
   constexpr std::int64_t kMost = 63;           // blocks of kBlock
   std::map<int, std::int64_t> states, others;  // bytes of a page of kBlock tokens by layer
   for (const LayerPages& pages : facts.pages())
-    (pages.layout.state_rows != 0 ? states : others)[pages.layer] +=
-        bytes_of(pages.layout.dtype, kv_page_elements(pages.layout));
+    (pages.layout.state_rows != 0 ? states : others)[pages.layer] += kv_page_bytes(pages.layout);
   std::int64_t largest = 0, least = 0;
   for (const auto& [layer, bytes] : states) largest = std::max(largest, bytes);
   for (const auto& [layer, bytes] : others) least = least == 0 ? bytes : std::min(least, bytes);
@@ -277,7 +276,7 @@ std::int64_t ModelCompilation::max_logit_rows() const {
 
 std::int64_t ModelCompilation::kv_bytes_per_page() const {
   std::int64_t bytes = 0;
-  for (const LayerPages& layer : facts().pages()) bytes += bytes_of(layer.layout.dtype, kv_page_elements(layer.layout));
+  for (const LayerPages& layer : facts().pages()) bytes += kv_page_bytes(layer.layout);
   return bytes;
 }
 

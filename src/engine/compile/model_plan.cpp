@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "compiler/token_ranges.h"
+#include "tensor/kv_pages.h"
 
 namespace weft {
 namespace {
@@ -33,8 +34,7 @@ PlannedMemory planned_memory(const ModelCompilation& model) {
                        .kv_cache = model.kv_bytes_of_longest_sequence(),
                        .activations = model.arena_bytes()};
   for (const LayerPages& pages : model.facts().pages())
-    if (pages.layout.state_rows != 0)
-      memory.states_per_token += bytes_of(pages.layout.dtype, kv_page_elements(pages.layout));
+    if (pages.layout.state_rows != 0) memory.states_per_token += kv_page_bytes(pages.layout);
   memory.states_per_token /= memory.page_tokens;
   std::set<std::pair<std::vector<std::string>, WeightRole>> counted;  // a weight of both graphs is loaded once
   for (const ModelGraph* graph : model.graphs())

@@ -7,6 +7,7 @@
 #include "engine/run/nan_finder.h"
 #include "runtime/cuda/stream_device.h"
 #include "tensor/convert.h"
+#include "tensor/kv_pages.h"
 
 namespace weft {
 namespace {
@@ -76,7 +77,7 @@ std::optional<BadPages> ModelRunner::find_in_pages_of_device(std::span<const std
   std::iota(numbers.begin(), numbers.end(), 0);
   for (std::size_t layer = 0; layer < pages_.size(); ++layer) {
     const KvLayout& layout = pages_[layer].meta.kv;
-    const std::int64_t bytes = bytes_of(layout.dtype, kv_page_elements(layout));
+    const std::int64_t bytes = kv_page_bytes(layout);
     const Tensor here = Tensor::empty(Meta::pages(layout), count);
     for (std::int64_t i = 0; i < count; ++i)
       device_->copy(here.data() + i * bytes, pages_[layer].data() + blocks[static_cast<std::size_t>(i)] * bytes,

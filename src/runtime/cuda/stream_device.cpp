@@ -8,6 +8,7 @@
 #include "kernels/kernel.h"
 #include "runtime/cuda/current_guard.h"
 #include "tensor/footprint.h"
+#include "tensor/kv_pages.h"
 
 namespace weft::cuda {
 namespace {
@@ -168,8 +169,7 @@ void StreamDevice::download(const Tensor& tensor, Tensor& into) {
 }
 
 Tensor StreamDevice::zeros(const Meta& meta, std::int64_t pages) {
-  const std::int64_t bytes =
-      meta.kind == MetaKind::kv ? pages * bytes_of(meta.kv.dtype, kv_page_elements(meta.kv)) : meta.bytes().number();
+  const std::int64_t bytes = meta.kind == MetaKind::kv ? pages * kv_page_bytes(meta.kv) : meta.bytes().number();
   Tensor tensor{.meta = meta, .storage = allocate(bytes)};
   const CurrentGuard guard(*parts_->driver, parts_->stream);
   parts_->driver->fill(parts_->stream, tensor.data(), 0, static_cast<std::size_t>(bytes));
