@@ -33,6 +33,20 @@ QuantizationConfig read_fp8(const JsonFields& fields) {
   return config;
 }
 
+// A scale for each row of a weight and for each token.
+QuantizationConfig read_fbgemm_fp8(const JsonFields& fields) {
+  QuantizationConfig config;
+  config.scale_per_row = true;
+  add_ignored(texts_of(fields, "modules_to_not_convert"), config);
+  const std::optional<double> limit = fields.find_real("activation_scale_ub");
+  if (limit)
+    config.warnings.push_back(
+        fmt::format("[{}] {} is not applied: inputs above {} get scales of their own and are not "
+                    "limited",
+                    fields.where(), fields.name("activation_scale_ub"), *limit));
+  return config;
+}
+
 // The experts alone are quantized.
 QuantizationConfig read_mxfp4(const JsonFields& fields) {
   QuantizationConfig config;
@@ -243,6 +257,8 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
                                  {"bitsandbytes", read_bitsandbytes},
                                  {"modelopt", read_modelopt},
                                  {"modelopt_fp4", read_modelopt},
+                                 {"quark", read_quark},
+                                 {"fbgemm_fp8", read_fbgemm_fp8},
                                  {"mxfp4", read_mxfp4}};
   std::vector<std::string_view> names;
   for (const Method& method : kMethods) names.push_back(method.name);
@@ -322,7 +338,7 @@ QuantizedNames quantized_names(const QuantizationConfig& config, std::string_vie
   names.codes = module + ".weight";
   names.scale = module + (is_inverse ? ".weight_scale_inv" : ".weight_scale");
   if (config.static_input) names.input_scale = module + ".input_scale";
-  // Only compressed-tensors has rules, whose configs have no name of a method.
+  // The configs of rules have no name of a method.
   const bool may_have_zero_points = config.method.empty() || config.method == "compressed-tensors";
   if (may_have_zero_points) names.zero_points = module + ".weight_zero_point";
   return names;

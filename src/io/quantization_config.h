@@ -2,9 +2,9 @@
 
 // Reads quantization_config of config.json: how the weights of linear layers and their inputs are quantized. It follows
 // vLLM: quant_method fp8, with or without weight_block_size; compressed-tensors with groups of modules that have fp8,
-// int8 or NVFP4 weights, and activations or not, or integer weights alone; modelopt with fp8 or NVFP4; gptq, awq,
-// auto-round, bitsandbytes, and mxfp4 for experts. Or `quantization` of mlx-lm. Any other content is a UserError that
-// names the key, because a partly understood scheme would give wrong numbers.
+// int8 or NVFP4 weights, and activations or not, or integer weights alone; modelopt with fp8 or NVFP4; quark with fp8
+// or int8; fbgemm_fp8, gptq, awq, auto-round, bitsandbytes, and mxfp4 for experts. Or `quantization` of mlx-lm. Any
+// other content is a UserError that names the key, because a partly understood scheme would give wrong numbers.
 //
 //   scheme   codes          scales of a weight [N, K]                  input
 //   scaled   f8e4m3, i8     one, or one per row                        one scale in the checkpoint, or one per token

@@ -40,9 +40,10 @@ void add_unknown_keys(KeyTable table, const JsonFields& fields, std::string_view
 // Adds a warning if the key, which asks for scales of keys and values, is set.
 void warn_of_kv_scales(const JsonFields& fields, std::string_view key, QuantizationConfig& config);
 
-// The methods of compressed_tensors_config.cpp, modelopt_config.cpp and grouped_config.cpp.
+// The methods of compressed_tensors_config.cpp, modelopt_config.cpp, quark_config.cpp and grouped_config.cpp.
 QuantizationConfig read_compressed_tensors(const JsonFields& fields);
 QuantizationConfig read_modelopt(const JsonFields& fields);
+QuantizationConfig read_quark(const JsonFields& fields);
 QuantizationConfig read_gptq(const JsonFields& fields);
 QuantizationConfig read_awq(const JsonFields& fields);
 QuantizationConfig read_auto_round(const JsonFields& fields);

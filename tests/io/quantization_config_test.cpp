@@ -94,7 +94,7 @@ TEST(QuantizationConfig, RefusesWhatItDoesNotUnderstandByItsKey) {
   const std::string where = "[config.json] quantization_config.";
   const std::string methods =
       "quant_method must be fp8 or compressed-tensors or gptq or awq or auto-round or bitsandbytes or modelopt or "
-      "modelopt_fp4 or mxfp4, but is ";
+      "modelopt_fp4 or quark or fbgemm_fp8 or mxfp4, but is ";
   EXPECT_EQ(changed(fp8, "/quant_method", "quip"), where + methods + "\"quip\"");
   EXPECT_EQ(changed(fp8, "/quant_method", nullptr), where + methods + "missing");
   EXPECT_EQ(changed(fp8_block, "/fmt", "e5m2"), where + "fmt must be e4m3 or float8_e4m3fn, but is \"e5m2\"");

@@ -1,5 +1,5 @@
-// Folders whose quantization_config is none that `weft quantize` writes: ModelOpt's, weights alone, scales of inputs
-// that are powers of two. Their logits are compared with those of folders that it writes.
+// Folders whose quantization_config is none that `weft quantize` writes: ModelOpt's, Quark's, FBGEMM's, weights alone,
+// scales of inputs that are powers of two. Their logits are compared with those of folders that it writes.
 
 #include <filesystem>
 #include <fstream>
@@ -111,6 +111,46 @@ TEST_F(QuantizationSchemes, Fp8OfModelOptIsReadFromItsOwnFile) {
   const ModelConfig read = checkpoint.config(model_.facts);
   ASSERT_EQ(read.warnings.size(), 1U);
   EXPECT_NE(read.warnings[0].find("quantization.kv_cache_quant_algo is not applied"), std::string::npos);
+}
+
+TEST_F(QuantizationSchemes, Fp8AndInt8OfQuarkAreThoseOfOtherMethods) {
+  const auto tensor = [](const char* dtype, const char* scheme, bool is_dynamic) {
+    return json{{"dtype", dtype}, {"qscheme", scheme}, {"is_dynamic", is_dynamic}, {"symmetric", nullptr}};
+  };
+  const json fp8{{"weight", tensor("fp8_e4m3", "per_tensor", false)},
+                 {"input_tensors", tensor("fp8_e4m3", "per_tensor", false)}};
+  const json int8{{"weight", tensor("int8", "per_channel", false)},
+                  {"input_tensors", tensor("int8", "per_channel", true)}};
+  json keys = fp8;
+  keys["output_tensors"] = tensor("fp8_e4m3", "per_tensor", false);
+  for (const NumberFormat format : {NumberFormat::fp8, NumberFormat::int8}) {
+    const bool is_fp8 = format == NumberFormat::fp8;
+    const std::string path = quantized(format);
+    const auto wanted = logits(path, "fast");
+    json config = config_of(path);
+    config["quantization_config"] = {{"quant_method", "quark"},
+                                     {"global_quant_config", is_fp8 ? fp8 : int8},
+                                     {"exclude", {"lm_head"}},
+                                     {"layer_type_quant_config", json::object()},
+                                     {"export", {{"kv_cache_group", json::array()}, {"pack_method", "reorder"}}}};
+    if (is_fp8) config["quantization_config"]["layer_quant_config"] = {{"*k_proj", keys}};
+    write(config, path + "/config.json");
+    EXPECT_EQ(wanted, logits(path, "fast"));
+    EXPECT_TRUE(Checkpoint::open(path).config(model_.facts).warnings.empty());
+  }
+}
+
+TEST_F(QuantizationSchemes, Fp8OfFbgemmIsThatOfRowsAndTokens) {
+  const std::string path = quantized(NumberFormat::fp8_per_token);
+  const auto wanted = logits(path, "fast");
+  json config = config_of(path);
+  config["quantization_config"] = {
+      {"quant_method", "fbgemm_fp8"}, {"activation_scale_ub", 1200.0}, {"modules_to_not_convert", {"lm_head"}}};
+  write(config, path + "/config.json");
+  EXPECT_EQ(wanted, logits(path, "fast"));
+  const ModelConfig read = Checkpoint::open(path).config(model_.facts);
+  ASSERT_EQ(read.warnings.size(), 1U);
+  EXPECT_NE(read.warnings[0].find("activation_scale_ub is not applied"), std::string::npos);
 }
 
 // As in vLLM's schemes of weights alone. Fast mode gives inputs the codes that it gives to those of GGUF files.
