@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace weft;
   const std::string text(reinterpret_cast<const char*>(data), size);
   for (const Endpoint endpoint :
-       {completions, chat, tokenize, detokenize, responses, anthropic_messages, anthropic_count}) {
+       {completions, chat, tokenize, detokenize, responses, anthropic_messages, anthropic_count, embeddings}) {
     try {
       const JsonBody body(text);
       const ApiRequest request = read_fields(body.object(), endpoint);

@@ -25,6 +25,7 @@ struct ServedModelArgument {
 
  private:
   void declare_answers(Flags& flags);
+  std::string pooling_;
 };
 
 }  // namespace weft

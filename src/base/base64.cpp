@@ -1,5 +1,6 @@
 #include "base/base64.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace weft {
@@ -31,6 +32,20 @@ std::optional<std::string> decode_base64(std::string_view text) {
     bytes += static_cast<char>((bits >> count) & 0xFF);
   }
   return bytes;
+}
+
+std::string encode_base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      bits = (bits << 8) | (i < count ? static_cast<std::uint8_t>(bytes[at + i]) : std::uint8_t{0});
+    for (std::size_t i = 0; i < 4; ++i) text += i <= count ? kDigits[(bits >> (18 - 6 * i)) & 63] : '=';
+  }
+  return text;
 }
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// Base64 (RFC 4648, section 4) to bytes.
+// Base64 (RFC 4648, section 4).
 
 #include <optional>
 #include <string>
@@ -10,5 +10,6 @@ namespace weft {
 
 // Nullopt if the text is not base64; '=' at the end may be missing.
 std::optional<std::string> decode_base64(std::string_view text);
+std::string encode_base64(std::string_view bytes);
 
 }  // namespace weft

@@ -86,6 +86,13 @@ std::int64_t Engine::default_page_count() const {
                                            .is_on_device = context_->stream_device != nullptr});
 }
 
+// A page with states serves only as many tokens as were computed. Keys and values serve any of their first tokens, so
+// blocks of them alone are short, and need no copies.
+std::function<void(std::int32_t, std::int32_t)> Engine::copy_of_pages() const {
+  if (!runner_->facts().config.recurrent) return nullptr;
+  return [runner = runner_.get()](std::int32_t from, std::int32_t to) { runner->copy_page(from, to); };
+}
+
 SchedulerSettings Engine::scheduler_settings() const {
   const Options& options = context_->options;
   const StepLimits most = runner_->step_limits();
@@ -97,7 +104,8 @@ SchedulerSettings Engine::scheduler_settings() const {
           .long_prefill_threshold = options.long_prefill_token_threshold,
           .has_priorities = options.scheduling_policy == "priority",
           .caches_prefixes = options.enable_prefix_caching,
-          .has_phases = runner_->has_phases()};
+          .has_phases = runner_->has_phases(),
+          .copy_page = copy_of_pages()};
 }
 
 void Engine::limit_pages(std::int64_t pages) {
@@ -152,6 +160,10 @@ int Engine::add(NewRequest added) {
   request->prompt = *request->prompt_ids;
   request->priority = added.priority;
   request->cache_salt = std::move(added.cache_salt);
+  request->pooling = added.pooling;
+  request->wants_logits = !added.pooling;
+  // The hidden states of tokens that are found in the prefix cache are not there.
+  if (added.pooling && *added.pooling != Pooling::last) request->first_logit_row = 0;
   if (parameters.prompt_logprobs) {
     request->first_logit_row = 0;
     request->prompt_logprobs.push_back({.chosen = {.id = request->prompt.front()}});
@@ -289,9 +301,10 @@ bool Engine::run_phase(Phase phase) {
     fail_chunks(chunks, error.what());
     return false;
   }
-  std::int64_t first_row = 0;  // of the logits
+  std::int64_t first_row = 0, first_hidden = 0;
   for (const Chunk& chunk : chunks)
-    finish_chunk(chunk, *logits, std::exchange(first_row, first_row + chunk.logit_rows));
+    finish_chunk(chunk, *logits, std::exchange(first_row, first_row + chunk.logit_rows),
+                 std::exchange(first_hidden, first_hidden + chunk.rows));
   return true;
 }
 

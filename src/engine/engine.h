@@ -23,6 +23,7 @@
 #include "engine/schedule/scheduler.h"
 #include "engine/speculation/ngram_proposer.h"
 #include "io/detokenizer.h"
+#include "io/embedding_config.h"
 #include "io/tokenizer.h"
 
 namespace weft {
@@ -51,6 +52,8 @@ struct RequestEvent {
   // SamplingParameters::prompt_logprobs. The prompt's first token has no log probability, and its rank is 0.
   std::optional<TokenLogprobs> logprobs = {};
   std::vector<TokenLogprobs> prompt_logprobs = {};
+  // Of a request with a Pooling: the pooled hidden states, not normalized. There is no token.
+  std::shared_ptr<const std::vector<float>> embedding = nullptr;
 };
 
 // With SamplingParameters::prompt_logprobs every row of the prompt is computed, whatever the prefix cache has.
@@ -59,6 +62,8 @@ struct NewRequest {
   SamplingParameters parameters;
   std::int64_t priority = 0;  // smaller is earlier; with --scheduling-policy priority
   std::string cache_salt;     // requests with different salts share nothing in the prefix cache
+  // The hidden states of the prompt after the last norm are pooled in this way, and no token is sampled.
+  std::optional<Pooling> pooling = {};
 };
 
 // Throws the error of a failed event: DeviceError or UserError.
@@ -126,6 +131,9 @@ class Engine {
   Generation generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
                       const std::function<void(const std::string&)>& on_text = {});
 
+  // The pooled hidden states of one text, not normalized.
+  std::vector<float> embed(const std::vector<int>& prompt, Pooling pooling);
+
   // Runs `ids` as one sequence and calls `visit(row, logits)` in order for every row of `rows` (positions in `ids`,
   // ascending).
   void score(const std::vector<int>& ids, const std::vector<int>& rows,
@@ -141,6 +149,8 @@ class Engine {
     NgramProposer proposer;
     std::unique_ptr<TokenMask> constraint;       // null: any text may follow
     std::vector<TokenLogprobs> prompt_logprobs;  // until the event of the first token takes them
+    std::optional<Pooling> pooling;
+    std::vector<double> pooled;  // sums of the hidden states so far
 
     std::string text_of(int token) { return detokenizer ? detokenizer->push(token) : ""; }
     std::string last_text() { return detokenizer ? detokenizer->finish() : ""; }
@@ -149,6 +159,7 @@ class Engine {
   static Request& request_of(ScheduledSequence& sequence) { return static_cast<Request&>(sequence); }
   static const Request& request_of(const ScheduledSequence& sequence) { return static_cast<const Request&>(sequence); }
   void find_ends();
+  std::function<void(std::int32_t from, std::int32_t to)> copy_of_pages() const;
   SchedulerSettings scheduler_settings() const;
   std::int64_t default_page_count() const;
   void check_request(const NewRequest& request) const;
@@ -156,7 +167,10 @@ class Engine {
   void fail_chunks(std::span<const Chunk> chunks, const std::string& error);
   void propose(Request& request);
   void schedule();
-  void finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t first_row);
+  // `first_hidden` is the chunk's first row in the step, and `first_row` its first row of logits.
+  void finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t first_row, std::int64_t first_hidden);
+  // Adds the hidden states of a chunk to those of its request, which ends with the last of them.
+  void pool(Request& request, const Chunk& chunk, std::int64_t first_hidden);
   // Samples the token after row `row` of the logits, and adds its event. Returns whether the request goes on.
   bool sample(Request& request, const Tensor& logits, std::int64_t row);
   void fail(const Request& request, std::string error);

@@ -45,7 +45,7 @@ std::string Engine::mask_logits(Request& request) {
 // Samples a token if all tokens are computed, and another one as long as the last one is the next of the draft. Blocks
 // are published only after the check for numbers that their type does not hold, so that no later request is computed
 // from them.
-void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t first_row) {
+void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t first_row, std::int64_t first_hidden) {
   Request& request = request_of(*chunk.sequence);
   const std::int64_t begin = request.computed - chunk.rows;
   request.computed -= chunk.draft_rows;
@@ -53,6 +53,7 @@ void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t
   if (error.empty()) error = score_prompt(request, logits, first_row);
   if (!error.empty()) return fail(request, std::move(error));
   scheduler_.publish(request);
+  if (request.pooling) return pool(request, chunk, first_hidden);
   if (request.computed != request.token_count()) return;  // more of the prompt follows
   const std::int64_t row = first_row + chunk.logit_rows - 1 - chunk.draft_rows;
   std::int64_t kept = 0;
@@ -85,7 +86,9 @@ bool Engine::sample(Request& request, const Tensor& logits, std::int64_t row) {
   }
   if (events_.back().finished == FinishReason::none) return true;
   error = runner_->describe_overflow_on_device(request.pages, request.computed);
-  if (!error.empty()) {
+  if (error.empty()) {
+    scheduler_.publish_end(request);
+  } else {
     events_.back().finished = FinishReason::failed;
     events_.back().error = std::move(error);
     events_.back().cause = FailureCause::answer;

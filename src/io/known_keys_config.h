@@ -347,7 +347,7 @@ inline constexpr KnownKey kGgufModelKeys[] = {
     {"final_logit_softcapping", KeyClass::changes, "0", "a soft cap of logits"},
     {"leading_dense_block_count", KeyClass::changes, "0", "a mixture of experts"},
     {"logit_scale", KeyClass::changes, "0|1", "scaled logits"},
-    {"pooling_type", KeyClass::changes, "0", "one vector for a text"},
+    {"pooling_type", KeyClass::changes, "0|1|2|3", "a score of a text"},
     {"residual_scale", KeyClass::changes, "0|1", "scaled residual branches"},
     {"rope.dimension_sections", KeyClass::changes, "", "rotary positions in several dims"},
     {"rope.freq_base_swa", KeyClass::changes, "", "other rotary positions in some layers"},

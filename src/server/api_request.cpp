@@ -113,6 +113,7 @@ std::vector<std::string> required_fields(Endpoint endpoint) {
     case detokenize:
       return {"tokens"};
     case responses:
+    case embeddings:
       return {"input"};
     default:
       return {};
@@ -194,7 +195,7 @@ void check_counts(const ApiRequest& request) {
   const auto limit = [](std::size_t count, std::size_t most, const char* field, const char* what) {
     require(count <= most, field, fmt::format("must have at most {} {}, but has {}", most, what, count));
   };
-  limit(request.prompts.size(), kMostPrompts, "prompt", "prompts");
+  limit(request.prompts.size(), kMostPrompts, prompt_field(request), "prompts");
   // llama.cpp and Anthropic have no such limit.
   if (request.endpoint != llama_completion && !is_anthropic(request.endpoint))
     limit(request.stop.size(), kMostStops, "stop", "texts");
@@ -260,6 +261,8 @@ void check_fields(const ApiRequest& request) {
   }
   check_counts(request);
 }
+
+const char* prompt_field(const ApiRequest& request) { return request.endpoint == embeddings ? "input" : "prompt"; }
 
 void check_token(int id, std::int64_t count, const char* field) {
   if (id >= 0 && id < count) return;

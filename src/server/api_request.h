@@ -29,6 +29,7 @@ enum Endpoint : unsigned {
   responses = 64,
   anthropic_messages = 128,
   anthropic_count = 256,  // of the tokens of such a request
+  embeddings = 512,
 };
 
 // Whether it answers a conversation, which the model's template writes.
@@ -97,6 +98,9 @@ struct ApiRequest {
   std::optional<bool> add_generation_prompt, continue_final_message, include_reasoning, enables_thinking;
   std::optional<std::string> reasoning_effort, truncation_side, request_id, cache_salt;
   std::optional<std::int64_t> truncate_prompt_tokens;
+  std::optional<std::int64_t> dimensions;      // of embeddings: their first numbers alone
+  std::optional<std::string> encoding_format;  // float or base64
+  std::optional<bool> normalizes;
   std::vector<std::string> unknown;  // fields that no row has
 };
 
@@ -106,6 +110,8 @@ ApiRequest read_fields(simdjson::dom::object object, Endpoint endpoint);
 
 // Checks values and their combinations: ApiError 400.
 void check_fields(const ApiRequest& request);
+// The name of a request's prompts.
+const char* prompt_field(const ApiRequest& request);
 // ApiError 400 for a token outside of [0, count).
 void check_token(int id, std::int64_t count, const char* field);
 

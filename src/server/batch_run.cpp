@@ -23,8 +23,10 @@ struct BatchUrl {
   std::string_view url;
   Endpoint endpoint;
 };
-constexpr BatchUrl kUrls[] = {
-    {"/v1/chat/completions", chat}, {"/v1/completions", completions}, {"/v1/responses", responses}};
+constexpr BatchUrl kUrls[] = {{"/v1/chat/completions", chat},
+                              {"/v1/completions", completions},
+                              {"/v1/responses", responses},
+                              {"/v1/embeddings", embeddings}};
 
 const BatchUrl* find_url(std::string_view url) {
   for (const BatchUrl& known : kUrls)

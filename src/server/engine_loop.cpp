@@ -140,7 +140,8 @@ void EngineLoop::add(const Sequence& sequence, std::vector<SequenceEvent>& event
     const int request = engine_.add({.prompt = sequence.prompt,
                                      .parameters = std::move(parameters),
                                      .priority = sequence.priority,
-                                     .cache_salt = sequence.cache_salt});
+                                     .cache_salt = sequence.cache_salt,
+                                     .pooling = sequence.pooling});
     requests_.emplace(sequence.ticket, request);
     tickets_.emplace(request, sequence.ticket);
   } catch (const std::exception& error) {

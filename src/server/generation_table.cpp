@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "server/embedding_answer.h"
 #include "server/generation.h"
 #include "server/llama_completion.h"
 #include "server/messages_answer.h"
@@ -27,6 +28,8 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
     generation = std::make_shared<ResponsesAnswer>(std::move(prepared), model_, id, first, reply);
   } else if (prepared.request.endpoint == anthropic_messages) {
     generation = std::make_shared<MessagesAnswer>(std::move(prepared), model_, id, first, reply);
+  } else if (prepared.request.endpoint == embeddings) {
+    generation = std::make_shared<EmbeddingAnswer>(std::move(prepared), model_, id, first, reply);
   } else {
     generation = std::make_shared<Generation>(std::move(prepared), model_, id, first, reply);
   }

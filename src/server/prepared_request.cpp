@@ -142,9 +142,10 @@ void add_prompt(PreparedRequest& prepared, std::string text, std::vector<int> id
   truncate(ids, prepared.request, model);
   if (whole > 0 && ids.empty())
     throw wrong_value("[truncate_prompt_tokens] must leave a token of the prompt, but is 0", "truncate_prompt_tokens");
+  const char* field = prompt_field(prepared.request);
   if (prepared.request.endpoint == completions && !text.empty() && ids.size() != whole)
     text = model.tokenizer->decode(ids, {.skip_special = prepared.request.skip_special_tokens.value_or(true)});
-  if (ids.empty()) throw wrong_value("[prompt] must have at least one token", "prompt");
+  if (ids.empty()) throw wrong_value(fmt::format("[{}] must have at least one token", field), field);
   check_length(ids.size(), prepared.request, model);
   prepared.prompts.push_back({std::move(text), std::make_shared<const std::vector<int>>(std::move(ids))});
 }
@@ -152,10 +153,11 @@ void add_prompt(PreparedRequest& prepared, std::string text, std::vector<int> id
 void add_completion_prompts(PreparedRequest& prepared, const ServedModel& model) {
   const ApiRequest& request = prepared.request;
   const bool echo = request.echo.value_or(false);
-  if (request.prompts.empty()) throw wrong_value("[prompt] must not be empty", "prompt");
+  const char* field = prompt_field(request);
+  if (request.prompts.empty()) throw wrong_value(fmt::format("[{}] must not be empty", field), field);
   for (const Prompt& prompt : request.prompts) {
     if (const auto* ids = std::get_if<PromptIds>(&prompt)) {
-      for (const int id : *ids) check_token(id, model.vocabulary_size, "prompt");
+      for (const int id : *ids) check_token(id, model.vocabulary_size, field);
       std::string text;
       if (echo) {
         check_tokenizer(model);
@@ -167,9 +169,9 @@ void add_completion_prompts(PreparedRequest& prepared, const ServedModel& model)
       add_prompt(prepared, std::move(text), *ids, model);
     } else {
       const auto& text = std::get<PromptText>(prompt);
-      if (text.empty()) throw wrong_value("[prompt] must not be empty", "prompt");
+      if (text.empty()) throw wrong_value(fmt::format("[{}] must not be empty", field), field);
       check_text_length(text, request, model);
-      add_prompt(prepared, echo ? text : "", encoded(text, request.add_special_tokens.value_or(true), model, "prompt"),
+      add_prompt(prepared, echo ? text : "", encoded(text, request.add_special_tokens.value_or(true), model, field),
                  model);
     }
   }
@@ -345,9 +347,28 @@ RenderedConversation render_conversation(ApiRequest& request, const ServedModel&
   return {std::move(text), std::move(ids)};
 }
 
+namespace {
+
+PreparedRequest prepare_embeddings(ApiRequest request, const ServedModel& model) {
+  if (!model.pooling)
+    throw not_made_here(
+        "the model states no pooling of hidden states, as embedding models do: weft serve --pooling last, mean or cls "
+        "gives it one");
+  if (request.dimensions && *request.dimensions > model.hidden_size)
+    throw wrong_value(
+        fmt::format("[dimensions] must be at most the model's {}, but is {}", model.hidden_size, *request.dimensions),
+        "dimensions");
+  PreparedRequest prepared{.request = std::move(request), .parameters = {.max_tokens = 1}, .pooling = model.pooling};
+  add_completion_prompts(prepared, model);
+  return prepared;
+}
+
+}  // namespace
+
 PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   check_model(request, model);
   check_fields(request);
+  if (request.endpoint == embeddings) return prepare_embeddings(std::move(request), model);
   PreparedRequest prepared{.request = std::move(request)};
   prepared.parameters = requested_sampling(prepared.request, model);
   check_given_limit(prepared.request, model);

@@ -4,10 +4,12 @@
 // so threads of their own do it (worker_pool.h).
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/sampling/sampler.h"
+#include "io/embedding_config.h"
 #include "server/answer_splitter.h"
 #include "server/api_request.h"
 #include "server/served_model.h"
@@ -40,8 +42,9 @@ struct PreparedRequest {
   std::vector<PreparedPrompt> prompts;
   std::string prompt_text;  // of messages: what the template gives; llama.cpp: the prompt
   AnswerForm form;
-  SamplingParameters parameters;  // max_tokens is at most what the shortest prompt leaves
-  std::int64_t choices = 1;       // of each prompt
+  SamplingParameters parameters;   // max_tokens is at most what the shortest prompt leaves
+  std::int64_t choices = 1;        // of each prompt
+  std::optional<Pooling> pooling;  // of embeddings, which have no other answer
   bool has_seed = false;
 };
 

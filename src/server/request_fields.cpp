@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "server/embedding_answer.h"
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
 #include "server/message_checks.h"
@@ -171,7 +172,7 @@ constexpr const char* kNoLogprobs = "a message has no log probabilities: use /v1
 constexpr const char* kStructured = "use structured_outputs";
 
 const FieldRow kRows[] = {
-    {"model", kOpenAi | tokenize | detokenize | llama_completion | apply_template, &ApiRequest::model},
+    {"model", kOpenAi | tokenize | detokenize | llama_completion | apply_template | embeddings, &ApiRequest::model},
     {"prompt", completions | tokenize, ReadField(read_prompt)},
     {"content", tokenize, &ApiRequest::content},
     {"tokens", detokenize, ReadField(read_tokens)},
@@ -186,7 +187,7 @@ const FieldRow kRows[] = {
     {"continue_final_message", kTemplate, &ApiRequest::continue_final_message},
     {"reasoning_effort", chat | apply_template, &ApiRequest::reasoning_effort},
     {"include_reasoning", chat | apply_template | responses, &ApiRequest::include_reasoning},
-    {"add_special_tokens", kText, &ApiRequest::add_special_tokens},
+    {"add_special_tokens", kText | embeddings, &ApiRequest::add_special_tokens},
     {"add_special", tokenize, &ApiRequest::add_special},
     {"parse_special", tokenize, &ApiRequest::parse_special},
     {"with_pieces", tokenize, &ApiRequest::with_pieces},
@@ -226,13 +227,13 @@ const FieldRow kRows[] = {
     {"stream_interval", kOpenAi, &ApiRequest::stream_interval, 1},
     {"response_format", kBoth, &ApiRequest::response_format},
     {"structured_outputs", kOpenAi, &ApiRequest::structured_outputs},
-    {"truncate_prompt_tokens", kOpenAi, &ApiRequest::truncate_prompt_tokens, -1},
-    {"truncation_side", kOpenAi, ReadField(read_truncation_side)},
+    {"truncate_prompt_tokens", kOpenAi | embeddings, &ApiRequest::truncate_prompt_tokens, -1},
+    {"truncation_side", kOpenAi | embeddings, ReadField(read_truncation_side)},
     {"return_token_ids", kBoth, &ApiRequest::return_token_ids},
     {"return_prompt_text", chat, &ApiRequest::return_prompt_text},
-    {"request_id", kOpenAi, &ApiRequest::request_id},
-    {"cache_salt", kOpenAi, &ApiRequest::cache_salt},
-    {"priority", kOpenAi, &ApiRequest::priority},
+    {"request_id", kOpenAi | embeddings, &ApiRequest::request_id},
+    {"cache_salt", kOpenAi | embeddings, &ApiRequest::cache_salt},
+    {"priority", kOpenAi | embeddings, &ApiRequest::priority},
 
     {"prompt", llama_completion, ReadField(read_prompt_parts)},
     {"n_predict", llama_completion, &ApiRequest::n_predict, -1},
@@ -341,7 +342,16 @@ const FieldRow kRows[] = {
     {"top_logprobs", kAnthropic, RefusedField{400, is_zero, kNoLogprobs}},
     {"prompt_logprobs", kAnthropic, RefusedField{400, is_nothing, kNoLogprobs}},
 
-    {"user", kBoth, IgnoredField{}},
+    {"input", embeddings, ReadField(read_prompt)},
+    {"encoding_format", embeddings, ReadField(read_encoding)},
+    {"dimensions", embeddings, &ApiRequest::dimensions, 1},
+    {"normalize", embeddings, &ApiRequest::normalizes},
+    {"use_activation", embeddings, &ApiRequest::normalizes},  // vLLM's name
+    {"embed_dtype", embeddings, RefusedField{501, is_float32, "numbers are float32"}},
+    {"endianness", embeddings, RefusedField{501, is_little_endian, "bytes are little-endian"}},
+    {"messages", embeddings, RefusedField{501, is_nothing, "use input"}},
+
+    {"user", kBoth | embeddings, IgnoredField{}},
     {"session_id", kOpenAi, IgnoredField{}},
     {"vllm_xargs", kOpenAi, IgnoredField{}},
     {"kv_transfer_params", kOpenAi, IgnoredField{}},

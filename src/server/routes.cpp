@@ -29,6 +29,7 @@ constexpr Route kRoutes[] = {
     request("/v1/responses", responses),
     request("/v1/messages", anthropic_messages),
     request("/v1/messages/count_tokens", anthropic_count),
+    request("/v1/embeddings", embeddings),
     request("/tokenize", tokenize),
     request("/detokenize", detokenize),
     {"/reset_prefix_cache", kPost, RouteKind::reset_prefix_cache, false, true},
@@ -39,7 +40,6 @@ constexpr Route kRoutes[] = {
     {"/slots", kGet, RouteKind::slots},
     {"/tokenizer_info", kGet, RouteKind::tokenizer_info},
 
-    {"/v1/embeddings", kPost, RouteKind::not_made},
     {"/v1/messages/batches", kAny, RouteKind::not_made, false, false, anthropic_messages},
     {"/v1/images/generations", kPost, RouteKind::not_made},
     {"/v1/audio/speech", kPost, RouteKind::not_made},

@@ -58,7 +58,7 @@ void SequenceRecords::take(const StepReport& report) {
   for (const auto& [ticket, event] : report.events) {
     const auto found = open_.find(ticket);
     if (found == open_.end()) continue;
-    if (event.finished != FinishReason::failed) take_token(found->second, report.end);
+    if (event.finished != FinishReason::failed) take_result(found->second, event.token >= 0, report.end);
     if (event.finished != FinishReason::none) finish(ticket, reason_of(event.finished), report.end);
   }
 }
@@ -78,9 +78,11 @@ void SequenceRecords::take_step(const StepReport& report) {
   if (report.has_step) values_.iteration_tokens.observe(static_cast<double>(now.rows));
 }
 
-void SequenceRecords::take_token(Record& record, MonotonicClock::time_point now) {
-  ++record.tokens;
-  ++values_.generation_tokens;
+void SequenceRecords::take_result(Record& record, bool is_token, MonotonicClock::time_point now) {
+  if (is_token) {
+    ++record.tokens;
+    ++values_.generation_tokens;
+  }
   if (record.first_token) {
     values_.inter_token_time.observe(seconds(record.last_token, now));
   } else {

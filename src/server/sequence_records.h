@@ -57,7 +57,7 @@ class SequenceRecords {
   };
 
   void take_step(const StepReport& report);
-  void take_token(Record& record, MonotonicClock::time_point now);
+  void take_result(Record& record, bool is_token, MonotonicClock::time_point now);
   void finish(Ticket ticket, FinishedReason reason, MonotonicClock::time_point now);
 
   MetricValues& values_;

@@ -116,6 +116,8 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .fingerprint = fingerprint_of(engine, settings),
                     .max_model_len = engine.max_model_len(),
                     .vocabulary_size = engine.runner().vocabulary_size(),
+                    .hidden_size = engine.runner().facts().config.hidden_size,
+                    .pooling = settings.pooling ? settings.pooling : pooling_of(checkpoint),
                     .most_sequences = engine.context().options.max_num_seqs,
                     .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
                     .trusts_templates = settings.trusts_templates,

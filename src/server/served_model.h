@@ -14,6 +14,7 @@
 #include "engine/sampling/reasoning_constraint.h"
 #include "engine/sampling/sampling_request.h"
 #include "io/chat_template.h"
+#include "io/embedding_config.h"
 #include "server/metric_values.h"
 #include "server/reasoning.h"
 #include "server/tool_calls/dialects.h"
@@ -36,6 +37,8 @@ struct ServedModel {
   std::string fingerprint;         // "" is null
   std::int64_t max_model_len = 0;
   std::int64_t vocabulary_size = 0;
+  std::int64_t hidden_size = 0;                   // numbers of an embedding
+  std::optional<Pooling> pooling;                 // nullopt: there are no embeddings
   std::int64_t most_sequences = 0;                // in a step
   std::size_t most_bytes_of_token = 0;            // of prompts; see prompt_length.h
   const Tokenizer* tokenizer = nullptr;           // null for a dummy checkpoint without one
@@ -73,6 +76,7 @@ struct ServedModelSettings {
   std::string fingerprint_value;          // of custom
   // Names of the tables, which must be known; "auto": by the chat template. "none": nothing is parsed.
   std::string tool_call_parser = "auto", reasoning_parser = "auto";
+  std::optional<Pooling> pooling;  // nullopt: as the checkpoint states
 };
 
 // UserError where the chat template or the model's generation_config.json is wrong.

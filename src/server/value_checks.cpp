@@ -35,6 +35,16 @@ bool is_empty(Element value) {
   return value.get(text) == simdjson::SUCCESS && text.empty();
 }
 
+bool is_float32(Element value) {
+  std::string_view word;
+  return value.get(word) == simdjson::SUCCESS && word == "float32";
+}
+
+bool is_little_endian(Element value) {
+  std::string_view word;
+  return value.get(word) == simdjson::SUCCESS && (word == "native" || word == "little");
+}
+
 bool is_nothing(Element) { return false; }
 
 bool is_text(Element value) { return value.is_string(); }

@@ -16,8 +16,9 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 class RecurrentModel : public ::testing::Test {
  protected:
-  std::string written(const std::string& architecture) {
-    const SampleCheckpoint sample(models_.find(architecture, "test"), {{"model_type", architecture}}, 3);
+  std::string written(const std::string& architecture, int context = 128) {
+    const SampleCheckpoint sample(models_.find(architecture, "test"),
+                                  {{"model_type", architecture}, {"max_position_embeddings", context}}, 3);
     return sample.write_gguf(folder_, architecture + ".gguf", DType::bf16);
   }
 
@@ -65,6 +66,39 @@ TEST_F(RecurrentModel, AnswersAsAloneWherePagesAreScarce) {
       for (const auto& [request, prompt] : prompts)
         EXPECT_EQ(answers[request], alone->generate(prompt, parameters).tokens) << architecture << " " << request;
     }
+  }
+}
+
+std::vector<int> joined(std::vector<int> first, const std::vector<int>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+// Blocks are longer than the conversation. A template writes the last tokens of a prompt again when there is an answer,
+// or the answer is continued as it is.
+TEST_F(RecurrentModel, ContinuesConversationsFromCheckpoints) {
+  const SamplingParameters parameters{.temperature = 0.8, .seed = 4, .max_tokens = 70, .ignore_end = true};
+  for (const char* architecture : kArchitectures) {
+    const std::string path = written(architecture, 512);
+    const Settings sizes{{"block-size", "512"}, {"max-model-len", "512"}, {"max-num-batched-tokens", "48"}};
+    const auto engine = tiny_engine(path, sizes);
+    Settings without = sizes;
+    without.emplace_back("enable-prefix-caching", "false");
+    const auto alone = tiny_engine(path, without);
+    const std::vector<int> question = some_ids(100, 1), begin = some_ids(16, 2);
+    const auto ask = [&](const std::vector<int>& prompt, std::int64_t cached) {
+      const Engine::Generation answer = engine->generate(prompt, parameters);
+      EXPECT_EQ(answer.cached_tokens, cached) << architecture;
+      EXPECT_EQ(answer.tokens, alone->generate(prompt, parameters).tokens) << architecture;
+      return answer.tokens;
+    };
+    const std::vector<int> prompt = joined(question, begin), answer = ask(prompt, 0);
+    EXPECT_EQ(ask(prompt, 100), answer) << "the checkpoint serves several requests";
+    ask(joined(question, some_ids(50, 3)), 100);
+    ask(joined(joined(prompt, answer), some_ids(5, 4)), 185);
+    ask(joined(some_ids(99, 1), begin), 0);
+    EXPECT_TRUE(engine->reset_prefix_cache());
+    ask(prompt, 0);
   }
 }
 

@@ -87,6 +87,16 @@ def check_structured(client, name, jsonschema):
     check(text in ("yes", "no"), "a choice is", repr(text))
 
 
+def check_embeddings(client, name):
+    both = client.embeddings.create(model=name, input=["a town", "another town"])
+    check([one.index for one in both.data] == [0, 1], "the indices of embeddings are", both.data)
+    alone = client.embeddings.create(model=name, input="a town", encoding_format="float").data[0].embedding
+    distance = max(abs(one - other) for one, other in zip(both.data[0].embedding, alone, strict=True))
+    check(distance < 1e-7, "an embedding depends on its neighbours or its encoding by", distance)
+    check(abs(sum(number * number for number in alone) - 1) < 1e-3, "the length of an embedding is not 1")
+    check(both.usage.prompt_tokens == both.usage.total_tokens > 0, "usage", both.usage)
+
+
 def check_errors(client, openai, name):
     wrong = [(openai.NotFoundError, {"model": "nobody", "prompt": "a"}),
              (openai.BadRequestError, {"model": name, "prompt": "a", "temperature": 9}),
@@ -128,7 +138,7 @@ def run(program, model):
     import pydantic
     from prometheus_client import parser
     with tempfile.TemporaryDirectory() as folder:
-        server = WeftServer(program, with_long_context(model, folder), ["--num-gpu-blocks-override", "300"])
+        server = WeftServer(program, with_long_context(model, folder), ["--num-gpu-blocks-override", "300", "--pooling", "last"])
         try:
             client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0, timeout=60)
             name = client.models.list().data[0].id
@@ -137,6 +147,7 @@ def run(program, model):
             check_chats(client, name)
             check_tools(client, name)
             check_structured(client, name, jsonschema)
+            check_embeddings(client, name)
             check_errors(client, openai, name)
             check_responses(client, openai, pydantic, name)
             check_messages(server, client, anthropic, pydantic, name)

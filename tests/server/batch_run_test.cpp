@@ -83,7 +83,7 @@ TEST_F(BatchRunTest, WritesALineForEachErrorAndGoesOn) {
   RunningServer server;
   const std::string good = R"({"prompt":"a","max_tokens":2,"temperature":0,"no_such_field":1})";
   const Batch batch =
-      run("{nonsense\n\n" + line("stream", R"({"prompt":"a","stream":true})") + line("url", good, "/v1/embeddings") +
+      run("{nonsense\n\n" + line("stream", R"({"prompt":"a","stream":true})") + line("url", good, "/v1/images") +
               line("range", R"({"prompt":"a","temperature":9})") + R"({"custom_id":5,"method":"POST"})" + "\n" +
               R"({"custom_id":"get","method":"GET","url":"/v1/completions","body":{}})" + "\n" +
               R"({"custom_id":"body","method":"POST","url":"/v1/completions","body":[]})" + "\n" + line("good", good),

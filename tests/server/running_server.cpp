@@ -26,7 +26,8 @@ RunningServer::RunningServer(ServerSettings settings, const EngineOptions& optio
                                         .answers = answers,
                                         .fingerprint_mode = changes.fingerprint_mode,
                                         .tool_call_parser = changes.tool_call_parser,
-                                        .reasoning_parser = changes.reasoning_parser});
+                                        .reasoning_parser = changes.reasoning_parser,
+                                        .pooling = changes.pooling});
   settings.port = 0;
   server_ = std::make_unique<Server>(std::move(settings), [this](const std::string& line) {
     const std::lock_guard lock(mutex_);

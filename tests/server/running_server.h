@@ -26,6 +26,7 @@ class RunningServer {
     std::string tool_call_parser = "auto", reasoning_parser = "auto";
     bool trusts_templates = false;
     std::string fingerprint_mode = "full";
+    std::optional<Pooling> pooling = {};
   };
 
   explicit RunningServer(ServerSettings settings = {}, const EngineOptions& options = {},

@@ -226,17 +226,6 @@ void ModelRunner::reopen() {
   is_whole_ = true;
 }
 
-void ModelRunner::allocate_pages(std::int64_t pages) {
-  page_count_ = pages;
-  pages_.clear();
-  for (const LayerPages& layer : facts().pages()) {
-    const Meta meta = Meta::pages(layer.layout);
-    pages_.push_back(has_pages_on_device() ? device_->zeros(meta, pages) : Tensor::empty(meta, pages));
-    for (const PhasePrograms& phase : phases_)
-      for (auto& program : phase.forward->programs) program->bind(layer.name, pages_.back());
-  }
-}
-
 const Tensor& ModelRunner::step(const StepInput& input) {
   CHECK(!pages_.empty(), "a step needs KV pages: call allocate_pages first");
   CHECK(input.rows() <= max_tokens(), "a step takes at most {} rows, but was given {}", max_tokens(), input.rows());
@@ -251,6 +240,11 @@ void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<
   CHECK(logits.meta.shape[1] == Dim(width), "a row of logits has {} elements", logits.meta.shape[1].text());
   convert_row(logits.meta.dtype, logits.data() + bytes_of(logits.meta.dtype, row * width), DType::f32,
               reinterpret_cast<std::byte*>(into.data()), width);
+}
+
+Tensor ModelRunner::hidden() const {
+  const Tensor& hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);
+  return has_pages_on_device() ? device_->download(hidden) : hidden;
 }
 
 const StepInput& ModelRunner::padded(const StepInput& input, const LaunchGraphDispatcher::Dispatch& to) {

@@ -62,6 +62,9 @@ class ModelRunner {
   // taken when a page is first written; on a device it is taken at once.
   void allocate_pages(std::int64_t pages);
 
+  // Copies what all layers have in a page. InternalError where pages are in the memory of a device.
+  void copy_page(std::int32_t from, std::int32_t to);
+
   // Whether work on the device has broken it, or another user of the device has opened it again. No step can run until
   // reopen() was called.
   bool is_broken() const;
@@ -77,6 +80,10 @@ class ModelRunner {
 
   // Copies row `row` of the logits that step() returned, as f32.
   void copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const;
+
+  // The hidden states after the last norm of all rows of the last step, [rows, hidden size] or more rows, in memory of
+  // the host. Valid until the next step.
+  Tensor hidden() const;
 
   // A sentence about the source of a NaN among the last step's logits. `input` is the input of that step, `row` is one
   // of its logit rows, and the sequence has `tokens` tokens in the KV pages `blocks`. The sentence begins with [kv

@@ -107,15 +107,13 @@ std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, 
   if (bad && bad->is_infinite)
     return overflow_text(*bad, layer_of(*bad), facts().kv.dtype, facts().dtype, ", so logits are not numbers");
   const std::int64_t last = facts().config.layer_count - 1;
-  Tensor hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);
-  if (has_pages_on_device()) hidden = device_->download(hidden);
   std::string where = "the head";
   if (bad) {
     const int layer = layer_of(*bad);
     const std::string before = layer == 0 ? "the embedding" : fmt::format("layer {}", layer - 1);
     where = fmt::format("{} or layer {}, which has NaN among the keys and values of token {}", before, layer,
                         bad->position);
-  } else if (row_has_nan(hidden, input.logit_rows.as<std::int64_t>()[row])) {
+  } else if (row_has_nan(hidden(), input.logit_rows.as<std::int64_t>()[row])) {
     where = fmt::format("layer {}, which is the last one, or the norm after it", last);
   }
   return fmt::format("[logits] some are not numbers (NaN), and the first NaN is the result of {}; {}", where,

@@ -47,11 +47,13 @@ void KvPagePool::share(std::int32_t page) {
 }
 
 void KvPagePool::release(std::vector<std::int32_t>& pages) {
-  for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
-    CHECK(at(*page).references > 0, "page {} is free already", *page);
-    if (--at(*page).references == 0) free(*page);
-  }
+  for (auto page = pages.rbegin(); page != pages.rend(); ++page) release(*page);
   pages.clear();
+}
+
+void KvPagePool::release(std::int32_t page) {
+  CHECK(at(page).references > 0, "page {} is free already", page);
+  if (--at(page).references == 0) free(page);
 }
 
 void KvPagePool::free(std::int32_t page) {
@@ -92,7 +94,7 @@ std::int32_t KvPagePool::find_published(const ContentHash& hash, const KvPrefix&
                                         std::span<const std::int32_t> tokens) {
   std::int32_t page = bucket_of(hash);
   const auto is_wanted = [&] {
-    return at(page).hash == hash && at(page).parent == before.id &&
+    return at(page).hash == hash && at(page).parent == before.id && at(page).tokens == block_ &&
            std::equal(tokens.begin(), tokens.end(), tokens_of(page));
   };
   while (page != kNone && !is_wanted()) page = at(page).next_in_bucket;
@@ -110,20 +112,53 @@ std::optional<std::int32_t> KvPagePool::find(KvPrefix& prefix, std::span<const s
 
 void KvPagePool::publish(KvPrefix& prefix, std::int32_t page, std::span<const std::int32_t> tokens) {
   if (!is_caching_) return;
-  CHECK(at(page).references > 0 && !at(page).is_published, "page {} cannot be published", page);
   const ContentHash hash = hash_after(prefix, tokens);
   const std::int32_t equal = find_published(hash, prefix, tokens);
+  // Inserted after the equal page, so that find() stops at the first: duplicates do not lengthen the search.
+  enter(page, hash, prefix.id, tokens, equal == kNone ? bucket_of(hash) : at(equal).next_in_bucket);
+  at(page).prefix = equal == kNone ? ++last_prefix_ : at(equal).prefix;
+  prefix = {.hash = hash, .id = at(page).prefix};
+}
+
+// Publishes a page between `link` and what it links to.
+void KvPagePool::enter(std::int32_t page, const ContentHash& hash, std::uint64_t parent,
+                       std::span<const std::int32_t> tokens, std::int32_t& link) {
   Page& published = at(page);
+  CHECK(published.references > 0 && !published.is_published, "page {} cannot be published", page);
   published.is_published = true;
   published.hash = hash;
-  published.parent = prefix.id;
-  published.prefix = equal == kNone ? ++last_prefix_ : at(equal).prefix;
+  published.parent = parent;
+  published.prefix = 0;
+  published.tokens = std::ssize(tokens);
   std::copy(tokens.begin(), tokens.end(), tokens_of(page));
-  // Inserted after the equal page, so that find() stops at the first: duplicates do not lengthen the search.
-  std::int32_t& link = equal == kNone ? bucket_of(hash) : at(equal).next_in_bucket;
   published.next_in_bucket = link;
   link = page;
-  prefix = {.hash = hash, .id = published.prefix};
+}
+
+// All parts after a prefix are in one bucket, where they are compared token by token.
+ContentHash KvPagePool::hash_of_parts(const KvPrefix& prefix) const {
+  return hash_bytes(std::as_bytes(std::span(&prefix.hash, 1)), key_);
+}
+
+std::optional<KvPagePool::Part> KvPagePool::find_part(const KvPrefix& prefix, std::span<const std::int32_t> tokens) {
+  if (!is_caching_) return std::nullopt;
+  const ContentHash hash = hash_of_parts(prefix);
+  std::optional<Part> longest;
+  for (std::int32_t page = bucket_of(hash); page != kNone; page = at(page).next_in_bucket) {
+    const Page& known = at(page);
+    const bool is_longer = known.tokens > (longest ? longest->tokens : 0) && known.tokens <= std::ssize(tokens);
+    if (known.tokens == block_ || !is_longer || known.hash != hash || known.parent != prefix.id) continue;
+    if (std::equal(tokens.begin(), tokens.begin() + known.tokens, tokens_of(page)))
+      longest = {.page = page, .tokens = known.tokens};
+  }
+  return longest;
+}
+
+void KvPagePool::publish_part(const KvPrefix& prefix, std::int32_t page, std::span<const std::int32_t> tokens) {
+  if (!is_caching_) return;
+  CHECK(!tokens.empty() && std::ssize(tokens) < block_, "a part of a block of {} tokens has {}", block_, tokens.size());
+  const ContentHash hash = hash_of_parts(prefix);
+  enter(page, hash, prefix.id, tokens, bucket_of(hash));
 }
 
 void KvPagePool::forget(std::int32_t page) {

@@ -18,15 +18,15 @@ bool is_of_prompt(const ScheduledSequence& sequence) { return sequence.output.em
 }  // namespace
 
 Scheduler::Scheduler(SchedulerSettings settings, std::int64_t pages)
-    : settings_(settings), pool_(pages, settings.block, settings.caches_prefixes) {
-  const auto sequences = static_cast<std::size_t>(settings.sequences);
-  const auto blocks = static_cast<std::size_t>(pages_of(settings.longest));
+    : settings_(std::move(settings)), pool_(pages, settings_.block, settings_.caches_prefixes) {
+  const auto sequences = static_cast<std::size_t>(settings_.sequences);
+  const auto blocks = static_cast<std::size_t>(pages_of(settings_.longest));
   chunks_.reserve(sequences);
   first_scheduled_.reserve(sequences);
   preempted_.reserve(sequences);
   order_.reserve(sequences);
   found_.reserve(blocks);
-  block_tokens_.resize(static_cast<std::size_t>(settings.block));
+  block_tokens_.resize(static_cast<std::size_t>(settings_.block));
   spare_pages_.resize(sequences);
   for (auto& memory : spare_pages_) memory.reserve(blocks);
 }
@@ -120,11 +120,13 @@ void Scheduler::add_chunk(ScheduledSequence& sequence) {
     rows = std::min(rows, pace_.most_rows(sequence.computed, prompts_left_ > 0 || others_wait));
   }
   const bool has_others = running_.size() + waiting_.size() > 1;
+  if (const auto checkpoint = next_checkpoint(sequence)) rows = std::min(rows, *checkpoint - sequence.computed);
   if (settings_.long_prefill_threshold > 0 && has_others) rows = std::min(rows, settings_.long_prefill_threshold);
   const std::int64_t before_logits = std::max<std::int64_t>(first_logit_row(sequence) - sequence.computed, 0);
-  if (rows - before_logits > logit_rows_left_) rows = before_logits + logit_rows_left_;
+  if (sequence.wants_logits && rows - before_logits > logit_rows_left_) rows = before_logits + logit_rows_left_;
   if (rows == 0 || !reserve_pages(sequence, sequence.computed + rows)) return;
-  Chunk chunk{.sequence = &sequence, .rows = rows, .logit_rows = std::max<std::int64_t>(rows - before_logits, 0)};
+  Chunk chunk{.sequence = &sequence, .rows = rows};
+  if (sequence.wants_logits) chunk.logit_rows = std::max<std::int64_t>(rows - before_logits, 0);
   if (rows == missing && !ends_with_prompt) {
     chunk.draft_rows = draft_rows(sequence, std::min(rows_left_ - rows, logit_rows_left_ - chunk.logit_rows));
     reserve_pages(sequence, sequence.token_count() + chunk.draft_rows);
@@ -223,16 +225,25 @@ Scheduler::Admission Scheduler::admit(ScheduledSequence& sequence) {
                     std::count_if(found_.begin(), found_.end(), [&](std::int32_t page) { return pool_.is_free(page); });
   const std::int64_t pages = pages_of(sequence.token_count());
   if (pages - std::ssize(found_) > free) return Admission::full;
+  std::optional<KvPagePool::Part> part = find_part(sequence, prefix);
+  if (part && pool_.is_free(part->page) && pages - std::ssize(found_) == free) part.reset();  // its page is needed
 
   sequence.pages = std::move(spare_pages_.back());
   spare_pages_.pop_back();
   for (const std::int32_t page : found_) pool_.share(page);
+  if (part) pool_.share(part->page);
   sequence.pages.assign(found_.begin(), found_.end());
   // Pages for all its tokens, so that the sequences which run never wait for each other's prompts.
   while (std::ssize(sequence.pages) < pages) sequence.pages.push_back(pool_.take().value());
   sequence.prefix_ = prefix;
   sequence.published_ = std::ssize(found_);
   sequence.computed = std::ssize(found_) * settings_.block;
+  if (part) {
+    settings_.copy_page(part->page, sequence.pages[found_.size()]);
+    pool_.release(part->page);
+    sequence.computed += part->tokens;
+  }
+  sequence.kept_ = sequence.computed;
   if (!std::exchange(sequence.was_scheduled_, true)) {
     first_scheduled_.push_back(&sequence);
     if (pool_.is_caching() && sequence.first_logit_row > 0) {
@@ -259,24 +270,40 @@ void Scheduler::find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix)
   }
 }
 
-// Whether a sequence of this step computes the block that follows the blocks in found_, at `prefix`.
+// Whether a sequence of this step computes the block that follows the blocks in found_, at `prefix`, or the part of it
+// before a checkpoint.
 bool Scheduler::is_computed_now(const ScheduledSequence& sequence, const KvPrefix& prefix) {
-  const std::int64_t block = std::ssize(found_), begin = block * settings_.block, end = begin + settings_.block;
-  if (!pool_.is_caching() || end > std::min(first_logit_row(sequence), cacheable_tokens(sequence))) return false;
+  if (!pool_.is_caching()) return false;
+  const std::int64_t block = std::ssize(found_), begin = block * settings_.block;
+  const std::int64_t most = std::min(first_logit_row(sequence), cacheable_tokens(sequence));
   return std::any_of(chunks_.begin(), chunks_.end(), [&](const Chunk& chunk) {
     const ScheduledSequence& other = *chunk.sequence;
     if (other.published_ != block || other.prefix_.id != prefix.id || other.prefix_.hash != prefix.hash) return false;
-    if (other.computed + chunk.rows <= begin || cacheable_tokens(other) < end) return false;
+    const std::int64_t end = std::min(begin + settings_.block, next_checkpoint(other).value_or(INT64_MAX));
+    if (other.computed + chunk.rows <= begin || cacheable_tokens(other) < end || end > most) return false;
     for (std::int64_t i = begin; i < end; ++i)
       if (other.token(i) != sequence.token(i)) return false;
     return true;
   });
 }
 
+// The part of the block after those in found_, at `prefix`.
+std::optional<KvPagePool::Part> Scheduler::find_part(const ScheduledSequence& sequence, const KvPrefix& prefix) {
+  if (!settings_.copy_page) return std::nullopt;
+  const std::int64_t begin = std::ssize(found_) * settings_.block;
+  const std::int64_t end = std::min({first_logit_row(sequence), cacheable_tokens(sequence), begin + settings_.block});
+  return end <= begin ? std::nullopt : pool_.find_part(prefix, tokens_of(sequence, begin, end));
+}
+
 std::span<const std::int32_t> Scheduler::block_of(const ScheduledSequence& sequence, std::int64_t index) {
-  for (std::int64_t i = 0; i < settings_.block; ++i)
-    block_tokens_[static_cast<std::size_t>(i)] = sequence.token(index * settings_.block + i);
-  return block_tokens_;
+  return tokens_of(sequence, index * settings_.block, (index + 1) * settings_.block);
+}
+
+std::span<const std::int32_t> Scheduler::tokens_of(const ScheduledSequence& sequence, std::int64_t begin,
+                                                   std::int64_t end) {
+  const auto count = static_cast<std::size_t>(end - begin);
+  for (std::size_t i = 0; i < count; ++i) block_tokens_[i] = sequence.token(begin + static_cast<std::int64_t>(i));
+  return std::span(block_tokens_).first(count);
 }
 
 void Scheduler::publish(ScheduledSequence& sequence) {
@@ -285,6 +312,40 @@ void Scheduler::publish(ScheduledSequence& sequence) {
   for (; (sequence.published_ + 1) * settings_.block <= computed; ++sequence.published_)
     pool_.publish(sequence.prefix_, sequence.pages[static_cast<std::size_t>(sequence.published_)],
                   block_of(sequence, sequence.published_));
+  if (sequence.computed == std::ssize(sequence.prompt) - kTokensAfterCheckpoint) publish_checkpoint(sequence, false);
+}
+
+void Scheduler::publish_end(ScheduledSequence& sequence) {
+  publish(sequence);
+  publish_checkpoint(sequence, true);
+}
+
+bool Scheduler::is_checkpoint(const ScheduledSequence& sequence, std::int64_t tokens) const {
+  if (!settings_.copy_page || !pool_.is_caching() || tokens > cacheable_tokens(sequence)) return false;
+  const std::int64_t known = std::max(sequence.kept_, tokens / settings_.block * settings_.block);
+  return tokens - known >= kTokensSavedByCheckpoint;
+}
+
+std::optional<std::int64_t> Scheduler::next_checkpoint(const ScheduledSequence& sequence) const {
+  const std::int64_t tokens = std::ssize(sequence.prompt) - kTokensAfterCheckpoint;
+  return tokens > sequence.computed && is_checkpoint(sequence, tokens) ? std::optional(tokens) : std::nullopt;
+}
+
+// A sequence that goes on keeps its page, and a copy is published.
+void Scheduler::publish_checkpoint(ScheduledSequence& sequence, bool has_ended) {
+  if (!is_checkpoint(sequence, sequence.computed)) return;
+  sequence.kept_ = sequence.computed;
+  const std::span<const std::int32_t> tokens =
+      tokens_of(sequence, sequence.published_ * settings_.block, sequence.computed);
+  const std::optional<KvPagePool::Part> known = pool_.find_part(sequence.prefix_, tokens);
+  if (known && known->tokens == std::ssize(tokens)) return;
+  const std::int32_t own = sequence.pages[static_cast<std::size_t>(sequence.published_)];
+  if (has_ended) return pool_.publish_part(sequence.prefix_, own, tokens);
+  const std::optional<std::int32_t> copy = pool_.take();
+  if (!copy) return;
+  settings_.copy_page(own, *copy);
+  pool_.publish_part(sequence.prefix_, *copy, tokens);
+  pool_.release(*copy);
 }
 
 void Scheduler::restart() {

@@ -4,11 +4,18 @@
 // and no decode phase: each sequence wants all its tokens computed. Running sequences come first, in their order; then
 // waiting ones, none of which overtakes another, as long as the pages of all their tokens are free. When a running
 // sequence needs a page and none is free, the last one (by policy) gives up its pages and waits. This knows no models.
+//
+// The prefix cache has full blocks. Where pages can be copied, it also has checkpoints: the last block of a prompt
+// without its last tokens, which a chat template writes differently once there is an answer, and the last block of a
+// sequence that has ended. Otherwise a conversation would compute up to a block again in each turn, which is hundreds
+// of tokens of a model with recurrent layers.
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +38,8 @@ struct ScheduledSequence {
   // The logits of this position and of those after it are wanted; at the latest those of the last token. So no block
   // from there on is taken from the prefix cache; all blocks are published nevertheless.
   std::int64_t first_logit_row = INT64_MAX;
+  // False: hidden states are wanted in place of logits. They are there for all rows of a step.
+  bool wants_logits = true;
 
   // Changed by the scheduler alone, except for `computed`, which also grows with each step.
   std::vector<std::int32_t> pages;
@@ -53,6 +62,7 @@ struct ScheduledSequence {
   bool was_scheduled_ = false;
   KvPrefix prefix_;             // at the end of the published blocks
   std::int64_t published_ = 0;  // blocks
+  std::int64_t kept_ = 0;       // tokens up to its last checkpoint, or that were not computed when it began to run
   std::list<ScheduledSequence*>::iterator at_;
 };
 
@@ -75,7 +85,15 @@ struct SchedulerSettings {
   // Whether tokens of prompts and generated ones are computed differently. A chunk has tokens of one kind then, and the
   // prefix cache has blocks of prompts alone.
   bool has_phases = false;
+  // Copies the content of a page at once. Null: there are no checkpoints.
+  std::function<void(std::int32_t from, std::int32_t to)> copy_page;
 };
+
+// The checkpoint of a prompt is so many tokens before its end. That is more than a template writes after the last
+// message to begin an answer.
+inline constexpr std::int64_t kTokensAfterCheckpoint = 16;
+// A checkpoint is made if it saves so many tokens, since it costs a page, and that of a prompt a step of its own.
+inline constexpr std::int64_t kTokensSavedByCheckpoint = 64;
 
 class Scheduler {
  public:
@@ -100,6 +118,8 @@ class Scheduler {
   void observe(double seconds) { pace_.observe(seconds); }
   // Makes the full blocks of a sequence findable, as far as they are computed.
   void publish(ScheduledSequence& sequence);
+  // The same for a sequence that has ended, before it is removed; its last block may become a checkpoint.
+  void publish_end(ScheduledSequence& sequence);
 
   // The content of all pages is lost: all sequences wait, and nothing is found in the prefix cache.
   void restart();
@@ -126,6 +146,12 @@ class Scheduler {
   std::int64_t cacheable_tokens(const ScheduledSequence& sequence) const {
     return settings_.has_phases ? std::ssize(sequence.prompt) : sequence.token_count();
   }
+  // Whether a checkpoint after so many tokens of the sequence is worth its page.
+  bool is_checkpoint(const ScheduledSequence& sequence, std::int64_t tokens) const;
+  // The tokens before the checkpoint of a prompt that is not computed so far; nullopt if it has none.
+  std::optional<std::int64_t> next_checkpoint(const ScheduledSequence& sequence) const;
+  void publish_checkpoint(ScheduledSequence& sequence, bool has_ended);
+  std::optional<KvPagePool::Part> find_part(const ScheduledSequence& sequence, const KvPrefix& prefix);
   void find_prefix(const ScheduledSequence& sequence, KvPrefix& prefix);
   bool is_computed_now(const ScheduledSequence& sequence, const KvPrefix& prefix);
   void add_chunk(ScheduledSequence& sequence);
@@ -137,6 +163,8 @@ class Scheduler {
   void release_pages(ScheduledSequence& sequence);
   Sequences::iterator place_of(const ScheduledSequence& sequence);
   std::span<const std::int32_t> block_of(const ScheduledSequence& sequence, std::int64_t index);
+  // The tokens [begin, end), at most a block. Valid until the next call.
+  std::span<const std::int32_t> tokens_of(const ScheduledSequence& sequence, std::int64_t begin, std::int64_t end);
   std::int64_t pages_of(std::int64_t tokens) const { return (tokens + settings_.block - 1) / settings_.block; }
 
   SchedulerSettings settings_;

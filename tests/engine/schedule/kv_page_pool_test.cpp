@@ -111,6 +111,35 @@ TEST(KvPagePool, FindsTheOtherOfTwoEqualPages) {
   EXPECT_EQ(found(pool, {{1}, {2}}), b);
 }
 
+TEST(KvPagePool, FindsTheLongestPartThatTokensBeginWith) {
+  KvPagePool pool(8, 4, true);
+  std::vector<std::int32_t> pages = take(pool, 5);
+  const Tokens all = pages;
+  KvPrefix after = pool.root("");
+  pool.publish(after, all[0], Tokens{1, 2, 3, 4});
+  pool.publish_part(after, all[1], Tokens{5});
+  pool.publish_part(after, all[2], Tokens{5, 6, 7});
+  pool.publish_part(pool.root(""), all[3], Tokens{5, 6});
+  pool.publish_part(after, all[4], Tokens{8, 6});
+  const auto page_of = [&](const KvPrefix& prefix, const Tokens& tokens) {
+    const auto part = pool.find_part(prefix, tokens);
+    return part ? std::pair(part->page, part->tokens) : std::pair(-1, std::int64_t{0});
+  };
+  using Part = std::pair<std::int32_t, std::int64_t>;
+  EXPECT_EQ(page_of(after, {5, 6, 7, 9}), Part(all[2], 3));
+  EXPECT_EQ(page_of(after, {5, 6, 7}), Part(all[2], 3));
+  EXPECT_EQ(page_of(after, {5, 6}), Part(all[1], 1));
+  EXPECT_EQ(page_of(after, {8, 7}), Part(-1, 0));
+  EXPECT_EQ(page_of(after, {}), Part(-1, 0));
+  EXPECT_EQ(page_of(pool.root(""), {5, 6, 7}), Part(all[3], 2));
+  EXPECT_EQ(page_of(pool.root("salt"), {5, 6, 7}), Part(-1, 0));
+  EXPECT_EQ(found(pool, {{1, 2, 3, 4}, {5, 6, 7, 9}}), Tokens{all[0]}) << "a part is no block";
+  pool.release(pages);
+  EXPECT_EQ(take(pool, 5), (Tokens{5, 6, 7, all[4], all[3]}));
+  EXPECT_EQ(page_of(pool.root(""), {5, 6, 7}), Part(-1, 0)) << "its page was taken";
+  EXPECT_EQ(page_of(after, {5, 6, 7}), Part(all[2], 3));
+}
+
 TEST(KvPagePool, ForgetsAllOnlyWhileNoneIsInUse) {
   KvPagePool pool(3, 1, true);
   std::vector<std::int32_t> pages = take(pool, 2);

@@ -1,4 +1,5 @@
-// The scheduler alone: a fake runner computes a step at once, and each new token is the number of tokens before it.
+// The scheduler alone: a fake runner computes a step at once, and each new token is the number of tokens before it. A
+// page has the tokens that were computed in it, so that each step shows whether its pages have what it goes on from.
 
 #include "engine/schedule/scheduler.h"
 
@@ -14,7 +15,11 @@ using Rows = std::vector<std::pair<int, std::int64_t>>;  // sequences by number,
 
 class FakeEngine {
  public:
-  FakeEngine(const SchedulerSettings& settings, std::int64_t pages) : scheduler_(settings, pages) {}
+  FakeEngine(SchedulerSettings settings, std::int64_t pages, bool has_checkpoints = false)
+      : block_(settings.block), contents_(static_cast<std::size_t>(pages)) {
+    if (has_checkpoints) settings.copy_page = [this](std::int32_t from, std::int32_t to) { at(to) = at(from); };
+    scheduler_ = Scheduler(std::move(settings), pages);
+  }
 
   int add(std::vector<int> prompt, std::int64_t tokens, std::int64_t priority = 0) {
     const int number = next_++;
@@ -44,11 +49,14 @@ class FakeEngine {
     for (const Chunk& chunk : scheduler_.schedule()) {
       auto& one = static_cast<Sequence&>(*chunk.sequence);
       rows.emplace_back(one.number, chunk.rows);
-      one.computed += chunk.rows;
+      check_content(one);
+      for (std::int64_t row = 0; row < chunk.rows; ++row) compute(one);
       scheduler_.publish(one);
       if (one.computed < one.token_count()) continue;
       one.output.push_back(static_cast<int>(one.token_count()));
-      if (std::ssize(one.output) == one.wanted) ended.push_back(one.number);
+      if (std::ssize(one.output) < one.wanted) continue;
+      scheduler_.publish_end(one);
+      ended.push_back(one.number);
     }
     for (const int number : ended) remove(number);
     // A step takes as many seconds as it has rows.
@@ -63,6 +71,31 @@ class FakeEngine {
     int number = 0;
     std::int64_t wanted = 0;
   };
+
+  std::vector<int>& at(std::int32_t page) { return contents_[static_cast<std::size_t>(page)]; }
+
+  std::vector<int>& content(const ScheduledSequence& sequence, std::int64_t position) {
+    return at(sequence.pages[static_cast<std::size_t>(position / block_)]);
+  }
+
+  void compute(ScheduledSequence& sequence) {
+    std::vector<int>& block = content(sequence, sequence.computed);
+    if (sequence.computed % block_ == 0) block.clear();
+    block.push_back(sequence.token(sequence.computed++));
+  }
+
+  // Whether the pages have the tokens that are said to be computed.
+  void check_content(const Sequence& sequence) {
+    for (std::int64_t begin = 0; begin < sequence.computed; begin += block_) {
+      std::vector<int> wanted;
+      for (std::int64_t i = begin; i < std::min(begin + block_, sequence.computed); ++i)
+        wanted.push_back(sequence.token(i));
+      ASSERT_EQ(content(sequence, begin), wanted) << "sequence " << sequence.number << ", token " << begin;
+    }
+  }
+
+  std::int64_t block_;
+  std::vector<std::vector<int>> contents_;  // of the pages
   Scheduler scheduler_;
   std::map<int, Sequence> sequences_;
   int next_ = 0;
@@ -296,6 +329,42 @@ TEST(Scheduler, WithPhasesAChunkEndsWithThePromptAndAnswersAreNotCached) {
   EXPECT_EQ(engine.step(), (Rows{{1, 5}}));
 }
 
+TEST(Scheduler, ContinuesFromCheckpoints) {
+  FakeEngine engine({.rows = 400, .sequences = 4, .block = 256, .longest = 1024, .caches_prefixes = true}, 16, true);
+  engine.add(prompt_of(100), 90);
+  EXPECT_EQ(engine.step(), (Rows{{0, 84}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 16}}));
+  while (!engine.is_idle()) engine.step();
+  EXPECT_EQ(engine.statistics().pages_used, 0);
+  std::vector<int> prompt = prompt_of(84);
+  prompt.resize(110, 7);
+  engine.add(prompt, 1);
+  EXPECT_EQ(engine.step(), (Rows{{1, 26}})) << "a checkpoint after ten more tokens is not worth a step";
+  engine.add(prompt_of(300), 1);
+  EXPECT_EQ(engine.step(), (Rows{{2, 300 - 189}})) << "the answer, whose last token is not computed";
+  engine.add(prompt_of(83), 1);
+  EXPECT_EQ(engine.step(), (Rows{{3, 67}})) << "fewer tokens than the checkpoint has";
+  engine.add(prompt_of(84), 1);
+  EXPECT_EQ(engine.step(), (Rows{{3, 16}, {4, 17}})) << "the checkpoint of 67 tokens, not that of all 84";
+}
+
+// The checkpoint of one is ready when the others begin.
+TEST(Scheduler, SequencesOfOneStepComputeThePartBeforeACheckpointOnce) {
+  FakeEngine engine({.rows = 400, .sequences = 4, .block = 256, .longest = 512, .caches_prefixes = true}, 16, true);
+  for (int i = 0; i < 3; ++i) engine.add(prompt_of(200), 1);
+  EXPECT_EQ(engine.step(), (Rows{{0, 184}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 16}, {1, 16}, {2, 16}}));
+}
+
+TEST(Scheduler, ACheckpointNeedsAFreePage) {
+  FakeEngine engine({.rows = 400, .sequences = 1, .block = 256, .longest = 256, .caches_prefixes = true}, 1, true);
+  engine.add(prompt_of(100), 1);
+  EXPECT_EQ(engine.step(), (Rows{{0, 84}}));
+  EXPECT_EQ(engine.step(), (Rows{{0, 16}})) << "the only page becomes the checkpoint of its end";
+  engine.add(prompt_of(120), 1);
+  EXPECT_EQ(engine.step(), (Rows{{1, 104}})) << "it cannot be copied, and is taken";
+}
+
 TEST(Scheduler, RestartComputesEverythingAgain) {
   FakeEngine engine({.rows = 16, .sequences = 2, .block = 2, .longest = 16, .caches_prefixes = true}, 16);
   engine.add(prompt_of(5), 3);
@@ -353,6 +422,34 @@ TEST(Scheduler, LosesNoPageWhenSequencesAreCancelledInEveryState) {
       EXPECT_EQ(engine.statistics().pages_used, 0);
       EXPECT_TRUE(engine.scheduler().reset_prefix_cache());
     }
+}
+
+// Conversations that branch and that are cancelled, with few pages. FakeEngine compares the content of all pages.
+TEST(Scheduler, GoesOnFromTheRightContentWhereCheckpointsCompeteForPages) {
+  std::mt19937 random(5);
+  const auto below = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
+  FakeEngine engine({.rows = 150, .sequences = 5, .block = 96, .longest = 480, .caches_prefixes = true}, 9, true);
+  std::set<int> open;
+  for (int step = 0; step < 20'000; ++step) {
+    if (below(3) == 0 && open.size() < 8) {
+      std::vector<int> prompt = prompt_of(1 + below(240));
+      for (int& token : prompt)
+        if (below(300) == 0) token = -1;
+      open.insert(engine.add(prompt, 1 + below(240)));
+    }
+    if (below(10) == 0 && !open.empty()) {
+      const auto cancelled = std::next(open.begin(), below(static_cast<int>(open.size())));
+      engine.remove(*cancelled);
+      open.erase(cancelled);
+    }
+    EXPECT_EQ(engine.step().empty(), open.empty());
+    std::erase_if(open, [&](int number) { return !engine.has(number); });
+  }
+  EXPECT_GT(engine.statistics().preemptions, 100);
+  EXPECT_NE(engine.statistics().prefix_cache_hits % 96, 0) << "also parts of blocks";
+  while (!engine.is_idle()) engine.step();
+  EXPECT_EQ(engine.statistics().pages_used, 0);
+  EXPECT_TRUE(engine.scheduler().reset_prefix_cache());
 }
 
 }  // namespace weft::scheduler_test

@@ -10,6 +10,7 @@
 #include "io/safetensors_writer.h"
 #include "quantize/quantize_checkpoint.h"
 #include "quantize/weight_codes.h"
+#include "tensor/convert.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/sample_checkpoint.h"
 #include "tests/thrown_message.h"

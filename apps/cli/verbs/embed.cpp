@@ -1,0 +1,54 @@
+#include "apps/cli/session.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "io/embedding_config.h"
+
+namespace weft {
+namespace {
+
+struct EmbedArguments {
+  ModelArgument model;
+  PromptArgument text;
+  std::string pooling;
+  std::int64_t dimensions = 0;
+  bool is_raw = false;
+  bool json = false;
+};
+
+int run_embed(const EmbedArguments& arguments, VerbCall& call) {
+  std::optional<Pooling> pooling;
+  if (!arguments.pooling.empty()) pooling = pooling_from_text(arguments.pooling, "--pooling");
+  const std::string text = arguments.text.read(call);
+  const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
+  if (!pooling) pooling = pooling_of(engine->runner().checkpoint());
+  USER_CHECK(pooling, "[--pooling] must be last, mean or cls: {} states no pooling of hidden states",
+             engine->runner().checkpoint().path());
+  const std::vector<int> ids = engine->tokenizer().encode(text);
+  std::vector<float> pooled = engine->embed(ids, *pooling);
+  std::optional<std::int64_t> dimensions;
+  if (arguments.dimensions != 0) dimensions = in_range(arguments.dimensions, 1, std::ssize(pooled), "--dimensions");
+  Json numbers = embedding_json(finished_embedding(std::move(pooled), dimensions, !arguments.is_raw));
+  call.out << json_text(arguments.json ? Json{{"tokens", ids.size()}, {"embedding", std::move(numbers)}} : numbers)
+           << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+VERB(embed) {
+  verbs.add("embed", {"Print the embedding of a text as a JSON list.", [](Flags& flags, VerbCall& call) -> VerbBody {
+                        auto arguments = std::make_shared<EmbedArguments>();
+                        arguments->model.declare_to_run(flags);
+                        arguments->text.declare(flags);
+                        flags.option("--pooling", arguments->pooling,
+                                     "Of the hidden states of the tokens: last, mean or cls (the first). Else as the "
+                                     "checkpoint states.");
+                        flags.option("--dimensions", arguments->dimensions,
+                                     "Print the first numbers alone; 0: all of them.", {.shows_default = true});
+                        flags.flag("--no-normalize", arguments->is_raw, "Do not divide by the length of the vector.");
+                        flags.flag("--json", arguments->json, "Print an object with the embedding and the tokens.");
+                        return [arguments, &call] { return run_embed(*arguments, call); };
+                      }});
+}
