@@ -28,7 +28,11 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
     : context_(std::move(context)), speculation_(speculative_config(context_->options.speculative_config)) {
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
-  models.find(checkpoint);  // reports an unknown model before its tokenizer's errors
+  const ModelDefinition definition = models.find(checkpoint);  // reports an unknown model before its tokenizer's errors
+  USER_CHECK(speculation_.num_speculative_tokens == 0 || !checkpoint.config(definition.facts).recurrent,
+             "[--speculative-config] {} has recurrent layers, whose states cannot go back to an earlier token when a "
+             "proposal is refused",
+             checkpoint.path());
   // Read meanwhile on one more thread, or on this one later if the system gives none: of a small model it takes half as
   // long as the weights. std::async() may need the function twice, so it must not be a temporary that is moved from.
   const auto read_tokenizer = [checkpoint] { return std::make_unique<Tokenizer>(checkpoint.vocabulary()); };
@@ -40,10 +44,6 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
     log_unknown_keys(context_->log, runner_->checkpoint().path(), tokenizer_->vocabulary().unknown_keys);
   }
   laps.lap("tokenizer");
-  USER_CHECK(speculation_.num_speculative_tokens == 0 || !runner_->facts().config.recurrent,
-             "[--speculative-config] {} has recurrent layers, whose states cannot go back to an earlier token when a "
-             "proposal is refused",
-             runner_->checkpoint().path());
   find_ends();
   limit_pages(default_page_count());
   const StepLimits most = runner_->step_limits();

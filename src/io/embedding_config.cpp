@@ -19,6 +19,7 @@ constexpr std::size_t kMostBytes = 1u << 20;
 constexpr int kDeepest = 20;
 constexpr std::string_view kModules = "modules.json", kConfig = "config.json";
 
+// In the order of Pooling.
 constexpr std::pair<std::string_view, Pooling> kWords[] = {
     {"last", Pooling::last}, {"mean", Pooling::mean}, {"cls", Pooling::cls}};
 
@@ -108,6 +109,8 @@ Pooling pooling_from_text(std::string_view text, const std::string& what) {
   }
   fail_user("[{}] must be one of {}, but is {}", what, fmt::join(words, ", "), quote(text));
 }
+
+std::string_view pooling_text(Pooling pooling) { return kWords[static_cast<std::size_t>(pooling)].first; }
 
 std::optional<Pooling> pooling_of(const Checkpoint& checkpoint) {
   if (checkpoint.is_gguf()) return pooling_of_gguf(checkpoint);

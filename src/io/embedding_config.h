@@ -21,6 +21,7 @@ enum class Pooling : std::uint8_t { last, mean, cls };
 
 // llama.cpp's words. UserError that names `[what]` for another one.
 Pooling pooling_from_text(std::string_view text, const std::string& what);
+std::string_view pooling_text(Pooling pooling);
 
 // Nullopt where the checkpoint states none, as those that generate text. UserError for a pooling that is not in the
 // list, and for a module after it other than Normalize, since the embeddings would be others.

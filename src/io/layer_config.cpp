@@ -70,7 +70,7 @@ std::int64_t window_period(const JsonFields& fields, std::int64_t otherwise) {
 void check_has_no_window(const JsonFields& fields, const ModelConfig& config) {
   const auto length = integer_in(fields, "sliding_window", kContexts);
   USER_CHECK(!length || *length >= config.context_length || !fields.find_boolean("use_sliding_window").value_or(true),
-             "[{}] sliding_window must be null: the layers of {} have no window, but is {}", fields.where(),
+             "[{}] sliding_window must be null: windows are not supported in layers of {}, but is {}", fields.where(),
              config.architecture, *length);
 }
 

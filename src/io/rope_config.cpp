@@ -134,7 +134,10 @@ RopeScaling scaling_from_json(const JsonFields& fields, const Around& around, st
   using enum RopeScalingType;
   if (scaling.type == none) return scaling;
   scaling.attention_factor = real_in(fields, "attention_factor", kPositive);
-  if (scaling.type == dynamic) scaling.alpha = real_in(fields, "alpha", kPositive);
+  if (scaling.type == dynamic) {
+    scaling.alpha = real_in(fields, "alpha", kPositive);
+    scaling.original_context_length = context_length;  // as in transformers, which reads no other length here
+  }
   if (scaling.type == proportional) {
     scaling.rotated_part = real_in(fields, "partial_rotary_factor", {0, 1}).value_or(1);
     scaling.factor = real_in(fields, "factor", kFactors).value_or(1);
@@ -254,6 +257,7 @@ RopeConfig without_scaling(RopeConfig rope, std::optional<double> theta) {
 }  // namespace
 
 void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config) {
+  if (facts.first_position_row) return;  // positions are learned, and nothing rotates
   const auto length = integer_in(fields, "original_max_position_embeddings", kContexts);
   Around around{real_in(fields, "rope_theta", kThetas), real_in(fields, "partial_rotary_factor", {0, 1}),
                 length.value_or(config.context_length), length.has_value()};
@@ -309,6 +313,7 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
 }
 
 void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFacts& facts, ModelConfig& config) {
+  if (facts.first_position_row) return;
   auto& rope = config.rope;
   rope.theta = real_in(fields, "rope.freq_base", kThetas).value_or(rope.theta);
   rope.rotary_dim = fields.find_integer("rope.dimension_count").value_or(full_head_dim(config));

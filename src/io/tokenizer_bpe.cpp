@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <future>
 #include <span>
 
 #include "base/error.h"
@@ -54,30 +55,40 @@ BytePairMerger::BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& i
   add_merges(vocabulary, index);
 }
 
+// Half of the merges are found on another thread, if the system gives one: looking tokens up takes most of the time.
 void BytePairMerger::add_merges(const Vocabulary& vocabulary, const TokenIndex& index) {
-  USER_CHECK(vocabulary.merges.size() < PairJoin::kNone, "[tokenizer] there may be at most 2^32 - 2 merges, but are {}",
-             vocabulary.merges.size());
-  slots_.resize(std::bit_ceil(vocabulary.merges.size() * 3 / 2 + 2));
+  const size_t count = vocabulary.merges.size(), half = count / 2;
+  USER_CHECK(count < PairJoin::kNone, "[tokenizer] there may be at most 2^32 - 2 merges, but are {}", count);
+  std::future<std::vector<Slot>> others = std::async([&] { return found_merges(vocabulary, index, half, count); });
+  slots_.resize(std::bit_ceil(count * 3 / 2 + 2));
   slot_bits_ = std::countr_zero(slots_.size());
+  insert(found_merges(vocabulary, index, 0, half), vocabulary.merges);
+  insert(others.get(), vocabulary.merges);
+}
+
+// The merges of the ranks [first, end).
+std::vector<BytePairMerger::Slot> BytePairMerger::found_merges(const Vocabulary& vocabulary, const TokenIndex& index,
+                                                               size_t first, size_t end) {
+  std::vector<Slot> found;
+  found.reserve(end - first);
   // Training assigns ids in the order of the merges, so a result is usually the token after the last result. Trying
   // that token first saves a third of the look-ups.
   size_t next_merged = 0;
   std::array<std::string_view, 2 * kMergesTogether> sides;
   std::array<int32_t, 2 * kMergesTogether> ids;
-  for (size_t first = 0; first < vocabulary.merges.size(); first += kMergesTogether) {
-    const size_t count = std::min(kMergesTogether, vocabulary.merges.size() - first);
+  for (size_t begin = first; begin < end; begin += kMergesTogether) {
+    const size_t count = std::min(kMergesTogether, end - begin);
     for (size_t i = 0; i < count; ++i) {
-      const Merge& merge = vocabulary.merges[first + i];
+      const Merge& merge = vocabulary.merges[begin + i];
       const std::string_view text = merge.text;
-      CHECK(merge.left_bytes <= text.size(), "[tokenizer] merge {} is cut at {} of {} bytes", first + i,
+      CHECK(merge.left_bytes <= text.size(), "[tokenizer] merge {} is cut at {} of {} bytes", begin + i,
             merge.left_bytes, text.size());
       sides[2 * i] = text.substr(0, merge.left_bytes);
       sides[2 * i + 1] = text.substr(merge.left_bytes);
     }
     index.find_all(std::span(sides.data(), 2 * count), vocabulary.tokens, ids);
-    for (size_t i = 0; i < count; ++i) __builtin_prefetch(&slots_[home_of(ids[2 * i], ids[2 * i + 1])], 1);
     for (size_t i = 0; i < count; ++i) {
-      const size_t rank = first + i;
+      const size_t rank = begin + i;
       const Merge& merge = vocabulary.merges[rank];
       check_token(ids[2 * i], "left side", rank, sides[2 * i]);
       check_token(ids[2 * i + 1], "right side", rank, sides[2 * i + 1]);
@@ -86,9 +97,10 @@ void BytePairMerger::add_merges(const Vocabulary& vocabulary, const TokenIndex& 
           follows ? static_cast<int32_t>(next_merged) : index.find(merge.text, vocabulary.tokens).value_or(-1);
       check_token(merged, "result", rank, merge.text);
       next_merged = static_cast<size_t>(merged) + 1;
-      insert({ids[2 * i], ids[2 * i + 1], static_cast<uint32_t>(rank), merged}, merge);
+      found.push_back({ids[2 * i], ids[2 * i + 1], static_cast<uint32_t>(rank), merged});
     }
   }
+  return found;
 }
 
 // Multiplicative hashing by 2^64 / golden ratio. The top bits are the best mixed ones.
@@ -97,17 +109,24 @@ size_t BytePairMerger::home_of(int32_t left, int32_t right) const {
   return (key * 0x9E3779B97F4A7C15u) >> (64 - slot_bits_);
 }
 
-void BytePairMerger::insert(const Slot& merge, const Merge& source) {
+void BytePairMerger::insert(const std::vector<Slot>& found, const std::vector<Merge>& merges) {
+  constexpr size_t kAhead = 32;
   const size_t mask = slots_.size() - 1;
-  size_t place = home_of(merge.left, merge.right);
-  for (; slots_[place].left >= 0; place = (place + 1) & mask) {
-    const Slot& slot = slots_[place];
-    USER_CHECK(slot.left != merge.left || slot.right != merge.right,
-               "[tokenizer] merges must be distinct, but {} and {} are both {} + {}", slot.rank, merge.rank,
-               quote(std::string_view(source.text).substr(0, source.left_bytes)),
-               quote(std::string_view(source.text).substr(source.left_bytes)));
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (i + kAhead < found.size())
+      __builtin_prefetch(&slots_[home_of(found[i + kAhead].left, found[i + kAhead].right)], 1);
+    const Slot& merge = found[i];
+    size_t place = home_of(merge.left, merge.right);
+    for (; slots_[place].left >= 0; place = (place + 1) & mask) {
+      const Slot& slot = slots_[place];
+      if (slot.left != merge.left || slot.right != merge.right) continue;
+      const std::string_view text = merges[merge.rank].text;
+      const size_t left_bytes = merges[merge.rank].left_bytes;
+      fail_user("[tokenizer] merges must be distinct, but {} and {} are both {} + {}", slot.rank, merge.rank,
+                quote(text.substr(0, left_bytes)), quote(text.substr(left_bytes)));
+    }
+    slots_[place] = merge;
   }
-  slots_[place] = merge;
 }
 
 PairJoin BytePairMerger::find(int32_t left, int32_t right) const {

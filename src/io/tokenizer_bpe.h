@@ -45,7 +45,9 @@ class BytePairMerger final : public PieceModel {
   void add_merges(const Vocabulary& vocabulary, const TokenIndex& index);
   PairJoin find(int32_t left, int32_t right) const;
   size_t home_of(int32_t left, int32_t right) const;
-  void insert(const Slot& merge, const Merge& source);
+  static std::vector<Slot> found_merges(const Vocabulary& vocabulary, const TokenIndex& index, size_t first,
+                                        size_t end);
+  void insert(const std::vector<Slot>& found, const std::vector<Merge>& merges);
   void begin_with_bytes(std::string_view piece, std::vector<PairSymbol>& symbols) const;
   void begin_with_characters(std::string_view piece, std::vector<PairSymbol>& symbols) const;
   void append_part(std::string_view part, PieceScratch& scratch, std::vector<int>& ids) const;

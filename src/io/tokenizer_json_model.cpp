@@ -28,63 +28,70 @@ void place_token(int id, std::string_view text, TokenKind kind, const std::strin
   vocabulary.kinds[id] = kind;
 }
 
-// {"text": id, ...}
-std::vector<Piece> pieces_by_text(const Member& vocab) {
-  const simdjson::dom::object entries = as<simdjson::dom::object>(vocab, "an object");
-  std::vector<Piece> pieces;
-  pieces.reserve(entries.size());
+// Calls visit(piece) with each member of {"text": id, ...}.
+template <class Visit>
+void visit_pieces_by_text(const simdjson::dom::object& entries, const Visit& visit) {
   for (const simdjson::dom::key_value_pair entry : entries) {
     int64_t id = -1;
     if (entry.value.get(id) || id < 0 || id >= std::numeric_limits<int32_t>::max()) {
       fail_user("[tokenizer.json] model.vocab must give {} a token id, but gives {}", quote(entry.key),
                 shown(entry.value));
     }
-    pieces.push_back({entry.key, static_cast<int>(id)});
+    visit(Piece{entry.key, static_cast<int>(id)});
   }
-  return pieces;
 }
 
-// [["text", score], ...], in the order of the ids.
-std::vector<Piece> pieces_with_scores(const Member& vocab) {
-  const simdjson::dom::array entries = as<simdjson::dom::array>(vocab, "a list");
-  std::vector<Piece> pieces;
-  pieces.reserve(entries.size());
+// The same of [["text", score], ...], which are in the order of the ids.
+template <class Visit>
+void visit_pieces_with_scores(const simdjson::dom::array& entries, const Visit& visit) {
+  int id = 0;
   for (const Element entry : entries) {
     simdjson::dom::array pair;
     std::string_view text;
     double score = 0;
     const bool fits = entry.get(pair) == simdjson::SUCCESS && pair.size() == 2 && !pair.at(0).get(text) &&
                       !pair.at(1).get(score) && std::isfinite(score);
-    USER_CHECK(fits, "[tokenizer.json] model.vocab[{}] must be a text and a score, but is {}", pieces.size(),
-               shown(entry));
-    pieces.push_back({text, static_cast<int>(pieces.size()), score});
+    USER_CHECK(fits, "[tokenizer.json] model.vocab[{}] must be a text and a score, but is {}", id, shown(entry));
+    visit(Piece{text, id++, score});
   }
-  return pieces;
+}
+
+// The pieces are visited twice: a list of them would take longer than that.
+template <class Visit>
+void visit_pieces(const Member& vocab, bool has_scores, const Visit& visit) {
+  if (has_scores) {
+    visit_pieces_with_scores(as<simdjson::dom::array>(vocab, "a list"), visit);
+  } else {
+    visit_pieces_by_text(as<simdjson::dom::object>(vocab, "an object"), visit);
+  }
 }
 
 void read_tokens(const Member& root, const Member& vocab, Vocabulary& vocabulary) {
   const bool has_scores = vocabulary.model == TokenModel::unigram;
-  const std::vector<Piece> pieces = has_scores ? pieces_with_scores(vocab) : pieces_by_text(vocab);
   const Member added_tokens = member(root, "added_tokens");
   const std::vector<Member> added = added_tokens.present ? elements_of(added_tokens) : std::vector<Member>();
 
   int max_id = -1;
-  for (const Piece& piece : pieces) max_id = std::max(max_id, piece.id);
+  size_t piece_count = 0;
+  visit_pieces(vocab, has_scores, [&](const Piece& piece) {
+    max_id = std::max(max_id, piece.id);
+    ++piece_count;
+  });
   for (const Member& token : added) max_id = std::max(max_id, id_of(member(token, "id")));
   const size_t token_count = static_cast<size_t>(max_id) + 1;
-  USER_CHECK(token_count <= pieces.size() + added.size() + static_cast<size_t>(kMaxIdGap),
+  USER_CHECK(token_count <= piece_count + added.size() + static_cast<size_t>(kMaxIdGap),
              "[tokenizer.json] ids must leave at most {} gaps, but the largest is {} for {} tokens", kMaxIdGap, max_id,
-             pieces.size() + added.size());
+             piece_count + added.size());
 
   vocabulary.tokens.resize(token_count);
   vocabulary.kinds.assign(token_count, TokenKind::unused);
   if (has_scores) vocabulary.scores.assign(token_count, 0.0);
   vocabulary.in_model.assign(token_count, false);
-  for (const Piece& piece : pieces) {
+  visit_pieces(vocab, has_scores, [&](const Piece& piece) {
     place_token(piece.id, piece.text, TokenKind::normal, vocab.path, vocabulary);
     vocabulary.in_model[static_cast<size_t>(piece.id)] = true;
     if (has_scores) vocabulary.scores[static_cast<size_t>(piece.id)] = piece.score;
-  }
+  });
   for (const Member& token : added) {
     const int id = id_of(member(token, "id"));
     const bool is_special = bool_of(member(token, "special"), false);

@@ -35,7 +35,7 @@ constexpr const char* kCohereDefaults = R"({
 
 constexpr const char* kCohere2Defaults = R"({
   "max_position_embeddings": 8192,
-  "tie_word_embeddings": true, "head_dim": 128, "layer_norm_eps": 1e-5, "logit_scale": 0.0625, "sliding_window": 4096
+  "tie_word_embeddings": true, "layer_norm_eps": 1e-5, "logit_scale": 0.0625, "sliding_window": 4096
 })";
 
 nn::WeightTable cohere2_weights() {

@@ -66,9 +66,9 @@ MODEL(gemma3) {
                  .window = WindowFacts{.period = 6},
                  .rotary = {.has_sliding_positions = true, .sliding_theta = 10000.0},
                  .numbers = {{&ModelConfig::query_width, "query_pre_attn_scalar"},
-                             {&ModelConfig::attention_softcap, "attn_logit_softcapping", "attn_logit_softcapping"},
                              {&ModelConfig::logit_softcap, "final_logit_softcapping", "final_logit_softcapping"}},
-                 .keys = {"hidden_activation", "rope_local_base_freq", "rope.freq_base_swa"},
+                 // attn_logit_softcapping is Gemma 2's: no program applies it here.
+                 .keys = {"hidden_activation", "rope_local_base_freq", "rope.freq_base_swa", "attn_logit_softcapping"},
                  .complete = complete_gemma3},
        .weights = gemma3_weights(),
        .forward = gemma3_forward,

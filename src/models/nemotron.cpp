@@ -20,7 +20,7 @@ Values nemotron_forward(Builder& b) {
 
 constexpr const char* kNemotronDefaults = R"({
   "max_position_embeddings": 4096,
-  "hidden_act": "relu2", "head_dim": 128, "partial_rotary_factor": 0.5, "norm_eps": 1e-5
+  "hidden_act": "relu2", "partial_rotary_factor": 0.5, "norm_eps": 1e-5
 })";
 
 nn::WeightTable nemotron_weights() {

@@ -28,7 +28,7 @@ constexpr const char* kQwen3MoeSample = R"({
 // Of the part for text of Qwen 3 VL.
 constexpr const char* kQwen3VlMoeDefaults = R"({
   "vocab_size": 151936, "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 24,
-  "num_attention_heads": 16, "num_key_value_heads": 16, "head_dim": 128, "max_position_embeddings": 128000,
+  "num_attention_heads": 16, "num_key_value_heads": 16, "max_position_embeddings": 128000,
   "rope_theta": 500000.0, "num_experts": 60, "num_experts_per_tok": 4, "moe_intermediate_size": 1408
 })";
 

@@ -69,7 +69,9 @@ double dynamic_theta(const RopeConfig& rope, std::int64_t max_position) {
   } else {
     const double trained = static_cast<double>(
         rope.scaling.original_context_length > 0 ? rope.scaling.original_context_length : max_position);
-    growth = rope.scaling.factor * static_cast<double>(max_position) / trained - (rope.scaling.factor - 1);
+    // A context below the trained one has the trained frequencies.
+    const double context = std::max(static_cast<double>(max_position), trained);
+    growth = rope.scaling.factor * context / trained - (rope.scaling.factor - 1);
   }
   return rope.theta * std::pow(growth, dim / (dim - 2));
 }

@@ -25,6 +25,10 @@ TEST(RopeConfig, ReadsEveryRopeScaling) {
   const auto dynamic = rope_of({{"type", "dynamic"}, {"factor", 2.0}}).scaling;
   EXPECT_EQ(dynamic.type, RopeScalingType::dynamic);
   EXPECT_EQ(dynamic.original_context_length, 128);
+  EXPECT_EQ(rope_of({{"type", "dynamic"}, {"factor", 2.0}, {"original_max_position_embeddings", 64}})
+                .scaling.original_context_length,
+            128)
+      << "as in transformers";
   EXPECT_EQ(rope_of({{"type", "dynamic"}, {"alpha", 8.0}}).scaling.alpha, 8);
   const auto llama3 = rope_of({{"rope_type", "llama3"},
                                {"factor", 32.0},

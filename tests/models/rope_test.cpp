@@ -38,4 +38,19 @@ TEST(InverseFrequencies, AreKeptOrDividedWhereBothLimitsAreEqual) {
   for (const float frequency : nn::inverse_frequencies(scaled, 1 << 20)) EXPECT_TRUE(std::isfinite(frequency));
 }
 
+// A context that --max-model-len makes shorter changes nothing.
+TEST(InverseFrequencies, OfDynamicScalingGrowAboveTheTrainedContextAlone) {
+  RopeConfig plain;
+  plain.theta = 10000;
+  plain.rotary_dim = 32;
+  RopeConfig scaled = plain;
+  scaled.scaling.type = RopeScalingType::dynamic;
+  scaled.scaling.factor = 2;
+  scaled.scaling.original_context_length = 256;
+  for (const std::int64_t context : {1, 60, 256})
+    EXPECT_EQ(nn::inverse_frequencies(scaled, context), nn::inverse_frequencies(plain, context)) << context;
+  plain.theta *= std::pow(3.0, 32.0 / 30);  // 2 * 512 / 256 - 1
+  EXPECT_EQ(nn::inverse_frequencies(scaled, 512), nn::inverse_frequencies(plain, 512));
+}
+
 }  // namespace weft::rope_test

@@ -287,6 +287,7 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
   const ServedModel model = make_served_model(*engine, model_of);
   server.serve(*engine, model, [&] {
     log(start_line(model, *engine, server));
+    if (model.pooling) log(fmt::format("/v1/embeddings answers with the pooling {}", pooling_text(*model.pooling)));
     if (model.chat_template && !model.reads_tools)
       log("the chat template does not read tools: the system message of a request with tools lists them");
   });
