@@ -16,7 +16,7 @@ namespace weft {
 
 // The verbs that take an artifact of `weft compile`, for messages.
 inline constexpr const char* kArtifactVerbs =
-    "complete, chat, logits, explain, serve, run-batch and bench (latency, model, serve, throughput)";
+    "complete, chat, logits, embed, explain, serve, run-batch and bench (latency, model, serve, throughput)";
 
 // The argument MODEL or -m/--model.
 struct ModelArgument {

@@ -43,7 +43,7 @@ TEST_F(CompileVerb, ItsSummaryAndTheErrorNameTheVerbsThatTakeIt) {
   const VerbTable verbs = make_verb_table();
   for (const auto& [name, verb] : verbs.all()) check({name}, name);
   for (const char* name : {"latency", "model", "ops", "serve", "startup", "throughput"}) check({"bench", name}, name);
-  EXPECT_EQ(count, 10);
+  EXPECT_EQ(count, 11);
 }
 
 TEST_F(CompileVerb, WhatItMakesIsExplainedAsTheModelIs) {

@@ -144,7 +144,7 @@ TEST_F(ServeVerb, RefusesFlagsThatAskForWhatIsNotThere) {
     EXPECT_EQ(breach_of_refusal(run_weft(words), part), "");
   };
   refused({"--pipeline-parallel-size", "2"}, "[--pipeline-parallel-size] must be 1");
-  refused({"--runner", "pooling"}, "[--runner] must be auto or generate");
+  refused({"--runner", "draft"}, "[--runner] must be auto");
   refused({"--fingerprint-mode", "custom"}, "[--fingerprint-value]");
   refused({"--fingerprint-mode", "x"}, "[--fingerprint-mode] must be full, hash, custom or none");
   refused({"--stream-stall-timeout", "0"}, "[--stream-stall-timeout]");
