@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t zero = input.find('\0');
   const std::string_view prompt = zero == input.npos ? "It's 12 caf\u00e9s\n <|s|>" : input.substr(zero + 1);
   try {
-    const weft::Tokenizer tokenizer(weft::read_tokenizer_json(input.substr(0, zero)));
+    const weft::Tokenizer tokenizer(weft::read_tokenizer_json(std::string(input.substr(0, zero))));
     weft::check_round_trip(tokenizer, prompt, true);
     weft::check_round_trip(tokenizer, prompt, false);
   } catch (const weft::UserError&) {

@@ -240,13 +240,14 @@ std::string read_file(const std::string& path, std::size_t most_bytes, const Fil
   };
   check_size(static_cast<std::uint64_t>(status.bytes));
 
-  // One byte more than the reported size detects the end of the file without another growth. Files in /proc report 0.
-  constexpr std::size_t kLeastStep = 64 * 1024;
+  // One byte more than the reported size detects the end of the file without another growth. More of them save readers
+  // of JSON a copy, because they read beyond the end. Files in /proc report 0.
+  constexpr std::size_t kLeastStep = 64 * 1024, kTail = 64;
   std::string bytes;
   std::size_t filled = 0;
   while (true) {
     if (filled == bytes.size()) {
-      bytes.resize(std::max({filled + kLeastStep, filled * 2, static_cast<std::size_t>(status.bytes) + 1}));
+      bytes.resize(std::max({filled + kLeastStep, filled * 2, static_cast<std::size_t>(status.bytes) + kTail}));
     }
     const ssize_t count = repeat_while_interrupted(
         [&] { return file_system.read(file.number(), bytes.data() + filled, bytes.size() - filled); });

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/huge_pages.h"
 #include "base/text.h"
 
 namespace weft {
@@ -24,7 +25,9 @@ uint32_t hash_of(std::string_view text) {
 TokenIndex::TokenIndex(const std::vector<std::string>& tokens, bool may_repeat) {
   USER_CHECK(tokens.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()),
              "[tokenizer] a vocabulary may have up to 2^31 tokens, but has {}", tokens.size());
-  slots_.resize(std::bit_ceil(2 * tokens.size() + 1));
+  const size_t slots = std::bit_ceil(2 * tokens.size() + 1);
+  reserve_in_huge_pages(slots_, slots);
+  slots_.resize(slots);
   const size_t mask = slots_.size() - 1;
   std::array<uint32_t, kTogether> hashes;
   for (size_t first = 0; first < tokens.size(); first += kTogether) {

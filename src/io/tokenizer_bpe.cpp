@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/huge_pages.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "io/byte_alphabet.h"
@@ -60,7 +61,9 @@ void BytePairMerger::add_merges(const Vocabulary& vocabulary, const TokenIndex& 
   const size_t count = vocabulary.merges.size(), half = count / 2;
   USER_CHECK(count < PairJoin::kNone, "[tokenizer] there may be at most 2^32 - 2 merges, but are {}", count);
   std::future<std::vector<Slot>> others = std::async([&] { return found_merges(vocabulary, index, half, count); });
-  slots_.resize(std::bit_ceil(count * 3 / 2 + 2));
+  const size_t slots = std::bit_ceil(count * 3 / 2 + 2);
+  reserve_in_huge_pages(slots_, slots);
+  slots_.resize(slots);
   slot_bits_ = std::countr_zero(slots_.size());
   insert(found_merges(vocabulary, index, 0, half), vocabulary.merges);
   insert(others.get(), vocabulary.merges);

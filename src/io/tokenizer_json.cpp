@@ -64,12 +64,14 @@ void read_post_processor(const Member& root, Vocabulary& vocabulary) {
 }  // namespace
 }  // namespace tokenizer_json
 
-Vocabulary read_tokenizer_json(std::string_view text) {
+Vocabulary read_tokenizer_json(const std::string& text) {
   const std::string_view json_text = without_byte_order_mark(text);
   simdjson::dom::parser parser;
   tokenizer_json::Member root;
   root.present = true;
-  const simdjson::error_code error = parser.parse(json_text.data(), json_text.size()).get(root.json);
+  // The parser reads some bytes beyond the end, and copies a text that has no memory there.
+  const bool is_copied = text.capacity() - text.size() < simdjson::SIMDJSON_PADDING;
+  const simdjson::error_code error = parser.parse(json_text.data(), json_text.size(), is_copied).get(root.json);
   if (error) fail_user("[tokenizer.json] must be JSON: {}", simdjson::error_message(error));
   if (!root.json.is_object()) fail_user("[tokenizer.json] must be an object");
   Vocabulary vocabulary;

@@ -17,6 +17,6 @@ namespace weft {
 //
 // UserError for text that is not JSON, for a missing or mistyped member, and for anything that is not in this list. The
 // message names the member and its value.
-Vocabulary read_tokenizer_json(std::string_view text);
+Vocabulary read_tokenizer_json(const std::string& text);
 
 }  // namespace weft

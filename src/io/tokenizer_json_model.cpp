@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/huge_pages.h"
 #include "base/text.h"
 #include "io/fallback_tokens.h"
 #include "io/tokenizer_json_parts.h"
@@ -83,6 +84,7 @@ void read_tokens(const Member& root, const Member& vocab, Vocabulary& vocabulary
              "[tokenizer.json] ids must leave at most {} gaps, but the largest is {} for {} tokens", kMaxIdGap, max_id,
              piece_count + added.size());
 
+  reserve_in_huge_pages(vocabulary.tokens, token_count);
   vocabulary.tokens.resize(token_count);
   vocabulary.kinds.assign(token_count, TokenKind::unused);
   if (has_scores) vocabulary.scores.assign(token_count, 0.0);
@@ -142,7 +144,7 @@ void read_byte_fallback(const Member& model, Vocabulary& vocabulary) {
 std::vector<Merge> merges_of(const Member& model) {
   const simdjson::dom::array list = as<simdjson::dom::array>(member(model, "merges"), "a list");
   std::vector<Merge> merges;
-  merges.reserve(list.size());
+  reserve_in_huge_pages(merges, list.size());
   for (const Element merge : list) merges.push_back(read_merge(merge, merges.size()));
   return merges;
 }
