@@ -28,7 +28,8 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
     : context_(std::move(context)), speculation_(speculative_config(context_->options.speculative_config)) {
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
-  const ModelDefinition definition = models.find(checkpoint);  // reports an unknown model before its tokenizer's errors
+  const ModelDefinition& definition =
+      models.find(checkpoint);  // reports an unknown model before its tokenizer's errors
   USER_CHECK(speculation_.num_speculative_tokens == 0 || !checkpoint.config(definition.facts).recurrent,
              "[--speculative-config] {} has recurrent layers, whose states cannot go back to an earlier token when a "
              "proposal is refused",
@@ -89,7 +90,7 @@ std::int64_t Engine::default_page_count() const {
 // A page with states serves only as many tokens as were computed. Keys and values serve any of their first tokens, so
 // blocks of them alone are short, and need no copies.
 std::function<void(std::int32_t, std::int32_t)> Engine::copy_of_pages() const {
-  if (!runner_->facts().config.recurrent) return nullptr;
+  if (!runner_->facts().config.recurrent || context_->stream_device != nullptr) return nullptr;
   return [runner = runner_.get()](std::int32_t from, std::int32_t to) { runner->copy_page(from, to); };
 }
 
