@@ -13,7 +13,7 @@ constexpr std::string_view kContext = "use --max-model-len", kLength = "use -n, 
                            kModel = "MODEL is a file or a folder that is there",
                            kDevice = "--device chooses where all of the model runs", kChat = "use weft chat",
                            kSystem = "use --system of weft chat", kNone = "leave it out, nothing here depends on it",
-                           kEmbeds = "leave it out, /v1/embeddings is always there (--pooling)",
+                           kEmbeds = "leave it out, --pooling says how /v1/embeddings answers",
                            kAdapters = "adapters are not supported";
 
 constexpr ForeignFlag kFlags[] = {{"-c", kContext},

@@ -39,9 +39,7 @@ void ServedModelArgument::declare_answers(Flags& flags) {
                "How the model marks its reasoning: " + reasoning_format_names() +
                    ", none (reasoning is part of the content), or auto: as its chat template shows.",
                {.shows_default = true});
-  flags.option("--pooling", pooling_,
-               "Answer /v1/embeddings with the model's last hidden states: last, mean or cls (the first). Else as the "
-               "checkpoint states.");
+  pooling.declare(flags);
   flags.option(
       "--fingerprint-mode", given.fingerprint_mode,
       "system_fingerprint: full is weft-VERSION-HASH, hash its last part, custom --fingerprint-value, none null.",
@@ -50,8 +48,6 @@ void ServedModelArgument::declare_answers(Flags& flags) {
 }
 
 ServedModelSettings ServedModelArgument::settings() const {
-  std::optional<Pooling> pooling;
-  if (!pooling_.empty()) pooling = pooling_from_text(pooling_, "--pooling");
   given.generation_config.check();
   for (const std::string& name : given.names)
     USER_CHECK(!name.empty(), "[--served-model-name] a name must not be empty");
@@ -70,7 +66,7 @@ ServedModelSettings ServedModelArgument::settings() const {
   ServedModelSettings settings = given;
   if (settings.names.empty()) settings.names = {model.name};
   settings.root = model.name;
-  settings.pooling = pooling;
+  settings.pooling = pooling.pooling();
   settings.chat_template = chat_template.given;
   settings.template_arguments = chat_template.arguments();
   return settings;

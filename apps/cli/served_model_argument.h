@@ -16,7 +16,8 @@ namespace weft {
 struct ServedModelArgument {
   ModelArgument model;
   TemplateArgument chat_template;
-  ServedModelSettings given;  // without what `model` and `chat_template` have
+  PoolingArgument pooling;
+  ServedModelSettings given;  // without what the arguments above have
   VllmFlags vllm{VllmCommand::serve};
 
   void declare(Flags& flags);
@@ -25,7 +26,6 @@ struct ServedModelArgument {
 
  private:
   void declare_answers(Flags& flags);
-  std::string pooling_;
 };
 
 }  // namespace weft

@@ -128,6 +128,16 @@ void TemplateArgument::declare(Flags& flags) {
 
 Json TemplateArgument::arguments() const { return parse_template_arguments(keywords, "--chat-template-kwargs"); }
 
+void PoolingArgument::declare(Flags& flags) {
+  flags.option("--pooling", word,
+               "Which last hidden states of a text are its embedding: last, mean or cls (the first). Else as the "
+               "checkpoint states.");
+}
+
+std::optional<Pooling> PoolingArgument::pooling() const {
+  return word.empty() ? std::nullopt : std::optional(pooling_from_text(word, "--pooling"));
+}
+
 std::vector<int> parse_token_ids(const std::string& text, const std::string& what) {
   const Json list = parse_json(text);
   USER_CHECK(list.is_array(), "[{}] must be a JSON list of token ids, but is {}", what, quote(text));

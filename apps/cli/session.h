@@ -4,6 +4,7 @@
 // sampling, and the lines that are printed for the user.
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "base/json.h"
 #include "engine/open_model.h"
 #include "engine/sampling/sampling_request.h"
+#include "io/embedding_config.h"
 
 namespace weft {
 
@@ -63,6 +65,14 @@ struct TemplateArgument {
   void declare(Flags& flags);
   // Throws UserError unless the keywords are an object.
   Json arguments() const;
+};
+
+// The argument --pooling last|mean|cls.
+struct PoolingArgument {
+  std::string word;
+  void declare(Flags& flags);
+  // Nullopt: as the checkpoint states. Throws UserError for another word.
+  std::optional<Pooling> pooling() const;
 };
 
 // Parses a JSON list of token ids. Throws a UserError that names `[what]` for anything else.

@@ -39,7 +39,7 @@ constexpr const char* kTextAlone = "requests are text alone";
 constexpr const char* kAlwaysChunked = "long prompts are always computed in chunks";
 constexpr const char* kCheckpointSays = "the checkpoint says it";
 constexpr const char* kOneRate = "all requests are those of the dataset, sent at --request-rate";
-constexpr const char* kBoth = "MODEL generates text, and /v1/embeddings has its embeddings (--pooling)";
+constexpr const char* kTextAndEmbeddings = "MODEL generates text, and /v1/embeddings has its embeddings (--pooling)";
 constexpr const char* kNoAdapters = "there are no LoRA adapters";
 constexpr const char* kNoProfiler = "there is no profiler of vLLM's; WEFT_TRACE=FILE writes a trace";
 constexpr const char* kNoPlots = "nothing is drawn; --save-detailed writes the values";
@@ -72,9 +72,9 @@ constexpr Row kRows[] = {
     {kServe | kEngine, Row::option, "--mm-processor-kwargs", kTextAlone},
     {kServe | kEngine, Row::flag, "--language-model-only", kTextAlone},
     {kServe | kEngine, Row::option, "--attention-backend", "the kernels are Weft's: --ir-op-priority chooses them"},
-    {kServe | kEngine, Row::option, "--runner", kBoth, "auto generate pooling"},
-    {kServe | kEngine, Row::option, "--task", kBoth, "auto generate embed embedding"},
-    {kServe | kEngine, Row::option, "--convert", kBoth, "auto none embed"},
+    {kServe | kEngine, Row::option, "--runner", kTextAndEmbeddings, "auto generate pooling"},
+    {kServe | kEngine, Row::option, "--task", kTextAndEmbeddings, "auto generate embed embedding"},
+    {kServe | kEngine, Row::option, "--convert", kTextAndEmbeddings, "auto none embed"},
     {kServe, Row::option, "--response-role", "answers are the assistant's", "assistant"},
     {kServe | kEngine, Row::option, "--logprobs-mode", "log probabilities are those of the model", "raw_logprobs"},
     {kServe, Row::option, "--seed", "a request without a seed is drawn with one of its own"},

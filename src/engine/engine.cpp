@@ -245,7 +245,7 @@ const Tensor& Engine::run(Phase phase, std::span<const Chunk> chunks, std::span<
 }
 
 std::string Engine::take_logits(const Request& request, const Tensor& logits, std::int64_t row) {
-  runner_->copy_logits(logits, row, logits_);
+  runner_->copy_row(logits, row, logits_);
   if (std::none_of(logits_.begin(), logits_.end(), [](float logit) { return std::isnan(logit); })) return "";
   return runner_->describe_nan(step_.input(), row, request.pages, request.computed);
 }
@@ -321,30 +321,38 @@ void Engine::cancel(int request) {
   requests_.erase(found);
 }
 
-Engine::Generation Engine::generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
-                                    const std::function<void(const std::string&)>& on_text) {
-  CHECK(is_idle(), "generate runs one request alone");
-  Generation result;
+// Calls visit(event) with each event of the request.
+void Engine::run_alone(NewRequest request, const std::function<void(const RequestEvent&)>& visit) {
+  CHECK(is_idle(), "other requests run");
   struct Added {
     Engine& engine;
     int id;
     ~Added() { engine.cancel(id); }  // does nothing if the request is finished
-  } const added{*this, add(prompt, parameters)};
-  auto start = std::chrono::steady_clock::now();
+  } const added{*this, add(std::move(request))};
   while (!is_idle()) {
     for (const RequestEvent& event : step()) {
       if (event.finished == FinishReason::failed) fail_by(event);
-      if (result.tokens.empty()) {
-        result.prompt_seconds = seconds_since(start);
-        start = std::chrono::steady_clock::now();
-      }
-      result.cached_tokens = event.cached_tokens;
-      result.tokens.push_back(event.token);
-      result.text += event.text;
-      result.finished = event.finished;
-      if (on_text && !event.text.empty()) on_text(event.text);
+      visit(event);
     }
   }
+}
+
+Engine::Generation Engine::generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
+                                    const std::function<void(const std::string&)>& on_text) {
+  Generation result;
+  auto start = std::chrono::steady_clock::now();
+  run_alone({.prompt = std::make_shared<const std::vector<int>>(prompt), .parameters = parameters},
+            [&](const RequestEvent& event) {
+              if (result.tokens.empty()) {
+                result.prompt_seconds = seconds_since(start);
+                start = std::chrono::steady_clock::now();
+              }
+              result.cached_tokens = event.cached_tokens;
+              result.tokens.push_back(event.token);
+              result.text += event.text;
+              result.finished = event.finished;
+              if (on_text && !event.text.empty()) on_text(event.text);
+            });
   result.generation_seconds = seconds_since(start);
   return result;
 }

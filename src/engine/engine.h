@@ -131,7 +131,7 @@ class Engine {
   Generation generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
                       const std::function<void(const std::string&)>& on_text = {});
 
-  // The pooled hidden states of one text, not normalized.
+  // The pooled hidden states of one text from start to end, not normalized.
   std::vector<float> embed(const std::vector<int>& prompt, Pooling pooling);
 
   // Runs `ids` as one sequence and calls `visit(row, logits)` in order for every row of `rows` (positions in `ids`,
@@ -159,6 +159,7 @@ class Engine {
   static Request& request_of(ScheduledSequence& sequence) { return static_cast<Request&>(sequence); }
   static const Request& request_of(const ScheduledSequence& sequence) { return static_cast<const Request&>(sequence); }
   void find_ends();
+  void run_alone(NewRequest request, const std::function<void(const RequestEvent&)>& visit);
   std::function<void(std::int32_t from, std::int32_t to)> copy_of_pages() const;
   SchedulerSettings scheduler_settings() const;
   std::int64_t default_page_count() const;
@@ -173,6 +174,8 @@ class Engine {
   void pool(Request& request, const Chunk& chunk, std::int64_t first_hidden);
   // Samples the token after row `row` of the logits, and adds its event. Returns whether the request goes on.
   bool sample(Request& request, const Tensor& logits, std::int64_t row);
+  // Ends a request whose last event was added.
+  void end(Request& request);
   void fail(const Request& request, std::string error);
   Phase phase_of(const ScheduledSequence& sequence) const;
   bool run_phase(Phase phase);

@@ -85,7 +85,12 @@ bool Engine::sample(Request& request, const Tensor& logits, std::int64_t row) {
     return false;
   }
   if (events_.back().finished == FinishReason::none) return true;
-  error = runner_->describe_overflow_on_device(request.pages, request.computed);
+  end(request);
+  return false;
+}
+
+void Engine::end(Request& request) {
+  std::string error = runner_->describe_overflow_on_device(request.pages, request.computed);
   if (error.empty()) {
     scheduler_.publish_end(request);
   } else {
@@ -94,7 +99,6 @@ bool Engine::sample(Request& request, const Tensor& logits, std::int64_t row) {
     events_.back().cause = FailureCause::answer;
   }
   cancel(request.id);
-  return false;
 }
 
 void Engine::fail(const Request& request, std::string error) {

@@ -24,9 +24,7 @@ bool is_dynamic(const JsonFields& fields) { return fields.find_boolean("dynamic"
 void check_arguments(const JsonFields& fields, const std::string& type, std::int64_t bits) {
   text_among(fields, "type", {type});
   need_integer(fields, "num_bits", bits);
-  USER_CHECK(fields.find_boolean("symmetric").value_or(true),
-             "[{}] {} must be true: zero points are not supported, but is false", fields.where(),
-             fields.name("symmetric"));
+  need_symmetric(fields);
 }
 
 void read_nvfp4(const JsonFields& weights, const std::optional<JsonFields>& input, QuantizationConfig& config) {

@@ -15,30 +15,28 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostBytes = 1u << 20;
-constexpr int kDeepest = 20;
-constexpr std::string_view kModules = "modules.json", kConfig = "config.json";
+constexpr std::string_view kModuleList = "modules.json", kPoolingConfig = "config.json";
 
 // In the order of Pooling.
-constexpr std::pair<std::string_view, Pooling> kWords[] = {
+constexpr std::pair<std::string_view, Pooling> kPoolingWords[] = {
     {"last", Pooling::last}, {"mean", Pooling::mean}, {"cls", Pooling::cls}};
 
 // The flags in the config of sentence-transformers' Pooling, of which one is true.
-constexpr std::pair<std::string_view, Pooling> kFlags[] = {{"pooling_mode_lasttoken", Pooling::last},
-                                                           {"pooling_mode_mean_tokens", Pooling::mean},
-                                                           {"pooling_mode_cls_token", Pooling::cls}};
+constexpr std::pair<std::string_view, Pooling> kPoolingFlags[] = {{"pooling_mode_lasttoken", Pooling::last},
+                                                                  {"pooling_mode_mean_tokens", Pooling::mean},
+                                                                  {"pooling_mode_cls_token", Pooling::cls}};
 // Its words in newer files, in `pooling_mode`.
-constexpr std::pair<std::string_view, Pooling> kModes[] = {
+constexpr std::pair<std::string_view, Pooling> kPoolingModes[] = {
     {"lasttoken", Pooling::last}, {"mean", Pooling::mean}, {"cls", Pooling::cls}};
 
 Pooling pooling_of_config(const JsonFields& fields) {
   if (const auto mode = fields.find_text("pooling_mode")) {
-    for (const auto& [word, pooling] : kModes)
+    for (const auto& [word, pooling] : kPoolingModes)
       if (*mode == word) return pooling;
     fail_user("[{}] pooling_mode must be lasttoken, mean or cls, but is {}", fields.where(), quote(*mode));
   }
   std::optional<Pooling> found;
-  for (const auto& [flag, pooling] : kFlags) {
+  for (const auto& [flag, pooling] : kPoolingFlags) {
     if (!fields.find_boolean(flag).value_or(false)) continue;
     USER_CHECK(!found, "[{}] one flag of pooling_mode_* must be true, but several are", fields.where());
     found = pooling;
@@ -53,28 +51,28 @@ Pooling pooling_of_config(const JsonFields& fields) {
 
 Pooling pooling_in_folder(const Checkpoint& checkpoint, const std::string& module) {
   USER_CHECK(!module.starts_with('/') && module.find("..") == std::string::npos,
-             "[{}] a path must be in the folder of the model, but is {}", kModules, quote(module));
-  const std::string name = module.empty() ? std::string(kConfig) : fmt::format("{}/{}", module, kConfig);
+             "[{}] a path must be in the folder of the model, but is {}", kModuleList, quote(module));
+  const std::string name = module.empty() ? std::string(kPoolingConfig) : fmt::format("{}/{}", module, kPoolingConfig);
   const auto text = checkpoint.folder_file(name);
-  USER_CHECK(text.has_value(), "[{}] names the module {}, but there is no {}", kModules, quote(module), name);
+  USER_CHECK(text.has_value(), "[{}] names the module {}, but there is no {}", kModuleList, quote(module), name);
   const Json config = parse_config_json(*text, name);
   return pooling_of_config(JsonFields(config, name));
 }
 
 // The names of modules end with their class: sentence_transformers.models.Pooling.
 std::optional<Pooling> pooling_of_modules(const Checkpoint& checkpoint, const std::string& text) {
-  const Json modules = parse_json(text, std::string(kModules), {.most_bytes = kMostBytes, .deepest = kDeepest});
-  USER_CHECK(modules.is_array(), "[{}] must be a list of modules, but is {}", kModules, modules.type_name());
+  const Json modules = parse_json(text, std::string(kModuleList), {.most_bytes = 1u << 20, .deepest = 20});
+  USER_CHECK(modules.is_array(), "[{}] must be a list of modules, but is {}", kModuleList, modules.type_name());
   std::optional<Pooling> pooling;
   for (const Json& module : modules) {
-    const JsonFields fields(module, std::string(kModules));
+    const JsonFields fields(module, std::string(kModuleList));
     const std::string type = fields.find_text("type").value_or("");
     const std::string name = type.substr(type.rfind('.') + 1);
     if (name == "Transformer" || name == "Normalize") continue;
     USER_CHECK(name == "Pooling" && !pooling,
                "[{}] modules must be a Transformer, a Pooling and a Normalize, but there is {}, without which "
                "embeddings would be others",
-               kModules, quote(type));
+               kModuleList, quote(type));
     pooling = pooling_in_folder(checkpoint, fields.find_text("path").value_or(""));
   }
   return pooling;
@@ -103,18 +101,18 @@ std::optional<Pooling> pooling_of_gguf(const Checkpoint& checkpoint) {
 
 Pooling pooling_from_text(std::string_view text, const std::string& what) {
   std::vector<std::string_view> words;
-  for (const auto& [word, pooling] : kWords) {
+  for (const auto& [word, pooling] : kPoolingWords) {
     if (text == word) return pooling;
     words.push_back(word);
   }
   fail_user("[{}] must be one of {}, but is {}", what, fmt::join(words, ", "), quote(text));
 }
 
-std::string_view pooling_text(Pooling pooling) { return kWords[static_cast<std::size_t>(pooling)].first; }
+std::string_view pooling_text(Pooling pooling) { return kPoolingWords[static_cast<std::size_t>(pooling)].first; }
 
 std::optional<Pooling> pooling_of(const Checkpoint& checkpoint) {
   if (checkpoint.is_gguf()) return pooling_of_gguf(checkpoint);
-  const auto modules = checkpoint.folder_file(kModules);
+  const auto modules = checkpoint.folder_file(kModuleList);
   return modules ? pooling_of_modules(checkpoint, *modules) : std::nullopt;
 }
 

@@ -62,6 +62,12 @@ void need_integer(const JsonFields& fields, std::string_view key, std::int64_t w
   USER_CHECK(value == wanted, "[{}] {} must be {}, but is {}", fields.where(), fields.name(key), wanted, value);
 }
 
+void need_symmetric(const JsonFields& fields) {
+  USER_CHECK(fields.find_boolean("symmetric").value_or(true),
+             "[{}] {} must be true: zero points are not supported, but is false", fields.where(),
+             fields.name("symmetric"));
+}
+
 std::int64_t read_group_size(const JsonFields& fields, std::string_view key) {
   constexpr std::int64_t kStep = 32;
   const std::int64_t size = fields.find_integer(key).value_or(-1);

@@ -23,6 +23,8 @@ JsonFields needed_object(const JsonFields& fields, std::string_view key);
 bool needed_boolean(const JsonFields& fields, std::string_view key);
 // UserError if the value differs.
 void need_integer(const JsonFields& fields, std::string_view key, std::int64_t wanted);
+// UserError if `symmetric` is false: codes with zero points.
+void need_symmetric(const JsonFields& fields);
 // A group of K columns; 0 for -1 or a missing key, a whole row.
 std::int64_t read_group_size(const JsonFields& fields, std::string_view key);
 // Sets the scheme `block` and its extents.

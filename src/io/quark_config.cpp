@@ -15,18 +15,12 @@ namespace {
 
 constexpr std::string_view kFp8 = "fp8_e4m3", kInt8 = "int8";
 
-bool is_dynamic(const JsonFields& tensor) { return tensor.find_boolean("is_dynamic").value_or(false); }
-
-void need_symmetric(const JsonFields& tensor) {
-  USER_CHECK(tensor.find_boolean("symmetric").value_or(true),
-             "[{}] {} must be true: zero points are not supported, but is false", tensor.where(),
-             tensor.name("symmetric"));
-}
+bool has_dynamic_scales(const JsonFields& tensor) { return tensor.find_boolean("is_dynamic").value_or(false); }
 
 void read_input(const JsonFields& input, std::string_view dtype, QuantizationConfig& config) {
   text_among(input, "dtype", {dtype});
   if (dtype == kInt8) need_symmetric(input);
-  config.static_input = !is_dynamic(input);
+  config.static_input = !has_dynamic_scales(input);
   const std::string scheme = text_among(input, "qscheme", {"per_tensor", "per_channel"});
   USER_CHECK(!config.static_input || scheme == "per_tensor",
              "[{}] {} must be per_tensor where scales of inputs are stored, but is {}", input.where(),
@@ -43,7 +37,8 @@ QuantizationConfig read_scheme(const JsonFields& fields) {
   const std::string dtype = text_among(weight, "dtype", {kFp8, kInt8});
   config.codes = dtype == kInt8 ? DType::i8 : DType::f8e4m3;
   if (dtype == kInt8) need_symmetric(weight);
-  USER_CHECK(!is_dynamic(weight), "[{}] {} must be false, but is true", weight.where(), weight.name("is_dynamic"));
+  USER_CHECK(!has_dynamic_scales(weight), "[{}] {} must be false, but is true", weight.where(),
+             weight.name("is_dynamic"));
   config.scale_per_row = text_among(weight, "qscheme", {"per_tensor", "per_channel"}) == "per_channel";
   const std::optional<JsonFields> input = fields.find_object("input_tensors");
   config.weights_only = !input;

@@ -67,4 +67,16 @@ TEST_F(Gemma, KeepsTheWeightsOfNormsInF32) {
   EXPECT_EQ(count_of(text, " add("), 0) << "1 + w is computed at each step";
 }
 
+// The key is Gemma 2's.
+TEST_F(Gemma, CapsNoAttentionScoresInGemma3) {
+  const ModelRegistry models = make_model_registry();
+  const auto softcap = [&](const char* architecture) {
+    return SampleCheckpoint(models.find(architecture, "test"), {{"attn_logit_softcapping", 5.0}})
+        .config()
+        .attention_softcap;
+  };
+  EXPECT_EQ(softcap("gemma2"), 5.0);
+  EXPECT_EQ(softcap("gemma3_text"), 0.0);
+}
+
 }  // namespace weft::gemma_test

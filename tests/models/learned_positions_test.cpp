@@ -35,6 +35,13 @@ TEST_F(LearnedPositions, HaveARowForEachPositionOfTheContext) {
   }
 }
 
+// No dim rotates, so none must be even.
+TEST_F(LearnedPositions, MayHaveHeadsOfAnyWidth) {
+  const json changes{{"hidden_size", 60}, {"num_attention_heads", 4}};
+  for (const char* architecture : {"gpt2", "gpt_bigcode", "gpt_neo", "opt"})
+    EXPECT_EQ(SampleCheckpoint(models_.find(architecture, "test"), changes).config().head_dim, 15) << architecture;
+}
+
 TEST_F(LearnedPositions, OfOptAreRefusedWithPartsThatAreNotThere) {
   EXPECT_EQ(refusal("opt", {{"word_embed_proj_dim", 64}}), "");
   EXPECT_NE(refusal("opt", {{"word_embed_proj_dim", 32}}).find("word_embed_proj_dim must be hidden_size 64, but is 32"),

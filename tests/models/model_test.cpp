@@ -220,4 +220,12 @@ TEST(CheckWeights, NamesTheBiasForWhichAGgufFileWouldNeedOthers) {
       << message;
 }
 
+// As transformers does where config.json does not say it.
+TEST(SampleConfig, WidthOfHeadsFollowsFromTheirNumber) {
+  const ModelRegistry models = make_model_registry();
+  for (const char* architecture : {"cohere2", "nemotron"})
+    EXPECT_EQ(SampleCheckpoint(models.find(architecture, "test"), {{"head_dim", nullptr}}).config().head_dim, 16)
+        << architecture;
+}
+
 }  // namespace weft::model_test

@@ -1,8 +1,6 @@
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/text.h"
-#include "io/embedding_config.h"
 
 namespace weft {
 namespace {
@@ -10,15 +8,14 @@ namespace {
 struct EmbedArguments {
   ModelArgument model;
   PromptArgument text;
-  std::string pooling;
+  PoolingArgument pooling;
   std::int64_t dimensions = 0;
   bool is_raw = false;
   bool json = false;
 };
 
 int run_embed(const EmbedArguments& arguments, VerbCall& call) {
-  std::optional<Pooling> pooling;
-  if (!arguments.pooling.empty()) pooling = pooling_from_text(arguments.pooling, "--pooling");
+  std::optional<Pooling> pooling = arguments.pooling.pooling();
   const std::string text = arguments.text.read(call);
   const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
   if (!pooling) pooling = pooling_of(engine->runner().checkpoint());
@@ -42,9 +39,7 @@ VERB(embed) {
                         auto arguments = std::make_shared<EmbedArguments>();
                         arguments->model.declare_to_run(flags);
                         arguments->text.declare(flags);
-                        flags.option("--pooling", arguments->pooling,
-                                     "Of the hidden states of the tokens: last, mean or cls (the first). Else as the "
-                                     "checkpoint states.");
+                        arguments->pooling.declare(flags);
                         flags.option("--dimensions", arguments->dimensions,
                                      "Print the first numbers alone; 0: all of them.", {.shows_default = true});
                         flags.flag("--no-normalize", arguments->is_raw, "Do not divide by the length of the vector.");

@@ -235,10 +235,10 @@ const Tensor& ModelRunner::step(const StepInput& input) {
   return logits_ = step_eager(input);
 }
 
-void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const {
+void ModelRunner::copy_row(const Tensor& rows, std::int64_t row, std::span<float> into) const {
   const auto width = static_cast<std::int64_t>(into.size());
-  CHECK(logits.meta.shape[1] == Dim(width), "a row of logits has {} elements", logits.meta.shape[1].text());
-  convert_row(logits.meta.dtype, logits.data() + bytes_of(logits.meta.dtype, row * width), DType::f32,
+  CHECK(rows.meta.shape[1] == Dim(width), "a row has {} elements", rows.meta.shape[1].text());
+  convert_row(rows.meta.dtype, rows.data() + bytes_of(rows.meta.dtype, row * width), DType::f32,
               reinterpret_cast<std::byte*>(into.data()), width);
 }
 

@@ -78,8 +78,8 @@ class ModelRunner {
   // undefined.
   const Tensor& step(const StepInput& input);
 
-  // Copies row `row` of the logits that step() returned, as f32.
-  void copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const;
+  // Copies row `row` of the logits that step() returned, or of hidden(), as f32.
+  void copy_row(const Tensor& rows, std::int64_t row, std::span<float> into) const;
 
   // The hidden states after the last norm of all rows of the last step, [rows, hidden size] or more rows, in memory of
   // the host. Valid until the next step.

@@ -89,10 +89,10 @@ struct SchedulerSettings {
   std::function<void(std::int32_t from, std::int32_t to)> copy_page;
 };
 
-// The checkpoint of a prompt is so many tokens before its end. That is more than a template writes after the last
-// message to begin an answer.
+// Tokens between the checkpoint of a prompt and its end: more than a template writes after the last message to begin an
+// answer.
 inline constexpr std::int64_t kTokensAfterCheckpoint = 16;
-// A checkpoint is made if it saves so many tokens, since it costs a page, and that of a prompt a step of its own.
+// The fewest tokens that a checkpoint must save: it costs a page, and that of a prompt also a step.
 inline constexpr std::int64_t kTokensSavedByCheckpoint = 64;
 
 class Scheduler {

@@ -1,111 +1,13 @@
-// The scheduler alone: a fake runner computes a step at once, and each new token is the number of tokens before it. A
-// page has the tokens that were computed in it, so that each step shows whether its pages have what it goes on from.
-
 #include "engine/schedule/scheduler.h"
 
-#include <map>
 #include <random>
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "tests/engine/schedule/fake_engine.h"
+
 namespace weft::scheduler_test {
-
-using Rows = std::vector<std::pair<int, std::int64_t>>;  // sequences by number, with their rows
-
-class FakeEngine {
- public:
-  FakeEngine(SchedulerSettings settings, std::int64_t pages, bool has_checkpoints = false)
-      : block_(settings.block), contents_(static_cast<std::size_t>(pages)) {
-    if (has_checkpoints) settings.copy_page = [this](std::int32_t from, std::int32_t to) { at(to) = at(from); };
-    scheduler_ = Scheduler(std::move(settings), pages);
-  }
-
-  int add(std::vector<int> prompt, std::int64_t tokens, std::int64_t priority = 0) {
-    const int number = next_++;
-    Sequence& added = sequences_[number];
-    added.number = number;
-    added.wanted = tokens;
-    added.prompt_ids = std::make_shared<const std::vector<int>>(std::move(prompt));
-    added.prompt = *added.prompt_ids;
-    added.priority = priority;
-    scheduler_.add(added);
-    return number;
-  }
-  void remove(int number) {
-    scheduler_.remove(sequences_.at(number));
-    sequences_.erase(number);
-  }
-  ScheduledSequence& sequence(int number) { return sequences_.at(number); }
-  bool has(int number) const { return sequences_.contains(number); }
-  bool is_idle() const { return sequences_.empty(); }
-  Scheduler& scheduler() { return scheduler_; }
-  EngineStatistics statistics() const { return scheduler_.statistics(); }
-
-  // Runs a step; sequences end with their last token.
-  Rows step() {
-    Rows rows;
-    std::vector<int> ended;
-    for (const Chunk& chunk : scheduler_.schedule()) {
-      auto& one = static_cast<Sequence&>(*chunk.sequence);
-      rows.emplace_back(one.number, chunk.rows);
-      check_content(one);
-      for (std::int64_t row = 0; row < chunk.rows; ++row) compute(one);
-      scheduler_.publish(one);
-      if (one.computed < one.token_count()) continue;
-      one.output.push_back(static_cast<int>(one.token_count()));
-      if (std::ssize(one.output) < one.wanted) continue;
-      scheduler_.publish_end(one);
-      ended.push_back(one.number);
-    }
-    for (const int number : ended) remove(number);
-    // A step takes as many seconds as it has rows.
-    double seconds = 0;
-    for (const auto& [number, count] : rows) seconds += static_cast<double>(count);
-    scheduler_.observe(seconds);
-    return rows;
-  }
-
- private:
-  struct Sequence : ScheduledSequence {
-    int number = 0;
-    std::int64_t wanted = 0;
-  };
-
-  std::vector<int>& at(std::int32_t page) { return contents_[static_cast<std::size_t>(page)]; }
-
-  std::vector<int>& content(const ScheduledSequence& sequence, std::int64_t position) {
-    return at(sequence.pages[static_cast<std::size_t>(position / block_)]);
-  }
-
-  void compute(ScheduledSequence& sequence) {
-    std::vector<int>& block = content(sequence, sequence.computed);
-    if (sequence.computed % block_ == 0) block.clear();
-    block.push_back(sequence.token(sequence.computed++));
-  }
-
-  // Whether the pages have the tokens that are said to be computed.
-  void check_content(const Sequence& sequence) {
-    for (std::int64_t begin = 0; begin < sequence.computed; begin += block_) {
-      std::vector<int> wanted;
-      for (std::int64_t i = begin; i < std::min(begin + block_, sequence.computed); ++i)
-        wanted.push_back(sequence.token(i));
-      ASSERT_EQ(content(sequence, begin), wanted) << "sequence " << sequence.number << ", token " << begin;
-    }
-  }
-
-  std::int64_t block_;
-  std::vector<std::vector<int>> contents_;  // of the pages
-  Scheduler scheduler_;
-  std::map<int, Sequence> sequences_;
-  int next_ = 0;
-};
-
-std::vector<int> prompt_of(int length, int first = 0) {
-  std::vector<int> prompt;
-  for (int i = 0; i < length; ++i) prompt.push_back(first + i);
-  return prompt;
-}
 
 TEST(Scheduler, RunsRunningSequencesFirstAndCutsPromptsToTheBudget) {
   FakeEngine engine({.rows = 8, .sequences = 4, .block = 4, .longest = 64}, 32);
@@ -329,42 +231,6 @@ TEST(Scheduler, WithPhasesAChunkEndsWithThePromptAndAnswersAreNotCached) {
   EXPECT_EQ(engine.step(), (Rows{{1, 5}}));
 }
 
-TEST(Scheduler, ContinuesFromCheckpoints) {
-  FakeEngine engine({.rows = 400, .sequences = 4, .block = 256, .longest = 1024, .caches_prefixes = true}, 16, true);
-  engine.add(prompt_of(100), 90);
-  EXPECT_EQ(engine.step(), (Rows{{0, 84}}));
-  EXPECT_EQ(engine.step(), (Rows{{0, 16}}));
-  while (!engine.is_idle()) engine.step();
-  EXPECT_EQ(engine.statistics().pages_used, 0);
-  std::vector<int> prompt = prompt_of(84);
-  prompt.resize(110, 7);
-  engine.add(prompt, 1);
-  EXPECT_EQ(engine.step(), (Rows{{1, 26}})) << "a checkpoint after ten more tokens is not worth a step";
-  engine.add(prompt_of(300), 1);
-  EXPECT_EQ(engine.step(), (Rows{{2, 300 - 189}})) << "the answer, whose last token is not computed";
-  engine.add(prompt_of(83), 1);
-  EXPECT_EQ(engine.step(), (Rows{{3, 67}})) << "fewer tokens than the checkpoint has";
-  engine.add(prompt_of(84), 1);
-  EXPECT_EQ(engine.step(), (Rows{{3, 16}, {4, 17}})) << "the checkpoint of 67 tokens, not that of all 84";
-}
-
-// The checkpoint of one is ready when the others begin.
-TEST(Scheduler, SequencesOfOneStepComputeThePartBeforeACheckpointOnce) {
-  FakeEngine engine({.rows = 400, .sequences = 4, .block = 256, .longest = 512, .caches_prefixes = true}, 16, true);
-  for (int i = 0; i < 3; ++i) engine.add(prompt_of(200), 1);
-  EXPECT_EQ(engine.step(), (Rows{{0, 184}}));
-  EXPECT_EQ(engine.step(), (Rows{{0, 16}, {1, 16}, {2, 16}}));
-}
-
-TEST(Scheduler, ACheckpointNeedsAFreePage) {
-  FakeEngine engine({.rows = 400, .sequences = 1, .block = 256, .longest = 256, .caches_prefixes = true}, 1, true);
-  engine.add(prompt_of(100), 1);
-  EXPECT_EQ(engine.step(), (Rows{{0, 84}}));
-  EXPECT_EQ(engine.step(), (Rows{{0, 16}})) << "the only page becomes the checkpoint of its end";
-  engine.add(prompt_of(120), 1);
-  EXPECT_EQ(engine.step(), (Rows{{1, 104}})) << "it cannot be copied, and is taken";
-}
-
 TEST(Scheduler, RestartComputesEverythingAgain) {
   FakeEngine engine({.rows = 16, .sequences = 2, .block = 2, .longest = 16, .caches_prefixes = true}, 16);
   engine.add(prompt_of(5), 3);
@@ -422,34 +288,6 @@ TEST(Scheduler, LosesNoPageWhenSequencesAreCancelledInEveryState) {
       EXPECT_EQ(engine.statistics().pages_used, 0);
       EXPECT_TRUE(engine.scheduler().reset_prefix_cache());
     }
-}
-
-// Conversations that branch and that are cancelled, with few pages. FakeEngine compares the content of all pages.
-TEST(Scheduler, GoesOnFromTheRightContentWhereCheckpointsCompeteForPages) {
-  std::mt19937 random(5);
-  const auto below = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
-  FakeEngine engine({.rows = 150, .sequences = 5, .block = 96, .longest = 480, .caches_prefixes = true}, 9, true);
-  std::set<int> open;
-  for (int step = 0; step < 20'000; ++step) {
-    if (below(3) == 0 && open.size() < 8) {
-      std::vector<int> prompt = prompt_of(1 + below(240));
-      for (int& token : prompt)
-        if (below(300) == 0) token = -1;
-      open.insert(engine.add(prompt, 1 + below(240)));
-    }
-    if (below(10) == 0 && !open.empty()) {
-      const auto cancelled = std::next(open.begin(), below(static_cast<int>(open.size())));
-      engine.remove(*cancelled);
-      open.erase(cancelled);
-    }
-    EXPECT_EQ(engine.step().empty(), open.empty());
-    std::erase_if(open, [&](int number) { return !engine.has(number); });
-  }
-  EXPECT_GT(engine.statistics().preemptions, 100);
-  EXPECT_NE(engine.statistics().prefix_cache_hits % 96, 0) << "also parts of blocks";
-  while (!engine.is_idle()) engine.step();
-  EXPECT_EQ(engine.statistics().pages_used, 0);
-  EXPECT_TRUE(engine.scheduler().reset_prefix_cache());
 }
 
 }  // namespace weft::scheduler_test
