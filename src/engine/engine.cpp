@@ -97,6 +97,7 @@ std::function<void(std::int32_t, std::int32_t)> Engine::copy_of_pages() const {
 SchedulerSettings Engine::scheduler_settings() const {
   const Options& options = context_->options;
   const StepLimits most = runner_->step_limits();
+  const bool is_causal = runner_->facts().config.is_causal;
   return {.rows = most.rows,
           .logit_rows = runner_->max_logit_rows(),
           .sequences = most.sequences,
@@ -104,8 +105,9 @@ SchedulerSettings Engine::scheduler_settings() const {
           .longest = max_model_len(),
           .long_prefill_threshold = options.long_prefill_token_threshold,
           .has_priorities = options.scheduling_policy == "priority",
-          .caches_prefixes = options.enable_prefix_caching,
+          .caches_prefixes = options.enable_prefix_caching && is_causal,
           .has_phases = runner_->has_phases(),
+          .has_whole_prompts = !is_causal,
           .copy_page = copy_of_pages()};
 }
 
@@ -122,11 +124,25 @@ void Engine::pace_prompts() {
   scheduler_.pace_prompts();
 }
 
+namespace {
+
+void check_generates(const ModelRunner& runner) {
+  USER_CHECK(runner.facts().config.is_causal,
+             "[{}] computes embeddings (weft embed, /v1/embeddings of weft serve) and generates no text: its tokens "
+             "attend to later ones",
+             runner.checkpoint().path());
+}
+
+}  // namespace
+
 void Engine::check_request(const NewRequest& request) const {
   request.parameters.check();
   const std::vector<int>& prompt = *request.prompt;
   USER_CHECK(!prompt.empty(), "[prompt] must hold at least one token, but is empty");
-  USER_CHECK(std::ssize(prompt) < max_model_len(), "[prompt] must be shorter than the context of {} tokens, but has {}",
+  if (!request.pooling) check_generates(*runner_);
+  // A pooled text is followed by no token.
+  USER_CHECK(std::ssize(prompt) < max_model_len() + (request.pooling ? 1 : 0),
+             "[prompt] must be {} the context of {} tokens, but has {}", request.pooling ? "at most" : "shorter than",
              max_model_len(), prompt.size());
   const SamplingParameters& parameters = request.parameters;
   const auto check = [&](const char* name, int id) {
@@ -162,6 +178,8 @@ int Engine::add(NewRequest added) {
   request->priority = added.priority;
   request->cache_salt = std::move(added.cache_salt);
   request->pooling = added.pooling;
+  // Other models have one type for all tokens.
+  if (runner_->facts().config.token_type_count > 1) request->second_text = added.second_text;
   request->wants_logits = !added.pooling;
   // The hidden states of tokens that are found in the prefix cache are not there.
   if (added.pooling && *added.pooling != Pooling::last) request->first_logit_row = 0;
@@ -235,7 +253,8 @@ const Tensor& Engine::run(Phase phase, std::span<const Chunk> chunks, std::span<
     const ScheduledSequence& sequence = *chunk.sequence;
     const std::int64_t end = sequence.computed + chunk.rows;
     for (std::int64_t at = sequence.computed; at < end; ++at)
-      step_.add_row(sequence.token(at), at, sequence.pages[static_cast<std::size_t>(at / block)] * block + at % block);
+      step_.add_row(sequence.token(at), at, sequence.pages[static_cast<std::size_t>(at / block)] * block + at % block,
+                    at >= sequence.second_text ? 1 : 0);
     step_.add_sequence(end, sequence.pages);
   }
   for (const std::int64_t row : logit_rows) step_.want_logits(row);
@@ -360,6 +379,7 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
 void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
                    const std::function<void(int row, std::span<const float> logits)>& visit) {
   CHECK(is_idle(), "score runs one sequence alone");
+  check_generates(*runner_);
   USER_CHECK(!ids.empty() && static_cast<std::int64_t>(ids.size()) <= max_model_len(),
              "[ids] must be 1 to {} tokens, but are {}", max_model_len(), ids.size());
   for (int id : ids)

@@ -23,7 +23,7 @@
 #include "engine/schedule/scheduler.h"
 #include "engine/speculation/ngram_proposer.h"
 #include "io/detokenizer.h"
-#include "io/embedding_config.h"
+#include "io/embedding_head.h"
 #include "io/tokenizer.h"
 
 namespace weft {
@@ -64,6 +64,7 @@ struct NewRequest {
   std::string cache_salt;     // requests with different salts share nothing in the prefix cache
   // The hidden states of the prompt after the last norm are pooled in this way, and no token is sampled.
   std::optional<Pooling> pooling = {};
+  std::int64_t second_text = INT64_MAX;  // where the second text of a pair begins in the prompt
 };
 
 // Throws the error of a failed event: DeviceError or UserError.
@@ -131,6 +132,8 @@ class Engine {
   Generation generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
                       const std::function<void(const std::string&)>& on_text = {});
 
+  // What follows the pooling in this checkpoint.
+  EmbeddingHead embedding_head() const;
   // The pooled hidden states of one text from start to end, not normalized.
   std::vector<float> embed(const std::vector<int>& prompt, Pooling pooling);
 

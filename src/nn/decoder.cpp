@@ -169,6 +169,7 @@ Values decoder_head(Builder& builder) {
   const ModelConfig& c = builder.facts.config;
   const Value hidden = builder.input("hidden", Meta::tensor(builder.facts.dtype, {tokens_symbol(), c.hidden_size}));
   const Value rows = builder.input("rows", Meta::tensor(DType::i64, {rows_symbol()}));
+  if (!c.is_causal) return {index_select(hidden, rows)};
   const std::string weight = builder.has_separate_head ? "output" : "token_embd";
   const Value logits = times(linear(builder, index_select(hidden, rows), weight), c.logit_scale / c.logit_divisor);
   const double cap = c.logit_softcap;

@@ -29,7 +29,9 @@ struct Sequence {
   std::uint64_t seed = 0;  // instead of that of the parameters, which the choices of a request share
   std::int64_t priority = 0;
   std::string cache_salt;
-  std::optional<Pooling> pooling = {};  // as NewRequest::pooling
+  // As of NewRequest.
+  std::optional<Pooling> pooling = {};
+  std::int64_t second_text = INT64_MAX;
 };
 
 struct SequenceEvent {

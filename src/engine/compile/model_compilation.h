@@ -88,6 +88,7 @@ class ModelCompilation {
 
  private:
   void check_checkpoint();
+  std::int64_t most_tokens();  // of a step
   void trace_phases();
   struct PhaseNames {
     const char *forward, *head;
