@@ -16,7 +16,9 @@ namespace {
 std::vector<int> tokens_between_texts(const Member& processor) {
   std::vector<int> between;
   int texts = 0;
-  for (const Member& item : elements_of(member(processor, "pair"))) {
+  const Member pair = member(processor, "pair");
+  if (!pair.present) return between;
+  for (const Member& item : elements_of(pair)) {
     if (member(item, "Sequence").present) {
       ++texts;
     } else if (texts == 1) {

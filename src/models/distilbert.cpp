@@ -41,8 +41,8 @@ nn::WeightTable distilbert_weights() {
 }
 
 constexpr const char* kDistilbertSample = R"({
-  "architectures": ["DistilBertModel"], "model_type": "distilbert", "activation": "gelu", "dim": 64, "hidden_dim": 96,
-  "n_layers": 2, "n_heads": 4, "max_position_embeddings": 128, "vocab_size": 257, "pad_token_id": 0
+  "architectures": ["DistilBertModel"], "model_type": "distilbert", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 128, "vocab_size": 257, "pad_token_id": 0
 })";
 
 }  // namespace
