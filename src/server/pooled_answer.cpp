@@ -5,8 +5,16 @@
 namespace weft {
 namespace {
 
-// Numbers from which an answer is made on the I/O thread.
+// Numbers that are written on the I/O thread, and multiply-adds that take as long as writing one.
 constexpr std::int64_t kMostNumbersAtOnce = 20'000;
+constexpr std::int64_t kMultiplyAddsOfNumber = 50;
+
+// The work of a text's part of the answer, in numbers that are written.
+std::int64_t work_of_text(const EmbeddingHead& head) {
+  std::int64_t work = head.width;
+  for (const DenseLayer& layer : head.layers) work += layer.inputs * layer.outputs / kMultiplyAddsOfNumber;
+  return work;
+}
 
 }  // namespace
 
@@ -39,7 +47,7 @@ void PooledAnswer::take(const SequenceEvent& event) {
   pooled_[event.ticket - first_] = event.event.embedding;
   cached_tokens_ += event.event.cached_tokens;
   if (--open_ > 0) return;
-  if (std::ssize(pooled_) * std::ssize(*pooled_[0]) > kMostNumbersAtOnce) return leave_unwritten();
+  if (std::ssize(pooled_) * work_of_text(model_.embedding_head) > kMostNumbersAtOnce) return leave_unwritten();
   send_answer(whole_answer());
 }
 

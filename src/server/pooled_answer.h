@@ -21,8 +21,7 @@ class PooledAnswer : public RunningRequest {
   std::size_t size() const override { return pooled_.size(); }
 
  protected:
-  // Its sequences have the tickets from `first` on. An answer of more than `most_at_once` numbers for each prompt, all
-  // together, is not written on the I/O thread.
+  // Its sequences have the tickets from `first` on.
   PooledAnswer(PreparedRequest prepared, const ServedModel& model, std::string id, Ticket first,
                std::shared_ptr<HttpReply> reply);
 
