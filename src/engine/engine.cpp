@@ -17,6 +17,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// The keys and values of different adapters differ, so they share nothing in the prefix cache.
+std::string salt_of(const NewRequest& request) {
+  return request.adapter == 0 ? request.cache_salt : fmt::format("{}\0{}", request.cache_salt, request.adapter);
+}
+
 }  // namespace
 
 void fail_by(const RequestEvent& event) {
@@ -124,6 +129,8 @@ void Engine::pace_prompts() {
 
 void Engine::check_request(const NewRequest& request) const {
   request.parameters.check();
+  const std::int64_t choices = std::max<std::int64_t>(1, runner_->model().adapters().choices());
+  CHECK(request.adapter >= 0 && request.adapter < choices, "there is no adapter {} among {}", request.adapter, choices);
   const std::vector<int>& prompt = *request.prompt;
   USER_CHECK(!prompt.empty(), "[prompt] must hold at least one token, but is empty");
   USER_CHECK(std::ssize(prompt) < max_model_len(), "[prompt] must be shorter than the context of {} tokens, but has {}",
@@ -160,7 +167,8 @@ int Engine::add(NewRequest added) {
   request->prompt_ids = std::move(added.prompt);
   request->prompt = *request->prompt_ids;
   request->priority = added.priority;
-  request->cache_salt = std::move(added.cache_salt);
+  request->adapter = added.adapter;
+  request->cache_salt = salt_of(added);
   request->pooling = added.pooling;
   request->wants_logits = !added.pooling;
   // The hidden states of tokens that are found in the prefix cache are not there.
@@ -235,7 +243,8 @@ const Tensor& Engine::run(Phase phase, std::span<const Chunk> chunks, std::span<
     const ScheduledSequence& sequence = *chunk.sequence;
     const std::int64_t end = sequence.computed + chunk.rows;
     for (std::int64_t at = sequence.computed; at < end; ++at)
-      step_.add_row(sequence.token(at), at, sequence.pages[static_cast<std::size_t>(at / block)] * block + at % block);
+      step_.add_row(sequence.token(at), at, sequence.pages[static_cast<std::size_t>(at / block)] * block + at % block,
+                    request_of(sequence).adapter);
     step_.add_sequence(end, sequence.pages);
   }
   for (const std::int64_t row : logit_rows) step_.want_logits(row);

@@ -62,6 +62,8 @@ struct NewRequest {
   SamplingParameters parameters;
   std::int64_t priority = 0;  // smaller is earlier; with --scheduling-policy priority
   std::string cache_salt;     // requests with different salts share nothing in the prefix cache
+  // Which LoRA adapter computes the request: 0 for that of all requests, else one of --lora-modules, from 1 on.
+  std::int64_t adapter = 0;
   // The hidden states of the prompt after the last norm are pooled in this way, and no token is sampled.
   std::optional<Pooling> pooling = {};
 };
@@ -142,6 +144,7 @@ class Engine {
  private:
   struct Request : ScheduledSequence {
     int id = 0;
+    std::int64_t adapter = 0;
     SamplingParameters parameters;
     std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;

@@ -41,6 +41,7 @@ std::vector<Sequence> EmbeddingAnswer::begin(std::uint64_t) {
                          .parameters = parameters,
                          .priority = prepared_.request.priority.value_or(0),
                          .cache_salt = prepared_.request.cache_salt.value_or(""),
+                         .adapter = prepared_.adapter,
                          .pooling = prepared_.pooling});
   return sequences;
 }
@@ -79,7 +80,7 @@ Json EmbeddingAnswer::whole_answer() {
   }
   if (model_.answers.has_prompt_details) usage.cached_tokens = cached_tokens_;
   return {{"id", "embd-" + id_},      {"object", "list"},        {"created", std::time(nullptr)},
-          {"model", model_.names[0]}, {"data", std::move(data)}, {"usage", usage_json(usage)}};
+          {"model", model_.name_of(prepared_.adapter)}, {"data", std::move(data)}, {"usage", usage_json(usage)}};
 }
 
 }  // namespace weft

@@ -359,6 +359,7 @@ PreparedRequest prepare_embeddings(ApiRequest request, const ServedModel& model)
         fmt::format("[dimensions] must be at most the model's {}, but is {}", model.hidden_size, *request.dimensions),
         "dimensions");
   PreparedRequest prepared{.request = std::move(request), .parameters = {.max_tokens = 1}, .pooling = model.pooling};
+  prepared.adapter = model.adapter_of(prepared.request.model.value_or(""));
   add_completion_prompts(prepared, model);
   return prepared;
 }
@@ -370,6 +371,7 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   check_fields(request);
   if (request.endpoint == embeddings) return prepare_embeddings(std::move(request), model);
   PreparedRequest prepared{.request = std::move(request)};
+  prepared.adapter = model.adapter_of(prepared.request.model.value_or(""));
   prepared.parameters = requested_sampling(prepared.request, model);
   check_given_limit(prepared.request, model);
   if (answers_messages(prepared.request.endpoint)) {

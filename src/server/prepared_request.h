@@ -46,6 +46,7 @@ struct PreparedRequest {
   std::int64_t choices = 1;        // of each prompt
   std::optional<Pooling> pooling;  // of embeddings, which have no other answer
   bool has_seed = false;
+  std::int64_t adapter = 0;  // which the request's model names, as NewRequest::adapter
 };
 
 // Of all endpoints that answer by the model. ApiError for a request that the model cannot answer.

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 // Indexed by StepTensor.
-constexpr std::array<const char*, kStepTensors> kStepTensorNames{"ids",   "positions", "slots",
+constexpr std::array<const char*, kStepTensors> kStepTensorNames{"ids",   "positions", "slots", kAdapters,
                                                                  "batch", "hidden",    "rows"};
 
 }  // namespace
