@@ -19,7 +19,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 // The keys and values of different adapters differ, so they share nothing in the prefix cache.
 std::string salt_of(const NewRequest& request) {
-  return request.adapter == 0 ? request.cache_salt : fmt::format("{}\0{}", request.cache_salt, request.adapter);
+  if (request.adapter == 0) return request.cache_salt;
+  constexpr char kEnd = '\0';  // no salt of a request has it
+  return request.cache_salt + kEnd + std::to_string(request.adapter);
 }
 
 }  // namespace

@@ -23,14 +23,14 @@ constexpr std::string_view kPeftPrefix = "base_model.model.";
 // The base model's head, which PEFT stores with an adapter of the head.
 constexpr std::string_view kCopyOfHead = ".lm_head.base_layer.weight";
 
-struct NamedTensor {
+struct StoredHalf {
   std::string name;
   Tensor tensor;
 };
 
 // The two tensors of a weight; undefined until they are found.
 struct Halves {
-  NamedTensor a, b;
+  StoredHalf a, b;
 };
 
 // Collects the tensors of a file by the weight that they adapt, whose name is that of the tensor without one of two
@@ -40,7 +40,7 @@ class HalvesReader {
   HalvesReader(const std::string& file, std::string_view end_of_a, std::string_view end_of_b)
       : file_(file), end_of_a_(end_of_a), end_of_b_(end_of_b) {}
 
-  void take(NamedTensor tensor) {
+  void take(StoredHalf tensor) {
     const Meta& meta = tensor.tensor.meta;
     const std::string name = tensor.name;
     if (name.ends_with(kCopyOfHead)) return;
@@ -73,7 +73,7 @@ class HalvesReader {
  private:
   static std::string_view reason_against(std::string_view name) {
     const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-    if (has("lora_embedding_")) return "adapts an embedding, which is not implemented";
+    if (has("lora_embedding_") || has(".base_layer.")) return "adapts an embedding, which is not implemented";
     if (has("lora_magnitude_vector")) return "belongs to DoRA, which is not implemented";
     if (has("lora_")) return "is not implemented";
     return "replaces a weight of the model, which is not implemented";
