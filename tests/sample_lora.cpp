@@ -29,8 +29,8 @@ std::set<std::string> names_of_linear_layers() {
 
 SampleLora::SampleLora(const ModelDefinition& model, const SampleCheckpoint& base, const std::set<std::string>& names,
                        Settings settings)
-    : settings_(settings), architecture_(model.architecture_in_gguf()) {
-  const ModelConfig& config = base.config();
+    : settings_(settings), architecture_(model.architecture_in_gguf()), config_(base.config()) {
+  const ModelConfig& config = config_;
   const bool turns = model.facts.pairing_in_folders != model.facts.pairing_in_gguf;
   model.visit_tensors(config, CheckpointFormat::hugging_face, [&](const ModelDefinition::StoredWeight& stored) {
     const ModelWeight& weight = stored.weight;
@@ -43,7 +43,8 @@ SampleLora::SampleLora(const ModelDefinition& model, const SampleCheckpoint& bas
                       .a = random_weight({settings.rank, shape[1]}, seed),
                       .b = random_weight({shape[0], settings.rank}, seed + 1),
                       .is_transposed = weight.is_transposed_in(CheckpointFormat::hugging_face),
-                      .rotated_heads = has_heads ? static_cast<int>(weight.rotated_heads(config)) : 0});
+                      .rotated_heads = has_heads ? static_cast<int>(weight.rotated_heads(config)) : 0,
+                      .is_grouped = model.facts.groups_heads_in_folders && weight.name.starts_with("attn_qkv")});
   });
 }
 
@@ -91,7 +92,9 @@ std::string SampleLora::write_gguf(const TemporaryFolder& folder, const std::str
   file.text("general.type", "adapter").text("general.architecture", architecture_).text("adapter.type", "lora");
   file.f32("adapter.lora.alpha", static_cast<float>(settings_.alpha));
   for (const Pair& pair : pairs_) {
-    const Tensor b = pair.rotated_heads > 0 ? neighbours_from_halves(pair.b, pair.rotated_heads) : pair.b;
+    const Tensor b = pair.rotated_heads > 0 ? neighbours_from_halves(pair.b, pair.rotated_heads)
+                     : pair.is_grouped      ? ungrouped_rows(pair.b, config_)
+                                            : pair.b;
     file.tensor(pair.gguf_name + ".lora_a", extents_of(pair.a), testing::kGgmlF32, bytes_text(pair.a));
     file.tensor(pair.gguf_name + ".lora_b", extents_of(b), testing::kGgmlF32, bytes_text(b));
   }

@@ -39,9 +39,11 @@ class SampleLora {
     Tensor a, b;                  // f32, in the order of a folder
     bool is_transposed;           // the weight in the folder
     int rotated_heads;            // whose rows are in another order in a GGUF file; 0 for none
+    bool is_grouped;              // in the folder, the rows are sorted by key head
   };
   Settings settings_;
   std::string architecture_;  // of GGUF files
+  ModelConfig config_;
   std::vector<Pair> pairs_;
 };
 

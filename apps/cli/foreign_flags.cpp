@@ -60,7 +60,8 @@ constexpr ForeignFlag kFlags[] = {{"-c", kContext},
                                   {"--no-mmap", kNone},
                                   {"--embedding", kEmbeds},
                                   {"--embeddings", kEmbeds},
-                                  {"--adapter-path", kAdapters}};
+                                  {"--adapter-path", kAdapters},
+                                  {"--enable-lora", "leave it out, --lora loads an adapter"}};
 
 }  // namespace
 

@@ -116,8 +116,7 @@ LoraAdapter read_folder(const std::string& path) {
 
 LoraAdapter read_gguf(const std::string& path) {
   const std::filesystem::path whole(path);
-  const WeightFile mapped =
-      weight_file(ModelFiles(whole.parent_path().string()).map(whole.filename().string()));
+  const WeightFile mapped = weight_file(ModelFiles(whole.parent_path().string()).map(whole.filename().string()));
   const Gguf gguf = Gguf::parse(mapped.bytes, path);
   const auto is_text = [&](const char* key, std::string_view wanted) {
     const auto found = gguf.find_text(key);
@@ -137,8 +136,7 @@ LoraAdapter read_gguf(const std::string& path) {
   const double alpha = gguf.real("adapter.lora.alpha");
   HalvesReader reader(adapter.file, ".lora_a", ".lora_b");
   for (const GgufTensor& tensor : gguf.tensors())
-    reader.take({std::string(tensor.name),
-                 tensor_in(mapped, tensor.dtype, tensor.shape, tensor.offset, tensor.bytes)});
+    reader.take({std::string(tensor.name), tensor_in(mapped, tensor.dtype, tensor.shape, tensor.offset, tensor.bytes)});
   reader.visit([&](const std::string& weight, LoraPair pair) {
     pair.weight = weight;
     // llama.cpp takes an alpha of 0 for an adapter without a scale.
@@ -152,8 +150,8 @@ LoraAdapter read_gguf(const std::string& path) {
 
 LoraAdapter read_lora_adapter(const std::string& path) {
   const FileKind kind = file_status(path).kind;
-  USER_CHECK(kind != FileKind::missing, "[{}] wanted a LoRA adapter, a folder of PEFT or a GGUF file, but there is nothing",
-             path);
+  USER_CHECK(kind != FileKind::missing,
+             "[{}] wanted a LoRA adapter, a folder of PEFT or a GGUF file, but there is nothing", path);
   return kind == FileKind::folder ? read_folder(path) : read_gguf(path);
 }
 

@@ -49,8 +49,8 @@ PeftConfig::PeftConfig(std::string_view text, std::string where) : where_(std::m
     target_expression_ = whole_match(targets->get<std::string>());
     return;
   }
-  const bool are_names =
-      targets->is_array() && std::all_of(targets->begin(), targets->end(), [](const Json& one) { return one.is_string(); });
+  const bool are_names = targets->is_array() &&
+                         std::all_of(targets->begin(), targets->end(), [](const Json& one) { return one.is_string(); });
   USER_CHECK(are_names, "[{}] target_modules must be a list of names, a regular expression or {}, but is {}", where_,
              kAllLinear, shown_json(*targets));
   targets_ = targets->get<std::vector<std::string>>();

@@ -172,8 +172,7 @@ Values decoder_head(Builder& builder) {
   const Value rows = builder.input("rows", Meta::tensor(DType::i64, {rows_symbol()}));
   const std::string weight = builder.has_separate_head ? "output" : "token_embd";
   if (builder.facts.adapter_choices > 1 && builder.has_adapter({builder.key(weight)}))
-    builder.adapters =
-        index_select(builder.input(kAdapters, Meta::tensor(DType::i64, {tokens_symbol()})), rows);
+    builder.adapters = index_select(builder.input(kAdapters, Meta::tensor(DType::i64, {tokens_symbol()})), rows);
   const Value logits = times(linear(builder, index_select(hidden, rows), weight), c.logit_scale / c.logit_divisor);
   const double cap = c.logit_softcap;
   return {cap == 0 ? logits : mul_scalar(tanh(div_scalar(logits, cap)), cap)};

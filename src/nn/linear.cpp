@@ -128,7 +128,8 @@ Value with_adapters(Builder& builder, const Value& x, const Value& y, const std:
   const Value b = builder.weight(name + ".lora_b", keys, WeightRole::lora_b);
   if (builder.facts.adapter_choices == 1) return add(y, weft::linear(weft::linear(x, a), b));
   USER_CHECK(builder.adapters.present() && x.rank() == 2 && x.dim(0) == builder.adapters.dim(0),
-             "[--lora-modules] {} is adapted, but its rows are not those of the tokens: this is not implemented", keys[0]);
+             "[--lora-modules] {} is adapted, but its rows are not those of the tokens: this is not implemented",
+             keys[0]);
   return add(y, grouped_linear(grouped_linear(x, a, builder.adapters), b, builder.adapters));
 }
 
@@ -137,8 +138,8 @@ Value product(Builder& builder, const Value& x, const std::string& name, const s
               int layer) {
   const MergedKeys keys(builder, name, weights, layer);
   builder.linear_input(keys.weights, x);
-  const Value y = product_of_keys(builder, x, name, keys.weights, builder.matrix_role(weights[0], layer),
-                                  keys.bias(builder, name));
+  const Value y =
+      product_of_keys(builder, x, name, keys.weights, builder.matrix_role(weights[0], layer), keys.bias(builder, name));
   return builder.has_adapter(keys.weights) ? with_adapters(builder, x, y, name, keys.weights) : y;
 }
 

@@ -103,7 +103,8 @@ std::string parse_named_path(const std::string& item, const OptionRow& row) {
 Words parse_words(const std::vector<std::string>& items, const OptionRow& row) {
   Words words;
   for (const std::string& item : items) {
-    USER_CHECK(!item.empty() && item.size() <= (grows(row) ? kLongestPath : kLongestName) && item.find('\0') == std::string::npos,
+    USER_CHECK(!item.empty() && item.size() <= (grows(row) ? kLongestPath : kLongestName) &&
+                   item.find('\0') == std::string::npos,
                "[{}] wanted a list of names, but one is {}", row.name, quote(item));
     USER_CHECK(!first_invalid_utf8(item), "[{}] is not UTF-8: {}", row.name, quote(item));
     if (row.limits.check == OptionCheck::size_words && item != "cudagraph_capture_sizes") {

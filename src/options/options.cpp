@@ -183,8 +183,7 @@ void set_from_text(Options& options, std::string_view name, std::string_view tex
     if (op.empty()) return set_from_json(options, text, source, row->name);
     assign_priority(options, op, text_items(text, "ir-op-priority"));
     full_name = fmt::format("{}{}", kPriorityPrefix, op);
-  } else if (grows(*row) && options.requested.contains(full_name) &&
-             options.requested.at(full_name).source == source) {
+  } else if (grows(*row) && options.requested.contains(full_name) && options.requested.at(full_name).source == source) {
     return add_items(options, *row, text, source);
   } else {
     assign_option(options, *row, text);

@@ -79,8 +79,9 @@ Json EmbeddingAnswer::whole_answer() {
     usage.prompt_tokens += std::ssize(*prepared_.prompts[i].ids);
   }
   if (model_.answers.has_prompt_details) usage.cached_tokens = cached_tokens_;
-  return {{"id", "embd-" + id_},      {"object", "list"},        {"created", std::time(nullptr)},
-          {"model", model_.name_of(prepared_.adapter)}, {"data", std::move(data)}, {"usage", usage_json(usage)}};
+  return {{"id", "embd-" + id_},           {"object", "list"},
+          {"created", std::time(nullptr)}, {"model", model_.name_of(prepared_.adapter)},
+          {"data", std::move(data)},       {"usage", usage_json(usage)}};
 }
 
 }  // namespace weft

@@ -36,7 +36,10 @@ std::vector<Sequence> LlamaCompletion::begin(std::uint64_t random_seed) {
   seed_ = prepared_.has_seed ? prepared_.parameters.seed : random_seed % kLlamaRandomSeed;
   auto parameters = std::make_shared<SamplingParameters>(prepared_.parameters);
   parameters->max_tokens = std::max<std::int64_t>(parameters->max_tokens, 1);
-  return {{.ticket = ticket_, .prompt = prepared_.prompts[0].ids, .parameters = std::move(parameters), .seed = seed_,
+  return {{.ticket = ticket_,
+           .prompt = prepared_.prompts[0].ids,
+           .parameters = std::move(parameters),
+           .seed = seed_,
            .adapter = prepared_.adapter}};
 }
 

@@ -31,11 +31,11 @@ struct AnswerSettings {
 };
 
 struct ServedModel {
-  std::vector<std::string> names;  // aliases in UTF-8; answers have the first
-  std::string root;                // as given on the command line, in UTF-8
+  std::vector<std::string> names;   // aliases in UTF-8; answers have the first
+  std::string root;                 // as given on the command line, in UTF-8
   std::vector<NamedLora> adapters;  // that requests may name in place of the model, in UTF-8
-  std::int64_t created = 0;        // seconds since 1970
-  std::string fingerprint;         // "" is null
+  std::int64_t created = 0;         // seconds since 1970
+  std::string fingerprint;          // "" is null
   std::int64_t max_model_len = 0;
   std::int64_t vocabulary_size = 0;
   std::int64_t hidden_size = 0;                   // numbers of an embedding

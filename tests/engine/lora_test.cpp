@@ -5,6 +5,7 @@
 
 #include "builtin/context.h"
 #include "builtin/models.h"
+#include "tests/engine/step_logits.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/sample_lora.h"
 #include "tests/thrown_message.h"
@@ -13,40 +14,10 @@ namespace weft::lora_test {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 using Logits = std::vector<std::vector<float>>;
+using Rows = SequenceOfStep;
 
 // Sums of products in another order differ by so much.
 constexpr double kRounding = 1e-4;
-
-// A sequence of a step: tokens 0, 1, ... of some_ids, and the adapter of its rows.
-struct Rows {
-  int count;
-  std::int64_t adapter;
-  int seed = 3;
-};
-
-// The logits of all rows of one step, in its order.
-Logits logits_of_step(ModelRunner& runner, const std::vector<Rows>& sequences) {
-  const std::int64_t block = runner.facts().kv.block;
-  runner.allocate_pages(std::ssize(sequences));  // each of at most a page
-  StepBuffer step(runner.step_limits());
-  step.begin(1);
-  std::int32_t page = 0;
-  std::int64_t rows = 0;
-  for (const Rows& one : sequences) {
-    const std::vector<int> ids = some_ids(one.count, one.seed);
-    for (int at = 0; at < one.count; ++at)
-      step.add_row(ids[static_cast<std::size_t>(at)], at, page * block + at, one.adapter);
-    step.add_sequence(one.count, {&page, 1});
-    rows += one.count;
-    ++page;
-  }
-  for (std::int64_t row = 0; row < rows; ++row) step.want_logits(row);
-  const Tensor& logits = runner.step(step.input());
-  Logits copied(static_cast<std::size_t>(rows),
-                std::vector<float>(static_cast<std::size_t>(runner.vocabulary_size())));
-  for (std::int64_t row = 0; row < rows; ++row) runner.copy_row(logits, row, copied[static_cast<std::size_t>(row)]);
-  return copied;
-}
 
 class Lora : public ::testing::Test {
  protected:
@@ -71,15 +42,12 @@ class Lora : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(Lora, OfEveryModelEqualsMergedWeights) {
-  int adapted = 0;
-  for (const std::string& architecture : models_.architectures()) {
+// tests/engine/lora_models_slow_test.cpp has all models.
+TEST_F(Lora, EqualsMergedWeights) {
+  for (const std::string architecture : {"llama", "gpt2", "phi3", "qwen2"}) {
     SCOPED_TRACE(architecture);
-    const SampleCheckpoint base = sample(architecture);
+    const SampleCheckpoint base = sample(architecture), merged = sample(architecture);
     const SampleLora adapter = lora(base, {}, names_of_linear_layers(), architecture);
-    if (adapter.empty()) continue;
-    ++adapted;
-    const SampleCheckpoint merged = sample(architecture);
     adapter.merge_into(merged);
     const std::string path = base.write_folder(folder_, architecture, DType::f32);
     const std::string lora_path = adapter.write_folder(folder_, architecture + "-lora");
@@ -88,7 +56,6 @@ TEST_F(Lora, OfEveryModelEqualsMergedWeights) {
     EXPECT_LT(logit_difference(logits(path, {{"lora", lora_path}}), wanted), kRounding);
     EXPECT_LT(logit_difference(logits(path, {{"lora-modules", "a=" + lora_path}}, 1), wanted), kRounding);
   }
-  EXPECT_GE(adapted, 40);
 }
 
 TEST_F(Lora, OfBothFormatsFitsModelsOfBothFormats) {
@@ -137,9 +104,10 @@ class LoraOfRows : public Lora {
   LoraOfRows()
       : base_(sample("llama")),
         path_(base_.write_folder(folder_, "model", DType::bf16)),
-        settings_{{"lora-modules", "a=" + lora(base_, {.rank = 3, .seed = 1}).write_folder(folder_, "a")},
-                  {"lora-modules", "b=" + lora(base_, {.rank = 9, .seed = 2}, {"attn_k", "attn_v", "ffn_down", "output"})
-                                              .write_folder(folder_, "b")}} {}
+        settings_{
+            {"lora-modules", "a=" + lora(base_, {.rank = 3, .seed = 1}).write_folder(folder_, "a")},
+            {"lora-modules", "b=" + lora(base_, {.rank = 9, .seed = 2}, {"attn_k", "attn_v", "ffn_down", "output"})
+                                        .write_folder(folder_, "b")}} {}
 
   const SampleCheckpoint base_;
   const std::string path_;
@@ -196,7 +164,8 @@ TEST_F(Lora, RefusesWhatDoesNotFitTheModel) {
   const auto message = [&](const std::string& lora_path) {
     return message_of([&] { engine(path, {{"lora", lora_path}}); });
   };
-  const SampleCheckpoint deeper(model("llama"), {{"num_hidden_layers", 3}}), wider(model("llama"), {{"hidden_size", 128}});
+  const SampleCheckpoint deeper(model("llama"), {{"num_hidden_layers", 3}}),
+      wider(model("llama"), {{"hidden_size", 128}});
   EXPECT_EQ(missing_part(message(lora(deeper, {}).write_folder(folder_, "deeper")),
                          {"adapter_model.safetensors]", "model.layers.2.", "the model has no such weight"}),
             "");

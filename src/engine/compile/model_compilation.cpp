@@ -116,8 +116,8 @@ ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint 
   context_->first_time_work->set_loading();
   check_checkpoint();
   open_adapters();
-  weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts(), definition_.tensor_names(facts().config),
-                                       adapters_);
+  weights_ =
+      std::make_unique<Weights>(*context_, checkpoint_, facts(), definition_.tensor_names(facts().config), adapters_);
   max_tokens_ = std::min(context_->options.max_num_batched_tokens, facts().config.context_length);
   trace_phases();
   adapters_->check_all_read();

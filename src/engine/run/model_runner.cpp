@@ -314,8 +314,11 @@ const Tensor& ModelRunner::step_compiled(const StepInput& input) {
 }
 
 std::map<std::string, Tensor> ModelRunner::inputs_of(const StepInput& input) const {
-  std::map<std::string, Tensor> inputs{
-      {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {kAdapters, input.adapters}, {"batch", input.batch}};
+  std::map<std::string, Tensor> inputs{{"ids", input.ids},
+                                       {"positions", input.positions},
+                                       {"slots", input.slots},
+                                       {kAdapters, input.adapters},
+                                       {"batch", input.batch}};
   const std::vector<LayerPages> layers = facts().pages();
   for (std::size_t i = 0; i < pages_.size(); ++i) inputs[layers[i].name] = pages_[i];
   return inputs;

@@ -31,7 +31,7 @@ struct ScheduledSequence {
   std::span<const int> prompt;  // of prompt_ids, which choices of one request share
   std::vector<int> output;
   std::int64_t priority = 0;  // smaller is earlier; with SchedulerSettings::has_priorities
-  std::string cache_salt;  // sequences with different ones share nothing in the prefix cache
+  std::string cache_salt;     // sequences with different ones share nothing in the prefix cache
 
   // Tokens that may follow. They are computed after the others if there is room for them, and their logits are wanted.
   std::vector<int> draft;

@@ -25,8 +25,10 @@ ScaledPath scaled_path(const std::string& text) {
   return {text.substr(0, at), decimal_number(text.substr(at + 1), "--lora-scaled")};
 }
 
-// The names of the model's weights in folders of the language model alone, in which PEFT may leave out the outer module.
-std::string name_in_model(const std::string& name, const std::map<std::string, ModelDefinition::StoredWeight>& weights) {
+// The names of the model's weights in folders of the language model alone, in which PEFT may leave out the outer
+// module.
+std::string name_in_model(const std::string& name,
+                          const std::map<std::string, ModelDefinition::StoredWeight>& weights) {
   std::string own = name_in_language_model(name);
   const std::string with_module = "model." + own;
   return !weights.contains(own) && weights.contains(with_module) ? with_module : own;
@@ -39,7 +41,7 @@ std::vector<std::int64_t> rows_by_pairing(std::int64_t rows, std::int64_t heads,
   std::vector<std::int64_t> from(static_cast<std::size_t>(rows));
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t i = row % dims;
-    const std::int64_t other = i >= rotary_dim                 ? i
+    const std::int64_t other = i >= rotary_dim               ? i
                                : to == RotaryPairing::halves ? i % half * 2 + i / half
                                                              : i % 2 * half + i / 2;
     from[static_cast<std::size_t>(row)] = row - i + other;
@@ -61,8 +63,8 @@ std::vector<std::int64_t> rows_in_adapter(const LoraAdapter& adapter, const std:
              "[{}] {} cannot be read for this model: folders and GGUF files order its rows differently, and this is "
              "not implemented for adapters",
              adapter.file, tensor);
-  const RotaryPairing of_adapter = adapter.format == CheckpointFormat::gguf ? model.facts.pairing_in_gguf
-                                                                            : model.facts.pairing_in_folders;
+  const RotaryPairing of_adapter =
+      adapter.format == CheckpointFormat::gguf ? model.facts.pairing_in_gguf : model.facts.pairing_in_folders;
   if (weight.rotated_heads == nullptr || config.rope.pairing == of_adapter) return same;
   return rows_by_pairing(rows, weight.rotated_heads(config), config.rope.rotary_dim, config.rope.pairing);
 }
@@ -114,9 +116,9 @@ void LoraStacks::add(const std::string& title, const std::string& path, std::int
              "[{}] general.architecture must be that of the model, {}, but is {}", path, architecture,
              quote(adapter.architecture));
   std::map<std::string, ModelDefinition::StoredWeight> weights;  // by the names of the adapter's format
-  model.definition.visit_tensors(
-      model.config, adapter.format,
-      [&](const ModelDefinition::StoredWeight& stored) { weights.emplace(stored.key, stored); });
+  model.definition.visit_tensors(model.config, adapter.format, [&](const ModelDefinition::StoredWeight& stored) {
+    weights.emplace(stored.key, stored);
+  });
   std::set<std::int64_t> ranks;
   for (const LoraPair& pair : adapter.pairs) {
     add_pair(adapter, pair, choice, factor, model, weights);
@@ -127,8 +129,7 @@ void LoraStacks::add(const std::string& title, const std::string& path, std::int
 }
 
 void LoraStacks::add_pair(const LoraAdapter& adapter, const LoraPair& pair, std::int64_t choice, double factor,
-                          const Model& model,
-                          const std::map<std::string, ModelDefinition::StoredWeight>& weights) {
+                          const Model& model, const std::map<std::string, ModelDefinition::StoredWeight>& weights) {
   const auto found = weights.find(name_in_model(pair.weight, weights));
   USER_CHECK(found != weights.end(), "[{}] {} adapts {}, but the model has no such weight", adapter.file, pair.tensors,
              pair.weight);

@@ -4,8 +4,8 @@
 // of B over the choices of a row. Choice 0 is that of rows whose request names no adapter: the sum of --lora and
 // --lora-scaled, or zeros. The others are those of --lora-modules, in their order.
 //
-// Where weights are merged, the columns of B that belong to one of them are zeros in the rows of the others. Adapters of
-// smaller rank, and weights that an adapter leaves alone, are zeros as well, so all rows share one pair of products.
+// Where weights are merged, the columns of B that belong to one of them are zeros in the rows of the others. Adapters
+// of smaller rank, and weights that an adapter leaves alone, are zeros as well, so all rows share one pair of products.
 
 #include <map>
 #include <set>

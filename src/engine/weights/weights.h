@@ -43,7 +43,9 @@ class Weights {
   // kernel for the product of the codes.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
   bool can_merge(const std::vector<std::string>& keys);
-  bool has_adapter(const std::vector<std::string>& keys) const { return adapters_ != nullptr && adapters_->adapts(keys); }
+  bool has_adapter(const std::vector<std::string>& keys) const {
+    return adapters_ != nullptr && adapters_->adapts(keys);
+  }
   // As in Builder. It returns "" on a GPU, where such weights are stored as numbers with their columns in the order of
   // the input.
   std::string order_key(const std::vector<std::string>& keys) const;
