@@ -30,7 +30,8 @@ namespace weft {
 //   reciprocal  the reciprocal of such a number, f32[1]
 //   lora_a, lora_b
 //               the products of LoRA adapters for a linear layer with these weights (engine/weights/lora_stacks.h), in
-//               the dtype of the residual stream: [rank, K] and [N, rank], or stacks of them
+//               the dtype of the residual stream: [rank, K] and [N, rank], or stacks of them, or joined
+//   lora_mask   for joined ones: for each choice, 1 at the columns of its ranks, else 0 [choices, ranks]
 //   order       the columns of x in the order that the groups of a weight have, i32[K]; of each expert, i32[E, K]
 // The last ones have no keys, as they are computed from the config:
 //   rotary          the table of rotary positions, f32[positions, rotary_dim]
@@ -55,6 +56,7 @@ enum class WeightRole : std::uint8_t {
   order,
   lora_a,
   lora_b,
+  lora_mask,
   rotary,
   sliding_rotary,
   query_scale

@@ -352,8 +352,7 @@ namespace {
 PreparedRequest prepare_embeddings(ApiRequest request, const ServedModel& model) {
   if (!model.pooling)
     throw not_made_here(
-        "the model states no pooling of hidden states, as embedding models do: weft serve --pooling last, mean or cls "
-        "gives it one");
+        "the model states no pooling, as embedding models do: weft serve --pooling last, mean or cls gives it one");
   if (request.dimensions && *request.dimensions > model.hidden_size)
     throw wrong_value(
         fmt::format("[dimensions] must be at most the model's {}, but is {}", model.hidden_size, *request.dimensions),

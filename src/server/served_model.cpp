@@ -9,6 +9,7 @@
 
 #include "base/content_hash.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "base/version.h"
 #include "engine/conversation.h"

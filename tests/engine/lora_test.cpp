@@ -86,6 +86,22 @@ TEST_F(Lora, OfAQuantizedModelIsComputedInNumbers) {
   EXPECT_LT(logit_difference(logits(path, {{"lora", of_lora}}), wanted), 0.3 * without) << without;
 }
 
+// It multiplies no stacks, so the adapters are joined.
+TEST_F(Lora, OfAGpuEqualsThatOfTheHost) {
+  const SampleCheckpoint base = sample("llama");
+  const std::string path = base.write_folder(folder_, "model", DType::f32);
+  const Settings settings{
+      {"lora-modules", "a=" + lora(base, {.rank = 3, .seed = 1}).write_folder(folder_, "a")},
+      {"lora-modules",
+       "b=" + lora(base, {.rank = 9, .seed = 2}, {"attn_k", "ffn_down", "output"}).write_folder(folder_, "b")}};
+  Settings on_gpu = settings;
+  on_gpu.emplace_back("device", "fake-cuda");
+  const std::vector<Rows> sequences{{7, 0, 1}, {5, 1, 2}, {1, 2, 3}};
+  EXPECT_LT(logit_difference(logits_of_step(engine(path, on_gpu)->runner(), sequences),
+                             logits_of_step(engine(path, settings)->runner(), sequences)),
+            kRounding);
+}
+
 TEST_F(Lora, SumsTheAdaptersOfAllRequests) {
   const SampleCheckpoint base = sample("llama"), merged = sample("llama");
   const SampleLora first = lora(base, {.rank = 3, .seed = 1}, {"attn_q", "ffn_down"}),

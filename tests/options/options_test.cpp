@@ -396,24 +396,4 @@ TEST(TakeOption, RefusesBadOnes) {
   EXPECT_NE(error({"-cc", "{"}), "");
 }
 
-TEST(NamedPaths, AreWordsOrObjects) {
-  const Words both{"a=/x/y", "b=z,1"};
-  EXPECT_EQ(with("lora-modules", "a=/x/y,c=z").lora_modules, (Words{"a=/x/y", "c=z"}));
-  EXPECT_EQ(with("lora-modules", R"({"name": "a", "path": "/x/y", "base_model_name": "m"})").lora_modules,
-            Words{"a=/x/y"});
-  EXPECT_EQ(with("lora-modules", R"([{"name": "a", "path": "/x/y"}, "b=z,1"])").lora_modules, both);
-  Options options;
-  const std::vector<std::string> words{"--lora-modules", "a=/x/y", R"({"name":"b","path":"z,1"})", "--port", "1"};
-  EXPECT_EQ(take_option(options, words), 3U);
-  EXPECT_EQ(options.lora_modules, both);
-  EXPECT_EQ(take_option(options, std::vector<std::string>{"--lora-modules=c=d", "e=f", "g"}), 2U);
-  EXPECT_EQ(options.lora_modules.size(), 4U);
-  Options json;
-  apply_json(json, R"({"lora-modules": [{"name": "a", "path": "/x/y"}, "b=z,1"]})", "test");
-  EXPECT_EQ(json.lora_modules, both);
-  for (const char* wrong : {"a", "=b", "a=", R"({"name": "a"})", R"({"name": "a=b", "path": "c"})", "{", R"([1])",
-                            R"({"name": "a", "path": "b", "rank": 1})"})
-    EXPECT_NE(set_error("lora-modules", wrong), "") << wrong;
-}
-
 }  // namespace weft::options_test

@@ -180,7 +180,8 @@ void ModelCompilation::check_checkpoint() {
 }
 
 void ModelCompilation::open_adapters() {
-  adapters_ = std::make_shared<const LoraStacks>(context_->options, definition_, facts().config);
+  adapters_ =
+      std::make_shared<const LoraStacks>(context_->options, definition_, facts().config, context_->device.id.type);
   phases_[0].facts.adapter_choices = adapters_->choices();
   notes_.insert(notes_.end(), adapters_->notes().begin(), adapters_->notes().end());
   for (const LoraAdapter& adapter : adapters_->adapters())

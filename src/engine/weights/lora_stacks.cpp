@@ -90,10 +90,12 @@ std::int64_t LoraStacks::Adapted::most_rank(std::int64_t choices) const {
   return *std::max_element(ranks.begin(), ranks.end());
 }
 
-LoraStacks::LoraStacks(const Options& options, const ModelDefinition& model, const ModelConfig& config) {
+LoraStacks::LoraStacks(const Options& options, const ModelDefinition& model, const ModelConfig& config,
+                       DeviceType device) {
   const std::vector<NamedLora> named = named_loras(options);
   if (options.lora.empty() && options.lora_scaled.empty() && named.empty()) return;
   choices_ = 1 + std::ssize(named);
+  is_joined_ = choices_ > 1 && device != DeviceType::cpu;
   model.visit_tensors(config, config.format, [&](const ModelDefinition::StoredWeight& stored) {
     const std::vector<std::int64_t> shape = stored.weight.shape(config, stored.layer);
     if (shape.size() == 2) rows_[stored.key] = shape[0];
@@ -124,8 +126,8 @@ void LoraStacks::add(const std::string& title, const std::string& path, std::int
     add_pair(adapter, pair, choice, factor, model, weights);
     ranks.insert(pair.rank());
   }
-  notes_.push_back(fmt::format("[lora] the adapter {} is for {}: {} weights, rank {}", quote(path, 1000), title,
-                               adapter.pairs.size(), fmt::join(ranks, ", ")));
+  notes_.push_back(fmt::format("[lora] the adapter {} is for {}: {} weight{}, rank {}", quote(path, 1000), title,
+                               adapter.pairs.size(), adapter.pairs.size() == 1 ? "" : "s", fmt::join(ranks, ", ")));
 }
 
 void LoraStacks::add_pair(const LoraAdapter& adapter, const LoraPair& pair, std::int64_t choice, double factor,
@@ -181,28 +183,38 @@ std::int64_t LoraStacks::rank_of(const std::vector<std::string>& keys) const {
 }
 
 Meta LoraStacks::meta(const std::vector<std::string>& keys, WeightRole role, DType dtype) const {
-  const std::int64_t rank = rank_of(keys);
-  Shape shape{rank, 0};
+  const std::int64_t rank = rank_of(keys), ranks = is_joined_ ? choices_ * rank : rank;
+  if (role == WeightRole::lora_mask) return Meta::tensor(dtype, {choices_, ranks});
+  Shape shape{ranks, 0};
   if (role == WeightRole::lora_a) {
     for (const std::string& key : keys)
       if (const auto found = adapted_.find(key); found != adapted_.end()) shape[1] = found->second.columns;
   } else {
-    shape = {0, rank};
+    shape = {0, ranks};
     for (const std::string& key : keys) shape[0] = shape[0] + rows_.at(key);
   }
-  if (choices_ > 1) shape.insert(shape.begin(), choices_);
+  if (choices_ > 1 && !is_joined_) shape.insert(shape.begin(), choices_);
   return Meta::tensor(dtype, shape);
 }
 
 Tensor LoraStacks::stack(const std::vector<std::string>& keys, WeightRole role, DType dtype) const {
   const Meta meta = this->meta(keys, role, dtype);
+  if (role == WeightRole::lora_mask) return mask(meta);
   return role == WeightRole::lora_a ? stack_of_a(keys, meta) : stack_of_b(keys, meta);
+}
+
+Tensor LoraStacks::mask(const Meta& meta) const {
+  Tensor mask = Tensor::empty(meta);
+  const std::int64_t columns = meta.shape[1].number(), rank = columns / choices_;
+  for (std::int64_t choice = 0; choice < choices_; ++choice)
+    for (std::int64_t i = 0; i < rank; ++i) store_float(meta.dtype, mask.data(), choice * (columns + rank) + i, 1);
+  return mask;
 }
 
 // The rows of A of one choice: those of each weight, and for each of them those of each adapter that is summed.
 Tensor LoraStacks::stack_of_a(const std::vector<std::string>& keys, const Meta& meta) const {
   Tensor stack = Tensor::empty(meta);
-  const std::int64_t rank = meta.shape[meta.rank() - 2].number(), columns = meta.shape.back().number();
+  const std::int64_t rank = rank_of(keys), columns = meta.shape.back().number();
   std::int64_t first = 0;
   for (const std::string& key : keys) {
     const auto found = adapted_.find(key);
@@ -222,7 +234,11 @@ Tensor LoraStacks::stack_of_a(const std::vector<std::string>& keys, const Meta& 
 // The columns of B are in the order of the rows of A, and have the scale.
 Tensor LoraStacks::stack_of_b(const std::vector<std::string>& keys, const Meta& meta) const {
   Tensor stack = Tensor::empty(meta);
-  const std::int64_t rows = meta.shape[meta.rank() - 2].number(), rank = meta.shape.back().number();
+  const std::int64_t rows = meta.shape[meta.rank() - 2].number(), rank = rank_of(keys);
+  // Of an element of B in a choice.
+  const auto place = [&](std::int64_t choice, std::int64_t row, std::int64_t column) {
+    return is_joined_ ? (row * choices_ + choice) * rank + column : (choice * rows + row) * rank + column;
+  };
   std::int64_t first = 0, first_row = 0;
   for (const std::string& key : keys) {
     const std::int64_t own_rows = rows_.at(key);
@@ -233,13 +249,17 @@ Tensor LoraStacks::stack_of_b(const std::vector<std::string>& keys, const Meta& 
     for (const Part& part : found->second.parts) {
       std::int64_t& column = next[static_cast<std::size_t>(part.choice)];
       const std::int64_t own_rank = part.b.meta.shape[1].number(), at = std::exchange(column, column + own_rank);
-      for (std::int64_t row = 0; row < own_rows; ++row)
-        for (std::int64_t i = 0; i < own_rank; ++i) {
-          const std::int64_t from = part.rows[static_cast<std::size_t>(row)] * own_rank + i;
-          const double value = load_float(part.b.meta.dtype, part.b.data(), from) * part.scale;
-          store_float(meta.dtype, stack.data(), (part.choice * rows + row_of_key + row) * rank + at + i,
-                      static_cast<float>(value));
-        }
+      std::vector<float> numbers(static_cast<std::size_t>(own_rank));
+      auto* const bytes = reinterpret_cast<std::byte*>(numbers.data());
+      const auto scale = static_cast<float>(part.scale);
+      for (std::int64_t row = 0; row < own_rows; ++row) {
+        const DType stored = part.b.meta.dtype;
+        const std::int64_t from = part.rows[static_cast<std::size_t>(row)] * own_rank;
+        convert_row(stored, part.b.data() + bytes_of(stored, from), DType::f32, bytes, own_rank);
+        for (float& number : numbers) number *= scale;
+        const std::int64_t to = place(part.choice, row_of_key + row, at);
+        convert_row(DType::f32, bytes, meta.dtype, stack.data() + bytes_of(meta.dtype, to), own_rank);
+      }
     }
     first += found->second.most_rank(choices_);
   }

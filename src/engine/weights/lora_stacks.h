@@ -4,6 +4,9 @@
 // of B over the choices of a row. Choice 0 is that of rows whose request names no adapter: the sum of --lora and
 // --lora-scaled, or zeros. The others are those of --lora-modules, in their order.
 //
+// A GPU multiplies no stacks. There the choices are joined: the rows of A of all choices follow one another, and so do
+// the columns of B; a mask has, for each choice, ones at its columns.
+//
 // Where weights are merged, the columns of B that belong to one of them are zeros in the rows of the others. Adapters
 // of smaller rank, and weights that an adapter leaves alone, are zeros as well, so all rows share one pair of products.
 
@@ -30,13 +33,14 @@ class LoraStacks {
  public:
   // Reads the adapters that the options name. UserErrors of read_lora_adapter, and for weights that the model does not
   // have, or has in another shape.
-  LoraStacks(const Options& options, const ModelDefinition& model, const ModelConfig& config);
+  LoraStacks(const Options& options, const ModelDefinition& model, const ModelConfig& config, DeviceType device);
 
   // Among how many choices a row has one: 0 without adapters, 1 if all rows have the same.
   std::int64_t choices() const { return choices_; }
   // Whether an adapter changes one of these weights.
   bool adapts(const std::vector<std::string>& keys) const;
-  // Of WeightRole::lora_a and lora_b: [rank, K] and [N, rank], with more than one choice after a dim of them.
+  // Of WeightRole::lora_a and lora_b: [rank, K] and [N, rank]; of several choices [choices, rank, K] and
+  // [choices, N, rank], or joined [choices * rank, K] and [N, choices * rank]. Of lora_mask [choices, choices * rank].
   Meta meta(const std::vector<std::string>& keys, WeightRole role, DType dtype) const;
   Tensor stack(const std::vector<std::string>& keys, WeightRole role, DType dtype) const;
   // UserError if a weight is adapted for which adapts() was never called: no linear layer multiplies by it.
@@ -70,8 +74,10 @@ class LoraStacks {
   std::int64_t rank_of(const std::vector<std::string>& keys) const;
   Tensor stack_of_a(const std::vector<std::string>& keys, const Meta& meta) const;
   Tensor stack_of_b(const std::vector<std::string>& keys, const Meta& meta) const;
+  Tensor mask(const Meta& meta) const;
 
   std::int64_t choices_ = 0;
+  bool is_joined_ = false;
   std::map<std::string, std::int64_t> rows_;  // of all matrices of the model, by the checkpoint's names
   std::map<std::string, Adapted> adapted_;    // by the same names
   mutable std::set<std::string> read_;

@@ -38,6 +38,7 @@ std::string name_of_loaded(const std::vector<std::string>& keys, WeightRole role
   return joined(keys) + (role == WeightRole::latent_values ? " (values)"
                          : role == WeightRole::lora_a      ? " (lora_a)"
                          : role == WeightRole::lora_b      ? " (lora_b)"
+                         : role == WeightRole::lora_mask   ? " (lora_mask)"
                                                            : "");
 }
 
