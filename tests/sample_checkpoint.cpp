@@ -65,6 +65,7 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
     if (is_recurrent_weight(weight.name)) recurrent_[name] = weight.name;
     if (weight.is_transposed_in(CheckpointFormat::hugging_face)) transposed_.insert(name);
     if (weight.shape_of_whole != nullptr) parted_.insert(name);
+    if (weight.name == "position_embd" && model.architecture_in_gguf() == "bert") positions_ = name;
     if (facts_.groups_heads_in_folders && weight.name.starts_with("attn_qkv")) grouped_.insert(name);
     if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
     if (weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(CheckpointFormat::gguf))
@@ -274,6 +275,11 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
     if (one_plus_.contains(name)) tensor = one_plus(tensor);
     if (grouped_.contains(name)) tensor = ungrouped_rows(tensor, config_);
     if (transposed_.contains(name) && weight.meta.rank() > 1) tensor = transposed(tensor);
+    if (name == positions_ && weight.meta.rank() > 1) {
+      const std::int64_t first = config_.first_position_row, width = tensor.meta.shape[1].number();
+      tensor.meta.shape[0] = tensor.meta.shape[0] - first;
+      tensor.byte_offset += bytes_of(tensor.meta.dtype, first * width);
+    }
     if (is_of_alternating_pairs(name) && weight.meta.rank() > 1) tensor = halves_from_pairs(tensor);
     if (age == GgufAge::early && experts_.contains(name)) {
       const std::string& stack = gguf_names_.at(name);
@@ -315,6 +321,14 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
     add_tensor(file, kFrequencyFactors, factors, DType::f32);
   }
   return file;
+}
+
+std::vector<std::string> text_architectures(const ModelRegistry& models) {
+  std::vector<std::string> architectures = models.architectures();
+  std::erase_if(architectures, [&](const std::string& architecture) {
+    return models.find(architecture, "test").facts.bidirectional == Bidirectional::always;
+  });
+  return architectures;
 }
 
 std::string SampleCheckpoint::write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype,

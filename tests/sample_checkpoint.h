@@ -21,6 +21,9 @@ namespace weft {
 // and values.
 enum class GgufAge : std::uint8_t { current, early, merged };
 
+// The architectures whose models generate text, as encoders do not.
+std::vector<std::string> text_architectures(const ModelRegistry& models);
+
 class SampleCheckpoint {
  public:
   // `changes` are members of the sample config to set to other values.
@@ -33,7 +36,7 @@ class SampleCheckpoint {
   // recurrent layer, or in two parts.
   bool has_other_shape_in_gguf(const std::string& name) const {
     return experts_.contains(name) || recurrent_.contains(name) || transposed_.contains(name) ||
-           parted_.contains(name) || is_gate_and_up(name);
+           parted_.contains(name) || is_gate_and_up(name) || positions_ == name;
   }
   // Make it wrong: a weight that is not there, or has random values in another shape.
   void erase(const std::string& name);
@@ -98,6 +101,7 @@ class SampleCheckpoint {
   std::set<std::string> experts_;                  // names in a folder of matrices of one expert
   std::set<std::string> grouped_;                  // names in a folder of rows that it sorts by key head
   std::set<std::string> parted_;                   // names in a folder of keys and values of latents
+  std::string positions_;                          // in a folder, of positions whose first rows GGUF files lack
   std::set<std::string> transposed_;               // names in a folder of matrices that it stores transposed
   std::set<std::string> one_plus_;                 // names in a folder of vectors for which GGUF files have 1 + w
 };

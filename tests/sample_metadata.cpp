@@ -32,8 +32,9 @@ void SampleCheckpoint::add_positions(testing::GgufBytes& file, const std::string
   if (!facts_.rotary.switch_in_gguf.empty())
     file.boolean(prefix + std::string(facts_.rotary.switch_in_gguf), config_.rope_of(0) != nullptr);
   if (config_.rope.query_scale_beta != 0) f32("attention.temperature_scale", config_.rope.query_scale_beta);
+  if (!config_.is_causal) file.boolean(prefix + "attention.causal", false);
   if (!config_.sliding_window) return;
-  u32("attention.sliding_window", *config_.sliding_window);
+  u32("attention.sliding_window", config_.is_causal ? *config_.sliding_window : 2 * (*config_.sliding_window - 1));
   if (config_.sliding_rope) f32("rope.freq_base_swa", config_.sliding_rope->theta);
   if (!config_.has_window.empty() && facts_.window->period)
     file.booleans(prefix + "attention.sliding_window_pattern", config_.has_window);

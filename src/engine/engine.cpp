@@ -97,6 +97,7 @@ std::function<void(std::int32_t, std::int32_t)> Engine::copy_of_pages() const {
 SchedulerSettings Engine::scheduler_settings() const {
   const Options& options = context_->options;
   const StepLimits most = runner_->step_limits();
+  const bool is_causal = runner_->facts().config.is_causal;
   return {.rows = most.rows,
           .logit_rows = runner_->max_logit_rows(),
           .sequences = most.sequences,
@@ -104,8 +105,9 @@ SchedulerSettings Engine::scheduler_settings() const {
           .longest = max_model_len(),
           .long_prefill_threshold = options.long_prefill_token_threshold,
           .has_priorities = options.scheduling_policy == "priority",
-          .caches_prefixes = options.enable_prefix_caching,
+          .caches_prefixes = options.enable_prefix_caching && is_causal,
           .has_phases = runner_->has_phases(),
+          .has_whole_prompts = !is_causal,
           .copy_page = copy_of_pages()};
 }
 
@@ -172,7 +174,7 @@ const Tensor& Engine::run(Phase phase, std::span<const Chunk> chunks, std::span<
     const std::int64_t end = sequence.computed + chunk.rows;
     for (std::int64_t at = sequence.computed; at < end; ++at)
       step_.add_row(sequence.token(at), at, sequence.pages[static_cast<std::size_t>(at / block)] * block + at % block,
-                    request_of(sequence).adapter);
+                    {.token_type = at >= sequence.second_text ? 1 : 0, .adapter = request_of(sequence).adapter});
     step_.add_sequence(end, sequence.pages);
   }
   for (const std::int64_t row : logit_rows) step_.want_logits(row);
@@ -297,6 +299,7 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
 void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
                    const std::function<void(int row, std::span<const float> logits)>& visit) {
   CHECK(is_idle(), "score runs one sequence alone");
+  check_generates();
   USER_CHECK(!ids.empty() && static_cast<std::int64_t>(ids.size()) <= max_model_len(),
              "[ids] must be 1 to {} tokens, but are {}", max_model_len(), ids.size());
   for (int id : ids)

@@ -23,7 +23,7 @@
 #include "engine/schedule/scheduler.h"
 #include "engine/speculation/ngram_proposer.h"
 #include "io/detokenizer.h"
-#include "io/embedding_config.h"
+#include "io/embedding_head.h"
 #include "io/tokenizer.h"
 
 namespace weft {
@@ -66,6 +66,7 @@ struct NewRequest {
   std::int64_t adapter = 0;
   // The hidden states of the prompt after the last norm are pooled in this way, and no token is sampled.
   std::optional<Pooling> pooling = {};
+  std::int64_t second_text = INT64_MAX;  // where the second text of a pair begins in the prompt
 };
 
 // Throws the error of a failed event: DeviceError or UserError.
@@ -133,6 +134,8 @@ class Engine {
   Generation generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
                       const std::function<void(const std::string&)>& on_text = {});
 
+  // What follows the pooling in this checkpoint.
+  EmbeddingHead embedding_head() const;
   // The pooled hidden states of one text from start to end, not normalized.
   std::vector<float> embed(const std::vector<int>& prompt, Pooling pooling);
 
@@ -166,6 +169,7 @@ class Engine {
   std::function<void(std::int32_t from, std::int32_t to)> copy_of_pages() const;
   SchedulerSettings scheduler_settings() const;
   std::int64_t default_page_count() const;
+  void check_generates() const;
   void check_request(const NewRequest& request) const;
   void reopen_device();
   void fail_chunks(std::span<const Chunk> chunks, const std::string& error);

@@ -55,6 +55,10 @@ void Engine::pool(Request& request, const Chunk& chunk, std::int64_t first_hidde
   end(request);
 }
 
+EmbeddingHead Engine::embedding_head() const {
+  return embedding_head_of(runner_->checkpoint(), runner_->definition().facts, runner_->facts().config);
+}
+
 std::vector<float> Engine::embed(const std::vector<int>& prompt, Pooling pooling) {
   std::vector<float> embedding;
   run_alone(

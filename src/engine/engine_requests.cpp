@@ -18,13 +18,23 @@ std::string salt_of(const NewRequest& request) {
 
 }  // namespace
 
+void Engine::check_generates() const {
+  USER_CHECK(runner_->facts().config.is_causal,
+             "[{}] computes embeddings (weft embed, /v1/embeddings of weft serve) and generates no text: its tokens "
+             "attend to later ones",
+             runner_->checkpoint().path());
+}
+
 void Engine::check_request(const NewRequest& request) const {
   request.parameters.check();
   const std::int64_t choices = std::max<std::int64_t>(1, runner_->model().adapters().choices());
   CHECK(request.adapter >= 0 && request.adapter < choices, "there is no adapter {} among {}", request.adapter, choices);
   const std::vector<int>& prompt = *request.prompt;
   USER_CHECK(!prompt.empty(), "[prompt] must hold at least one token, but is empty");
-  USER_CHECK(std::ssize(prompt) < max_model_len(), "[prompt] must be shorter than the context of {} tokens, but has {}",
+  if (!request.pooling) check_generates();
+  // A pooled text is followed by no token.
+  USER_CHECK(std::ssize(prompt) < max_model_len() + (request.pooling ? 1 : 0),
+             "[prompt] must be {} the context of {} tokens, but has {}", request.pooling ? "at most" : "shorter than",
              max_model_len(), prompt.size());
   const SamplingParameters& parameters = request.parameters;
   const auto check = [&](const char* name, int id) {
@@ -61,6 +71,8 @@ int Engine::add(NewRequest added) {
   request->adapter = added.adapter;
   request->cache_salt = salt_of(added);
   request->pooling = added.pooling;
+  // Other models have one type for all tokens.
+  if (runner_->facts().config.token_type_count > 1) request->second_text = added.second_text;
   request->wants_logits = !added.pooling;
   // The hidden states of tokens that are found in the prefix cache are not there.
   if (added.pooling && *added.pooling != Pooling::last) request->first_logit_row = 0;

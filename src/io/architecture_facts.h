@@ -24,6 +24,10 @@ enum class RotaryPairing : std::uint8_t { halves, neighbours };
 // The norms of a model: rms divides by the root mean square; layer subtracts the mean before.
 enum class NormKind : std::uint8_t { rms, layer };
 
+// Whether tokens attend to later ones, too: in no model of an architecture, in those whose files ask for it, or in all,
+// as in encoders. Such models compute embeddings, and no text.
+enum class Bidirectional : std::uint8_t { never, if_stated, always };
+
 struct NormFacts {
   NormKind kind = NormKind::rms;
   std::string_view epsilon = "rms_norm_eps";  // the key of config.json
@@ -131,6 +135,18 @@ struct RecurrentFacts {
   double default_least_step = 0;
 };
 
+// What a layer after the pooling does with its sums.
+enum class DenseActivation : std::uint8_t { none, tanh, relu, gelu };
+
+// A layer of the head by which a model scores a text, with a bias if the files have one: its name in folders without
+// ".weight", and that of the layer norm after it. GGUF files call the last layer cls.output, the one before it cls and
+// its norm cls.norm.
+struct ScoreLayer {
+  std::string_view module;
+  DenseActivation activation = DenseActivation::none;
+  std::string_view norm = "";
+};
+
 // A number that only some architectures read. A file without the key leaves the field at its default.
 struct NumberKey {
   double ModelConfig::*field;
@@ -177,6 +193,7 @@ struct ArchitectureFacts {
   std::vector<std::pair<std::string_view, std::string_view>> defaults_of_types;
   // The same for a config.json with images or sound, whose text_config states what differs from transformers' defaults.
   std::string_view text_config_defaults = "{}";
+  Bidirectional bidirectional = Bidirectional::never;
   NormFacts norm;
   // The width of the feed-forward as a multiple of hidden_size, if config.json does not state it; 0: it must.
   std::int64_t default_widening = 0;
@@ -211,6 +228,8 @@ struct ArchitectureFacts {
   std::vector<std::string_view> keys;
   // Keys of config.json that state what all models of this architecture have: true, if they are there.
   std::vector<std::string_view> always;
+  // The head of models that score texts (...ForSequenceClassification), the last layer last. Empty: they are refused.
+  std::vector<ScoreLayer> score_layers;
   // Sets fields that follow from others, after all keys are read. May be null.
   void (*complete)(ModelConfig& config) = nullptr;
 };

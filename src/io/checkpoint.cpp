@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/sort.h"
 #include "io/architecture_name.h"
+#include "io/embedding_config.h"
 #include "io/expert_config.h"
 #include "io/gguf_split.h"
 #include "io/latent_config.h"
@@ -95,15 +96,23 @@ void Checkpoint::Contents::open_gguf(const std::string& name) {
   architecture = architecture_from_gguf(*gguf);
 }
 
-void Checkpoint::Contents::add_weights(const std::string& name) {
-  files.push_back(weight_file(source.map(name)));
-  const auto& file = files.back();
-  const std::string file_path = source.path_of(name);
-  const bool is_safetensors = name.ends_with(".safetensors");
+namespace {
+
+std::vector<TensorEntry> entries_in(const WeightFile& file, const std::string& file_path) {
+  const bool is_safetensors = file_path.ends_with(".safetensors");
+  std::vector<TensorEntry> entries;
   for (auto& tensor :
        is_safetensors ? Safetensors::parse(file.bytes, file_path).tensors : parse_pytorch_file(file.bytes, file_path))
-    tensors.push_back(
+    entries.push_back(
         {std::move(tensor.name), tensor_in(file, tensor.dtype, tensor.shape, tensor.offset, tensor.bytes), file_path});
+  return entries;
+}
+
+}  // namespace
+
+void Checkpoint::Contents::add_weights(const std::string& name) {
+  files.push_back(weight_file(source.map(name)));
+  for (TensorEntry& entry : entries_in(files.back(), source.path_of(name))) tensors.push_back(std::move(entry));
 }
 
 void Checkpoint::Contents::check_index(const std::map<std::string, std::string>& index) const {
@@ -303,6 +312,7 @@ ModelConfig Checkpoint::config(const ArchitectureFacts& facts) const {
   const auto has_tensor = [&](const std::string& name) { return find(name) != nullptr; };
   read_expert_layout(find_tensor, config);
   read_latent_layout(find_tensor, config);
+  if (const auto longest = longest_text_of(*this)) config.context_length = std::min(config.context_length, *longest);
   if (!config.has_dtype) take_dtype_of_tensors(*this, facts.embedding, config);
   untie_if_differs(*this, facts.embedding, config);
   if (config.quantization) {
@@ -342,6 +352,12 @@ const ModelFiles& Checkpoint::source() const { return contents_->source; }
 std::optional<std::string> Checkpoint::folder_file(std::string_view name) const {
   CHECK(!is_gguf(), "[{}] is a GGUF file, not a folder", path());
   return contents_->source.text(name);
+}
+
+std::vector<TensorEntry> Checkpoint::tensors_of_file(const std::string& name) const {
+  CHECK(!is_gguf(), "[{}] is a GGUF file, not a folder", path());
+  USER_CHECK(contents_->source.has(name), "[{}] wanted {}, but there is no such file", path(), name);
+  return entries_in(weight_file(contents_->source.map(name)), contents_->source.path_of(name));
 }
 
 void Checkpoint::will_need() const {

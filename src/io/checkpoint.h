@@ -118,6 +118,10 @@ class Checkpoint {
   // The text of a file in the folder; nullopt if there is none. InternalError for a GGUF file.
   std::optional<std::string> folder_file(std::string_view name) const;
 
+  // The tensors of a safetensors file in the folder, which are not among tensors(): those of a module after the model.
+  // UserError if there is no such file. InternalError for a GGUF file.
+  std::vector<TensorEntry> tensors_of_file(const std::string& name) const;
+
   // Hints to the system about the pages of the files. will_need: the pages are read soon. drop_pages: the pages stop
   // counting as memory of this process (once weights are packed); the next access reads them from disk again.
   void will_need() const;

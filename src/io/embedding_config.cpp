@@ -1,7 +1,5 @@
 #include "io/embedding_config.h"
 
-#include <charconv>
-#include <cmath>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -15,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kModuleList = "modules.json", kPoolingConfig = "config.json";
+constexpr const char *kModuleList = "modules.json", *kModuleConfig = "config.json";
 
 // In the order of Pooling.
 constexpr std::pair<std::string_view, Pooling> kPoolingWords[] = {
@@ -49,31 +47,18 @@ Pooling pooling_of_config(const JsonFields& fields) {
   return *found;
 }
 
-Pooling pooling_in_folder(const Checkpoint& checkpoint, const std::string& module) {
-  USER_CHECK(!module.starts_with('/') && module.find("..") == std::string::npos,
-             "[{}] a path must be in the folder of the model, but is {}", kModuleList, quote(module));
-  const std::string name = module.empty() ? std::string(kPoolingConfig) : fmt::format("{}/{}", module, kPoolingConfig);
-  const auto text = checkpoint.folder_file(name);
-  USER_CHECK(text.has_value(), "[{}] names the module {}, but there is no {}", kModuleList, quote(module), name);
-  const Json config = parse_config_json(*text, name);
-  return pooling_of_config(JsonFields(config, name));
-}
-
-// The names of modules end with their class: sentence_transformers.models.Pooling.
-std::optional<Pooling> pooling_of_modules(const Checkpoint& checkpoint, const std::string& text) {
-  const Json modules = parse_json(text, std::string(kModuleList), {.most_bytes = 1u << 20, .deepest = 20});
-  USER_CHECK(modules.is_array(), "[{}] must be a list of modules, but is {}", kModuleList, modules.type_name());
+std::optional<Pooling> pooling_of_modules(const Checkpoint& checkpoint) {
   std::optional<Pooling> pooling;
-  for (const Json& module : modules) {
-    const JsonFields fields(module, std::string(kModuleList));
-    const std::string type = fields.find_text("type").value_or("");
-    const std::string name = type.substr(type.rfind('.') + 1);
-    if (name == "Transformer" || name == "Normalize") continue;
-    USER_CHECK(name == "Pooling" && !pooling,
-               "[{}] modules must be a Transformer, a Pooling and a Normalize, but there is {}, without which "
-               "embeddings would be others",
-               kModuleList, quote(type));
-    pooling = pooling_in_folder(checkpoint, fields.find_text("path").value_or(""));
+  for (const SentenceModule& module : modules_of(checkpoint)) {
+    const std::string& name = module.name;
+    if (name == "Transformer" || name == "Normalize" || (name == "Dense" && pooling)) continue;
+    USER_CHECK(
+        name == "Pooling" && !pooling,
+        "[{}] modules must be a Transformer, a Pooling, then Dense and Normalize, but there is {}, without which "
+        "embeddings would be others",
+        kModuleList, quote(name));
+    const Json config = config_of(checkpoint, module);
+    pooling = pooling_of_config(JsonFields(config, module.path(kModuleConfig)));
   }
   return pooling;
 }
@@ -93,11 +78,37 @@ std::optional<Pooling> pooling_of_gguf(const Checkpoint& checkpoint) {
     case 3:
       return Pooling::last;
     default:
-      fail_user("[{}] must be 0 (none), 1 (mean), 2 (cls) or 3 (last), but is {}", key, *type);
+      fail_user("[{}] must be 0 (none), 1 (mean), 2 (cls) or 3 (last), but is {}; 4 (rank) needs cls.output.weight",
+                key, *type);
   }
 }
 
 }  // namespace
+
+Json config_of(const Checkpoint& checkpoint, const SentenceModule& module) {
+  const std::string name = module.path(kModuleConfig);
+  const auto text = checkpoint.folder_file(name);
+  USER_CHECK(text.has_value(), "[{}] names the module {}, but there is no {}", kModuleList, quote(module.folder), name);
+  return parse_config_json(*text, name);
+}
+
+// The names of modules end with their class: sentence_transformers.models.Pooling.
+std::vector<SentenceModule> modules_of(const Checkpoint& checkpoint) {
+  const auto text = checkpoint.folder_file(kModuleList);
+  if (!text) return {};
+  const Json list = parse_json(*text, kModuleList, {.most_bytes = 1u << 20, .deepest = 20});
+  USER_CHECK(list.is_array(), "[{}] must be a list of modules, but is {}", kModuleList, list.type_name());
+  std::vector<SentenceModule> modules;
+  for (const Json& one : list) {
+    const JsonFields fields(one, kModuleList);
+    const std::string type = fields.find_text("type").value_or("");
+    modules.push_back({type.substr(type.rfind('.') + 1), fields.find_text("path").value_or("")});
+    const std::string& folder = modules.back().folder;
+    USER_CHECK(!folder.starts_with('/') && folder.find("..") == std::string::npos,
+               "[{}] a path must be in the folder of the model, but is {}", kModuleList, quote(folder));
+  }
+  return modules;
+}
 
 Pooling pooling_from_text(std::string_view text, const std::string& what) {
   std::vector<std::string_view> words;
@@ -112,30 +123,24 @@ std::string_view pooling_text(Pooling pooling) { return kPoolingWords[static_cas
 
 std::optional<Pooling> pooling_of(const Checkpoint& checkpoint) {
   if (checkpoint.is_gguf()) return pooling_of_gguf(checkpoint);
-  const auto modules = checkpoint.folder_file(kModuleList);
-  return modules ? pooling_of_modules(checkpoint, *modules) : std::nullopt;
+  return pooling_of_modules(checkpoint);
 }
 
-std::vector<float> finished_embedding(std::vector<float> pooled, std::optional<std::int64_t> dimensions,
-                                      bool normalizes) {
-  if (dimensions) pooled.resize(static_cast<std::size_t>(*dimensions));
-  double squares = 0;
-  for (const float number : pooled) squares += double{number} * double{number};
-  if (!normalizes || squares == 0) return pooled;
-  const double factor = 1 / std::sqrt(squares);
-  for (float& number : pooled) number = static_cast<float>(number * factor);
-  return pooled;
+Pooling pooling_of_scores(const Checkpoint& checkpoint) {
+  constexpr const char* kKey = "classifier_pooling";
+  const auto text = checkpoint.is_gguf() ? std::nullopt : checkpoint.folder_file(kModuleConfig);
+  if (!text) return Pooling::cls;
+  const Json config = parse_config_json(*text, kModuleConfig);
+  const JsonFields fields(config, kModuleConfig);
+  return pooling_from_text(fields.find_text(kKey).value_or("cls"), kKey);
 }
 
-Json embedding_json(std::span<const float> embedding) {
-  Json numbers = Json::array();
-  for (const float number : embedding) {
-    char digits[32];
-    double shortest = number;
-    std::from_chars(digits, std::to_chars(digits, digits + sizeof(digits), number).ptr, shortest);
-    numbers.push_back(shortest);
-  }
-  return numbers;
+std::optional<std::int64_t> longest_text_of(const Checkpoint& checkpoint) {
+  constexpr const char* kTextConfig = "sentence_bert_config.json";
+  const auto text = checkpoint.is_gguf() ? std::nullopt : checkpoint.folder_file(kTextConfig);
+  if (!text) return std::nullopt;
+  const Json config = parse_config_json(*text, kTextConfig);
+  return integer_in(JsonFields(config, kTextConfig), "max_seq_length", Range<std::int64_t>{1, INT64_MAX});
 }
 
 }  // namespace weft

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,14 +23,22 @@ Pooling pooling_from_text(std::string_view text, const std::string& what);
 std::string_view pooling_text(Pooling pooling);
 
 // Nullopt where the checkpoint states none, as those that generate text. UserError for a pooling that is not in the
-// list, and for a module after it other than Normalize, since the embeddings would be others.
+// list, and for a module after it other than Dense and Normalize, since the embeddings would be others.
 std::optional<Pooling> pooling_of(const Checkpoint& checkpoint);
+// Of a model that scores texts: classifier_pooling of config.json, or the first token.
+Pooling pooling_of_scores(const Checkpoint& checkpoint);
 
-// The first `dimensions` of the pooled numbers, nullopt for all of them, divided by their Euclidean length if that is
-// not 0. The first numbers are an embedding by themselves where the model was trained for it.
-std::vector<float> finished_embedding(std::vector<float> pooled, std::optional<std::int64_t> dimensions,
-                                      bool normalizes);
-// A list of numbers, each with the fewest digits from which its float is read again.
-Json embedding_json(std::span<const float> embedding);
+// The longest text that a folder of sentence-transformers states, in tokens; nullopt where it states none.
+std::optional<std::int64_t> longest_text_of(const Checkpoint& checkpoint);
+
+// A module of modules.json, of which the first is the model: the class of its type, and its folder.
+struct SentenceModule {
+  std::string name, folder;
+  std::string path(const char* file) const { return folder.empty() ? std::string(file) : folder + "/" + file; }
+};
+// Empty for a folder without the list.
+std::vector<SentenceModule> modules_of(const Checkpoint& checkpoint);
+// The config.json of a module; UserError if there is none.
+Json config_of(const Checkpoint& checkpoint, const SentenceModule& module);
 
 }  // namespace weft

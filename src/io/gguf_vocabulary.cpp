@@ -260,6 +260,10 @@ Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
   if (vocabulary.bos && fields.add_bos_token.value_or(false)) vocabulary.prefix = {*vocabulary.bos};
   if (vocabulary.eos && fields.add_eos_token.value_or(false)) vocabulary.suffix = {*vocabulary.eos};
   if (separator && fields.add_sep_token.value_or(false)) vocabulary.suffix = {*separator};
+  // BERT has one between two texts, and RoBERTa two.
+  vocabulary.between = vocabulary.suffix;
+  if (fields.model != "bert")
+    vocabulary.between.insert(vocabulary.between.end(), vocabulary.suffix.begin(), vocabulary.suffix.end());
   return vocabulary;
 }
 

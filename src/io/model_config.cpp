@@ -56,6 +56,8 @@ void check_layers(const std::string& where, const ModelConfig& config) {
 // Sets what follows from the other fields.
 void complete(const ArchitectureFacts& facts, ModelConfig& config) {
   if (facts.complete != nullptr) facts.complete(config);
+  // Files state the width of a window of both sides, without the token between them.
+  if (!config.is_causal && config.sliding_window) config.sliding_window = *config.sliding_window / 2 + 1;
   if (config.attention_scale != 0) return;
   const double width = config.query_width > 0 ? config.query_width : static_cast<double>(config.head_dim);
   config.attention_scale = 1 / std::sqrt(width);
@@ -218,7 +220,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   const JsonFields fields(json, where, facts.key_names);
   ModelConfig config;
   config.architecture = architecture_of(fields);
-  config.architecture_class = architecture_class(fields);
+  config.architecture_class = architecture_class(fields, facts.bidirectional);
   config.unknown_keys =
       unknown_keys(KeyTable::config, json, where, "", own_keys(facts, CheckpointFormat::hugging_face));
 
@@ -256,7 +258,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.hidden_activation = fields.find_text("hidden_activation").value_or("");
   config.tie_word_embeddings = fields.find_boolean("tie_word_embeddings").value_or(false);
   read_own_fields(fields, facts, config);
-  check_is_causal(fields);
+  config.is_causal = is_causal(fields, facts.bidirectional);
   read_experts(fields, facts.experts, config);
   config.next_token_layers = integer_in(fields, "num_nextn_predict_layers", {0, kLayers.greatest}).value_or(0);
   config.quantization = quantization_from_json(fields);
@@ -307,6 +309,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   const Json defaults = parse_json(facts.defaults);
   config.hidden_act = defaults.value("hidden_act", config.hidden_act);
   config.tie_word_embeddings = gguf.find_tensor("output.weight") == nullptr;
+  config.is_causal = is_causal(fields, facts.bidirectional);
   read_own_fields(fields, gguf, facts, config);
   int attending = 0;  // the first layer with attention
   while (attending + 1 < config.layer_count && !config.attends(attending)) ++attending;

@@ -189,6 +189,7 @@ struct ModelConfig {
   // The number of rows in the table of learned positions, 0 if there is none, and the row of position 0.
   std::int64_t position_rows = 0;
   std::int64_t first_position_row = 0;
+  std::int64_t token_type_count = 0;  // rows in the table of BERT's token types; 0: there is none
   RopeConfig rope;
   // The positions of layers with a window, if they are others than `rope`.
   std::optional<RopeConfig> sliding_rope;
@@ -242,9 +243,11 @@ struct ModelConfig {
   double query_width = 0;      // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
   // Queries, keys and values are clamped to it and its negative; transformers clamps to 0, too.
   double query_key_value_limit = std::numeric_limits<double>::infinity();
-  double attention_softcap = 0;                // scores become cap tanh(score / cap); 0 for none
-  double logit_softcap = 0;                    // the same of logits
-  std::optional<std::int64_t> sliding_window;  // most tokens that a query attends to, including its own
+  double attention_softcap = 0;  // scores become cap tanh(score / cap); 0 for none
+  double logit_softcap = 0;      // the same of logits
+  bool is_causal = true;         // false: tokens attend to later ones, too (Bidirectional)
+  // Most tokens that a query attends to, including its own; without is_causal, as many after its own as before it.
+  std::optional<std::int64_t> sliding_window;
   // For each layer, whether it has the window. Empty: all layers have it, or there is no window.
   std::vector<bool> has_window;
   bool slides(int layer) const { return window_of(layer).has_value(); }

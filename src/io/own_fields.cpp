@@ -48,6 +48,7 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, Checkpoin
   std::vector<std::string_view> keys = facts.keys;
   keys.insert(keys.end(), facts.always.begin(), facts.always.end());
   keys.push_back(facts.norm.epsilon);
+  if (facts.bidirectional != Bidirectional::never) keys.push_back("attention.causal");
   for (const std::string_view key : {facts.rotary.width, facts.rotary.kind_in_folders}) keys.push_back(key);
   for (const std::string_view key : feed_forward_keys(facts)) keys.push_back(key);
   for (const NumberKey& number : facts.numbers) keys.push_back(is_folder ? number.folder : number.gguf);

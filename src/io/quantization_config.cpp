@@ -171,7 +171,8 @@ bool may_be_quantized(std::string_view module) {
   const std::string_view last = dot == std::string_view::npos ? module : module.substr(dot + 1);
   if (last.ends_with("norm")) return false;  // some have a weight for each head
   for (const char* embedding :
-       {"embed_tokens", "embed_tokens_per_layer", "embed_positions", "embed_in", "word_embeddings", "wte", "wpe"})
+       {"embed_tokens", "embed_tokens_per_layer", "embed_positions", "embed_in", "word_embeddings", "wte", "wpe",
+        "position_embeddings", "token_type_embeddings", "tok_embeddings"})
     if (last == embedding) return false;
   // Coefficients of residual streams.
   if (last == "modality_router" || last == "prediction_coefs" || last == "correction_coefs") return false;

@@ -14,18 +14,24 @@ constexpr const char* kShared[] = {"bos_token_id",       "dtype",        "eos_to
                                    "compression_config", "quantization", "quantization_config", "tie_word_embeddings",
                                    "torch_dtype"};
 
-// The module around the language model in older and in newer folders, and the language model's own module. The last is
-// GPT-NeoX's name of the head.
+// The module around the language model in older and in newer folders, and the language model's own module; GPT-NeoX's
+// name of the head, and RoBERTa's of the encoder.
 constexpr std::array kModules = {std::pair{"language_model.model.", "model."},
                                  std::pair{"model.language_model.", "model."},
-                                 std::pair{"language_model.lm_head.", "lm_head."}, std::pair{"embed_out.", "lm_head."}};
+                                 std::pair{"language_model.lm_head.", "lm_head."}, std::pair{"embed_out.", "lm_head."},
+                                 std::pair{"roberta.", "bert."}};
 
-// The embedding in folders whose names lack the module around the layers, and that module.
-constexpr std::pair<const char*, const char*> kBareEmbeddings[] = {{"embed_tokens.weight", "model."},
-                                                                   {"decoder.embed_tokens.weight", "model."},
-                                                                   {"embed_in.weight", "gpt_neox."},
-                                                                   {"wte.weight", "transformer."},
-                                                                   {"word_embeddings.weight", "transformer."}};
+// The embedding, or another tensor, in folders whose names lack the module around the layers, and that module.
+constexpr std::pair<const char*, const char*> kBareEmbeddings[] = {
+    {"emb_ln.weight", "nomic_bert."},
+    {"transformer.layer.0.attention.q_lin.weight", "distilbert."},
+    {"embed_tokens.weight", "model."},
+    {"decoder.embed_tokens.weight", "model."},
+    {"embed_in.weight", "gpt_neox."},
+    {"wte.weight", "transformer."},
+    {"word_embeddings.weight", "transformer."},
+    {"embeddings.word_embeddings.weight", "bert."},
+    {"embeddings.tok_embeddings.weight", "model."}};
 
 }  // namespace
 

@@ -36,6 +36,7 @@ Vocabulary checked(Vocabulary vocabulary) {
   for (const AddedToken& token : vocabulary.added_tokens) check_ids(std::span(&token.id, 1), "added token", count);
   check_ids(vocabulary.prefix, "token in front of a text", count);
   check_ids(vocabulary.suffix, "token after a text", count);
+  check_ids(vocabulary.between, "token between texts", count);
   check_ids(vocabulary.end_of_generation, "end-of-generation token", count);
   check_id(vocabulary.unknown, "unknown token", count);
   check_id(vocabulary.bos, "beginning-of-text token", count);
@@ -103,6 +104,18 @@ std::vector<int> Tokenizer::encode(std::string_view text, EncodeOptions options)
   }
   if (options.add_special) ids.insert(ids.end(), vocabulary_->suffix.begin(), vocabulary_->suffix.end());
   return ids;
+}
+
+Tokenizer::Pair Tokenizer::encode_pair(std::string_view first, std::string_view second) const {
+  USER_CHECK(!vocabulary_->between.empty(), "[tokenizer] has no tokens between two texts (post_processor pair)");
+  Pair pair{.ids = vocabulary_->prefix};
+  const auto add = [&](const std::vector<int>& ids) { pair.ids.insert(pair.ids.end(), ids.begin(), ids.end()); };
+  add(encode(first, {.add_special = false}));
+  add(vocabulary_->between);
+  pair.second = pair.ids.size();
+  add(encode(second, {.add_special = false}));
+  add(vocabulary_->suffix);
+  return pair;
 }
 
 void Tokenizer::append_plain(std::string text, bool is_first, PieceScratch& scratch, std::vector<int>& ids) const {

@@ -41,6 +41,14 @@ class Tokenizer {
   // limits.
   std::vector<int> encode(std::string_view text, EncodeOptions options = {}) const;
 
+  // Two texts as one, with the tokens that the vocabulary has around and between them. UserError as above, and if the
+  // vocabulary has none between texts.
+  struct Pair {
+    std::vector<int> ids;
+    std::size_t second = 0;  // where the tokens of the second text begin, which the last added tokens follow
+  };
+  Pair encode_pair(std::string_view first, std::string_view second) const;
+
   // The text by the vocabulary's decoder; it equals what a StreamingDetokenizer returns in parts. UserError for an id
   // outside the vocabulary.
   std::string decode(std::span<const int> ids, DecodeOptions options = {}) const;

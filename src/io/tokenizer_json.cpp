@@ -12,6 +12,24 @@ namespace weft {
 namespace tokenizer_json {
 namespace {
 
+// The tokens between A and B of a template's `pair`, which has the form of `single`.
+std::vector<int> tokens_between_texts(const Member& processor) {
+  std::vector<int> between;
+  int texts = 0;
+  const Member pair = member(processor, "pair");
+  if (!pair.present) return between;
+  for (const Member& item : elements_of(pair)) {
+    if (member(item, "Sequence").present) {
+      ++texts;
+    } else if (texts == 1) {
+      const std::string_view name = text_of(member(member(item, "SpecialToken"), "id"));
+      for (const Member& id : elements_of(member(member(member(processor, "special_tokens"), name), "ids")))
+        between.push_back(id_of(id));
+    }
+  }
+  return between;
+}
+
 // {"single": [{"SpecialToken": {"id": NAME}}, {"Sequence": {"id": "A"}}, ...], "special_tokens": {NAME: {"ids": [..]}}}
 void read_template(const Member& processor, Vocabulary& vocabulary) {
   bool after_text = false;
@@ -28,11 +46,12 @@ void read_template(const Member& processor, Vocabulary& vocabulary) {
     }
   }
   USER_CHECK(after_text, "[tokenizer.json] {}.single must have the text, but lacks it", processor.path);
+  vocabulary.between = tokens_between_texts(processor);
   if (!vocabulary.prefix.empty()) vocabulary.bos = vocabulary.prefix.front();
 }
 
-// {"cls": ["[CLS]", 2], "sep": ["[SEP]", 3]}
-void read_ends(const Member& processor, Vocabulary& vocabulary) {
+// {"cls": ["[CLS]", 2], "sep": ["[SEP]", 3]}; between two texts is the second one, once or twice.
+void read_ends(const Member& processor, int count_between, Vocabulary& vocabulary) {
   const auto id_in = [&](std::string_view key) {
     const std::vector<Member> pair = elements_of(member(processor, key));
     USER_CHECK(pair.size() == 2, "[tokenizer.json] {}.{} must be a text and an id, but has {} elements", processor.path,
@@ -41,6 +60,7 @@ void read_ends(const Member& processor, Vocabulary& vocabulary) {
   };
   vocabulary.prefix = {id_in("cls")};
   vocabulary.suffix = {id_in("sep")};
+  vocabulary.between.assign(static_cast<std::size_t>(count_between), vocabulary.suffix.front());
   vocabulary.bos = vocabulary.prefix.front();
 }
 
@@ -56,7 +76,7 @@ void read_post_processor(const Member& root, Vocabulary& vocabulary) {
     if (is_template) {
       read_template(part, vocabulary);
     } else {
-      read_ends(part, vocabulary);
+      read_ends(part, text_of(type) == "BertProcessing" ? 1 : 2, vocabulary);
     }
   }
 }

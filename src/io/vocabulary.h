@@ -97,6 +97,8 @@ struct Vocabulary {
   // The tokens that encoding adds before and after a text if add_special is set.
   std::vector<int> prefix;
   std::vector<int> suffix;
+  // The same between two texts that are encoded as one; empty: the files do not say.
+  std::vector<int> between;
   // No file of the vocabulary has them: they are what add_bos_token and add_eos_token of tokenizer_config.json say.
   bool ends_by_config = false;
 

@@ -1,5 +1,5 @@
 // Gemma 3: Gemma 2's layers without the bounds, with norms of the heads of queries and keys. Five of six layers have a
-// window and rotary positions of their own.
+// window and rotary positions of their own. EmbeddingGemma has the same layers, whose tokens attend to later ones, too.
 
 #include "models/model.h"
 #include "nn/attention.h"
@@ -32,6 +32,7 @@ constexpr const char* kGemma3Defaults = R"({
 // model.
 void complete_gemma3(ModelConfig& c) {
   constexpr std::int64_t kLargestModel = 62;  // layers
+  if (c.architecture == "gemma-embedding") c.is_causal = false;
   if (c.format == CheckpointFormat::gguf)
     c.query_width = static_cast<double>(c.layer_count == kLargestModel ? c.hidden_size / c.head_count : c.head_dim);
 }
@@ -61,8 +62,10 @@ MODEL(gemma3) {
   using namespace weft;
   models.add(
       {.architectures = {"gemma3_text"},
+       .aliases = {"gemma-embedding"},
        .gguf_architecture = "gemma3",
        .facts = {.defaults = kGemma3Defaults,
+                 .bidirectional = Bidirectional::if_stated,
                  .window = WindowFacts{.period = 6},
                  .rotary = {.has_sliding_positions = true, .sliding_theta = 10000.0},
                  .numbers = {{&ModelConfig::query_width, "query_pre_attn_scalar"},

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "io/embedding_head.h"
 #include "io/scaled_blocks.h"
 
 namespace weft {
@@ -28,7 +29,8 @@ std::optional<std::int64_t> layer_after(std::string_view prefix, std::string_vie
 // The layer to which the tensor of a folder belongs.
 std::optional<std::int64_t> layer_in_folder(std::string_view name) {
   for (const char* layers :
-       {"model.layers.", "model.decoder.layers.", "backbone.layers.", "gpt_neox.layers.", "transformer.h."})
+       {"model.layers.", "model.decoder.layers.", "backbone.layers.", "gpt_neox.layers.", "transformer.h.",
+        "bert.encoder.layer.", "distilbert.transformer.layer.", "nomic_bert.encoder.layers."})
     if (const auto layer = layer_after(layers, name)) return layer;
   return std::nullopt;
 }
@@ -91,6 +93,17 @@ bool is_of_images_or_sound(std::string_view name, const ModelConfig&) {
          is_in("multi_modal_projector.") || is_in("embed_vision.") || is_in("embed_audio.");
 }
 
+// What encoders have after their layers: the head of their training, and what io/embedding_head.h reads. Older folders
+// have the numbers of positions, too.
+bool is_of_encoder_head(std::string_view name, const ModelConfig& config) {
+  if (config.is_causal) return false;
+  if (config.format == CheckpointFormat::gguf) return is_of_embedding_head(name);
+  for (const char* module : {"bert.pooler.", "cls.", "lm_head.", "head.", "decoder.", "qa_outputs.", "classifier.",
+                             "pre_classifier.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector."})
+    if (name.starts_with(module)) return true;
+  return name == "bert.embeddings.position_ids" || name == "bert.embeddings.token_type_ids";
+}
+
 // Of compressed-tensors, fp8 and ModelOpt. The config has a warning that they are not applied.
 bool is_scale_of_kv_cache(const TensorEntry& entry, const ModelConfig& config) {
   if (!config.quantization || entry.name.find(".self_attn.") == std::string::npos) return false;
@@ -131,6 +144,7 @@ constexpr Harmless kHarmless[] = {
     {has_name<is_in_joined_latents>, "attn_kv_b has the keys and values of latents, too"},
     {has_name<is_unused_scale>, "altup_correct_scale is off"},
     {has_name<is_of_images_or_sound>, "text passes through no part for images or sound"},
+    {has_name<is_of_encoder_head>, "it is no part of the layers: embeddings and scores are made of their results"},
     {is_causal_mask, "each token attends to those before it"},
     {is_scale_of_kv_cache, "keys and values are stored without scales"},
     {is_bias_of_zeros, "a bias of zeros changes nothing"},

@@ -1,6 +1,6 @@
 #pragma once
 
-// Causal attention with rotary positions over paged keys and values. Several query heads may share a key and value
+// Attention with rotary positions over paged keys and values. Several query heads may share a key and value
 // head.
 
 #include "nn/decoder.h"

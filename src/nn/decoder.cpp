@@ -170,6 +170,7 @@ Values decoder_head(Builder& builder) {
   const ModelConfig& c = builder.facts.config;
   const Value hidden = builder.input("hidden", Meta::tensor(builder.facts.dtype, {tokens_symbol(), c.hidden_size}));
   const Value rows = builder.input("rows", Meta::tensor(DType::i64, {rows_symbol()}));
+  if (!c.is_causal) return {index_select(hidden, rows)};
   const std::string weight = builder.has_separate_head ? "output" : "token_embd";
   if (builder.facts.adapter_choices > 1 && builder.has_adapter({builder.key(weight)}))
     builder.adapters = index_select(builder.input(kAdapters, Meta::tensor(DType::i64, {tokens_symbol()})), rows);

@@ -7,9 +7,9 @@
 namespace weft {
 
 Value attention(const Value& query, const Value& kv, const Value& batch, const Value& sinks, Scalar scale,
-                std::optional<std::int64_t> window, Scalar softcap, CallSite site) {
+                std::optional<std::int64_t> window, Scalar softcap, bool causal, CallSite site) {
   return call(site, "attention", {query, kv, batch, sinks},
-              {{"scale", scale.value}, {"window", window}, {"softcap", softcap.value}})[0];
+              {{"scale", scale.value}, {"window", window}, {"softcap", softcap.value}, {"causal", causal}})[0];
 }
 
 void check_attention_window(const Attributes& attributes, const char* op) {
@@ -51,7 +51,7 @@ std::vector<Meta> results_of_attention(const OpRequest& request) {
 OP(attention) {
   op.schema(
         "attention(Tensor query, Tensor kv, Tensor batch, Tensor? sinks, float scale, int? window=None, "
-        "float softcap=0.0) -> Tensor")
+        "float softcap=0.0, bool causal=True) -> Tensor")
       .function(&weft::attention);
   op.gives(results_of_attention);
   for (DType pages : {DType::f32, DType::f16})
@@ -110,6 +110,14 @@ OP(attention) {
         if (windowed) attributes.emplace_back("window", 11);
         op.sample(std::move(tensors), std::move(attributes));
       }
+  // Rows that attend to later tokens, too: all of them, or those in a window on both sides. Sequences of several blocks
+  // of rows and of several segments, and one whose earlier tokens are not in this step.
+  for (const Attribute& window : {Attribute(), Attribute(1), Attribute(7), Attribute(150)})
+    for (const DType pages : {DType::f32, DType::bf16})
+      op.sample({{"query", {391, 4, 32}},
+                 SampleTensor::pages("kv", {.dtype = pages, .block = 16, .heads = 2, .head_dim = 32}, 80),
+                 SampleTensor::batch("batch", {{300, 300}, {1, 1}, {63, 63}, {27, 90}}, 16)},
+                {{"scale", 0.25}, {"window", window}, {"causal", false}});
   // Softmax over up to 70 tokens; the order of the sums is free.
   op.tolerance(DType::f32, {.absolute = 2e-5, .relative = 2e-5});
   op.tolerance(DType::f16, {.absolute = 2e-3, .relative = 2e-3});

@@ -115,6 +115,8 @@ std::vector<std::string> required_fields(Endpoint endpoint) {
     case responses:
     case embeddings:
       return {"input"};
+    case rerank:
+      return {"query", "documents"};
     default:
       return {};
   }
@@ -195,7 +197,8 @@ void check_counts(const ApiRequest& request) {
   const auto limit = [](std::size_t count, std::size_t most, const char* field, const char* what) {
     require(count <= most, field, fmt::format("must have at most {} {}, but has {}", most, what, count));
   };
-  limit(request.prompts.size(), kMostPrompts, prompt_field(request), "prompts");
+  limit(std::max(request.prompts.size(), request.second_texts.size()), kMostPrompts, prompt_field(request),
+        is_pooled(request.endpoint) ? "texts" : "prompts");
   // llama.cpp and Anthropic have no such limit.
   if (request.endpoint != llama_completion && !is_anthropic(request.endpoint))
     limit(request.stop.size(), kMostStops, "stop", "texts");
@@ -262,7 +265,18 @@ void check_fields(const ApiRequest& request) {
   check_counts(request);
 }
 
-const char* prompt_field(const ApiRequest& request) { return request.endpoint == embeddings ? "input" : "prompt"; }
+const char* prompt_field(const ApiRequest& request) {
+  switch (request.endpoint) {
+    case embeddings:
+      return "input";
+    case rerank:
+      return "documents";
+    case score:
+      return "text_2";
+    default:
+      return "prompt";
+  }
+}
 
 void check_token(int id, std::int64_t count, const char* field) {
   if (id >= 0 && id < count) return;

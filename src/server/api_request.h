@@ -30,7 +30,12 @@ enum Endpoint : unsigned {
   anthropic_messages = 128,
   anthropic_count = 256,  // of the tokens of such a request
   embeddings = 512,
+  score = 1024,   // of pairs of texts
+  rerank = 2048,  // of a text and documents
 };
+
+// Whether its answer is made of pooled hidden states, and has no tokens.
+constexpr bool is_pooled(Endpoint endpoint) { return (endpoint & (embeddings | score | rerank)) != 0; }
 
 // Whether it answers a conversation, which the model's template writes.
 constexpr bool answers_messages(Endpoint endpoint) { return (endpoint & (chat | responses | anthropic_messages)) != 0; }
@@ -101,6 +106,10 @@ struct ApiRequest {
   std::optional<std::int64_t> dimensions;      // of embeddings: their first numbers alone
   std::optional<std::string> encoding_format;  // float or base64
   std::optional<bool> normalizes;
+  // Of score and rerank: one text or one for each of the others; the documents.
+  std::vector<std::string> first_texts, second_texts;
+  std::optional<std::int64_t> top_n;  // of rerank; 0: all
+  std::optional<bool> return_documents;
   std::vector<std::string> unknown;  // fields that no row has
 };
 

@@ -23,10 +23,9 @@ struct BatchUrl {
   std::string_view url;
   Endpoint endpoint;
 };
-constexpr BatchUrl kUrls[] = {{"/v1/chat/completions", chat},
-                              {"/v1/completions", completions},
-                              {"/v1/responses", responses},
-                              {"/v1/embeddings", embeddings}};
+constexpr BatchUrl kUrls[] = {{"/v1/chat/completions", chat}, {"/v1/completions", completions},
+                              {"/v1/responses", responses},   {"/v1/embeddings", embeddings},
+                              {"/v1/score", score},           {"/v1/rerank", rerank}};
 
 const BatchUrl* find_url(std::string_view url) {
   for (const BatchUrl& known : kUrls)

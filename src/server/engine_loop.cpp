@@ -142,7 +142,8 @@ void EngineLoop::add(const Sequence& sequence, std::vector<SequenceEvent>& event
                                      .priority = sequence.priority,
                                      .cache_salt = sequence.cache_salt,
                                      .adapter = sequence.adapter,
-                                     .pooling = sequence.pooling});
+                                     .pooling = sequence.pooling,
+                                     .second_text = sequence.second_text});
     requests_.emplace(sequence.ticket, request);
     tickets_.emplace(request, sequence.ticket);
   } catch (const std::exception& error) {

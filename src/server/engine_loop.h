@@ -29,8 +29,10 @@ struct Sequence {
   std::uint64_t seed = 0;  // instead of that of the parameters, which the choices of a request share
   std::int64_t priority = 0;
   std::string cache_salt;
-  std::int64_t adapter = 0;             // as NewRequest::adapter
-  std::optional<Pooling> pooling = {};  // as NewRequest::pooling
+  // As of NewRequest.
+  std::int64_t adapter = 0;
+  std::optional<Pooling> pooling = {};
+  std::int64_t second_text = INT64_MAX;
 };
 
 struct SequenceEvent {

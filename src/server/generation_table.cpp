@@ -8,6 +8,7 @@
 #include "server/generation.h"
 #include "server/llama_completion.h"
 #include "server/messages_answer.h"
+#include "server/ranking_answer.h"
 #include "server/responses_answer.h"
 
 namespace weft {
@@ -30,6 +31,8 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
     generation = std::make_shared<MessagesAnswer>(std::move(prepared), model_, id, first, reply);
   } else if (prepared.request.endpoint == embeddings) {
     generation = std::make_shared<EmbeddingAnswer>(std::move(prepared), model_, id, first, reply);
+  } else if (is_pooled(prepared.request.endpoint)) {
+    generation = std::make_shared<RankingAnswer>(std::move(prepared), model_, id, first, reply);
   } else {
     generation = std::make_shared<Generation>(std::move(prepared), model_, id, first, reply);
   }

@@ -13,6 +13,8 @@
 #include "server/conversation_parts.h"
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
+#include "server/pooled_request.h"
+#include "server/prompt_ids.h"
 #include "server/prompt_length.h"
 #include "server/sampling_fields.h"
 #include "server/structured_outputs.h"
@@ -109,72 +111,6 @@ AnswerForm form_of(const ApiRequest& request, const ServedModel& model, const st
   if (form.must_call() && form.dialect == nullptr) form.dialect = &unknown_dialect();
   form.has_one_call = !request.parallel_tool_calls.value_or(true);
   return form;
-}
-
-void check_tokenizer(const ServedModel& model) {
-  if (model.tokenizer == nullptr)
-    throw wrong_value("[model] has no tokenizer: a prompt must be a list of token ids", "prompt");
-}
-
-std::vector<int> encoded(const std::string& text, bool add_special, const ServedModel& model, const char* field) {
-  check_tokenizer(model);
-  try {
-    return model.tokenizer->encode(text, {.add_special = add_special});
-  } catch (const UserError& error) {
-    throw wrong_value(error.what(), field);
-  }
-}
-
-void truncate(std::vector<int>& ids, const ApiRequest& request, const ServedModel& model) {
-  if (!request.truncate_prompt_tokens) return;
-  const std::int64_t given = *request.truncate_prompt_tokens;
-  const auto most = static_cast<std::size_t>(given < 0 ? model.max_model_len - 1 : given);
-  if (ids.size() <= most) return;
-  if (request.truncation_side.value_or("left") == "left") {
-    ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
-  } else {
-    ids.resize(most);
-  }
-}
-
-void add_prompt(PreparedRequest& prepared, std::string text, std::vector<int> ids, const ServedModel& model) {
-  const std::size_t whole = ids.size();
-  truncate(ids, prepared.request, model);
-  if (whole > 0 && ids.empty())
-    throw wrong_value("[truncate_prompt_tokens] must leave a token of the prompt, but is 0", "truncate_prompt_tokens");
-  const char* field = prompt_field(prepared.request);
-  if (prepared.request.endpoint == completions && !text.empty() && ids.size() != whole)
-    text = model.tokenizer->decode(ids, {.skip_special = prepared.request.skip_special_tokens.value_or(true)});
-  if (ids.empty()) throw wrong_value(fmt::format("[{}] must have at least one token", field), field);
-  check_length(ids.size(), prepared.request, model);
-  prepared.prompts.push_back({std::move(text), std::make_shared<const std::vector<int>>(std::move(ids))});
-}
-
-void add_completion_prompts(PreparedRequest& prepared, const ServedModel& model) {
-  const ApiRequest& request = prepared.request;
-  const bool echo = request.echo.value_or(false);
-  const char* field = prompt_field(request);
-  if (request.prompts.empty()) throw wrong_value(fmt::format("[{}] must not be empty", field), field);
-  for (const Prompt& prompt : request.prompts) {
-    if (const auto* ids = std::get_if<PromptIds>(&prompt)) {
-      for (const int id : *ids) check_token(id, model.vocabulary_size, field);
-      std::string text;
-      if (echo) {
-        check_tokenizer(model);
-        const int known = model.tokenizer->token_count();  // a padded embedding has more rows
-        std::vector<int> shown;
-        std::copy_if(ids->begin(), ids->end(), std::back_inserter(shown), [&](int id) { return id < known; });
-        text = model.tokenizer->decode(shown, {.skip_special = request.skip_special_tokens.value_or(true)});
-      }
-      add_prompt(prepared, std::move(text), *ids, model);
-    } else {
-      const auto& text = std::get<PromptText>(prompt);
-      if (text.empty()) throw wrong_value(fmt::format("[{}] must not be empty", field), field);
-      check_text_length(text, request, model);
-      add_prompt(prepared, echo ? text : "", encoded(text, request.add_special_tokens.value_or(true), model, field),
-                 model);
-    }
-  }
 }
 
 void add_chat_prompt(PreparedRequest& prepared, const ServedModel& model) {
@@ -347,28 +283,18 @@ RenderedConversation render_conversation(ApiRequest& request, const ServedModel&
   return {std::move(text), std::move(ids)};
 }
 
-namespace {
-
-PreparedRequest prepare_embeddings(ApiRequest request, const ServedModel& model) {
-  if (!model.pooling)
-    throw not_made_here(
-        "the model states no pooling, as embedding models do: weft serve --pooling last, mean or cls gives it one");
-  if (request.dimensions && *request.dimensions > model.hidden_size)
-    throw wrong_value(
-        fmt::format("[dimensions] must be at most the model's {}, but is {}", model.hidden_size, *request.dimensions),
-        "dimensions");
-  PreparedRequest prepared{.request = std::move(request), .parameters = {.max_tokens = 1}, .pooling = model.pooling};
-  prepared.adapter = model.adapter_of(prepared.request.model.value_or(""));
-  add_completion_prompts(prepared, model);
-  return prepared;
-}
-
-}  // namespace
-
 PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   check_model(request, model);
   check_fields(request);
-  if (request.endpoint == embeddings) return prepare_embeddings(std::move(request), model);
+  if (is_pooled(request.endpoint)) {
+    PreparedRequest pooled = prepare_pooled(std::move(request), model);
+    pooled.adapter = model.adapter_of(pooled.request.model.value_or(""));
+    return pooled;
+  }
+  if (!model.generates)
+    throw not_made_here(
+        "the model generates no text, since its tokens attend to later ones; /v1/embeddings, /v1/score "
+        "and /v1/rerank are there");
   PreparedRequest prepared{.request = std::move(request)};
   prepared.adapter = model.adapter_of(prepared.request.model.value_or(""));
   prepared.parameters = requested_sampling(prepared.request, model);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/sampling/sampler.h"
-#include "io/embedding_config.h"
+#include "io/embedding_head.h"
 #include "server/answer_splitter.h"
 #include "server/api_request.h"
 #include "server/served_model.h"
@@ -19,6 +19,12 @@ namespace weft {
 struct PreparedPrompt {
   std::string text;  // with echo: what the answer begins with
   std::shared_ptr<const std::vector<int>> ids;
+  std::int64_t second_text = INT64_MAX;  // as NewRequest::second_text
+};
+
+// A score is made of two prompts, or of one that has both texts.
+struct ScoredPair {
+  std::size_t first = 0, second = 0;
 };
 
 // What the text of a chat's answer may consist of.
@@ -44,7 +50,8 @@ struct PreparedRequest {
   AnswerForm form;
   SamplingParameters parameters;   // max_tokens is at most what the shortest prompt leaves
   std::int64_t choices = 1;        // of each prompt
-  std::optional<Pooling> pooling;  // of embeddings, which have no other answer
+  std::optional<Pooling> pooling;  // of embeddings and scores, which have no other answer
+  std::vector<ScoredPair> pairs;   // of scores, in their order
   bool has_seed = false;
   std::int64_t adapter = 0;  // which the request's model names, as NewRequest::adapter
 };

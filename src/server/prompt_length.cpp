@@ -28,27 +28,28 @@ bool drops_text(const PreTokenizerStep& step) {
     throw wrong_value(
         fmt::format("[messages] prompt is too long: {} tokens > {} maximum", tokens, model.max_model_len - 1),
         "messages");
-  throw wrong_value(
-      fmt::format("the maximum context length is {} tokens, prompt and answer together, but the prompt has "
-                  "{}{} tokens",
-                  model.max_model_len, least, tokens),
-      "input_tokens");
+  const char* together = is_pooled(request.endpoint) ? "" : ", prompt and answer together";
+  throw wrong_value(fmt::format("the maximum context length is {} tokens{}, but the prompt has {}{} tokens",
+                                model.max_model_len, together, least, tokens),
+                    "input_tokens");
 }
 
-bool fits(std::size_t tokens, const ServedModel& model) {
-  return static_cast<std::int64_t>(tokens) < model.max_model_len;
+// An embedding is an answer without tokens.
+bool fits(std::size_t tokens, const ApiRequest& request, const ServedModel& model) {
+  const std::int64_t answer = is_pooled(request.endpoint) ? 0 : 1;
+  return static_cast<std::int64_t>(tokens) + answer <= model.max_model_len;
 }
 
 }  // namespace
 
 void check_length(std::size_t tokens, const ApiRequest& request, const ServedModel& model) {
-  if (!fits(tokens, model)) refuse_length(tokens, "", request, model);
+  if (!fits(tokens, request, model)) refuse_length(tokens, "", request, model);
 }
 
 void check_text_length(std::string_view text, const ApiRequest& request, const ServedModel& model) {
   if (model.most_bytes_of_token == 0 || request.truncate_prompt_tokens) return;
   const std::size_t least = text.size() / model.most_bytes_of_token;
-  if (!fits(least, model)) refuse_length(least, "at least ", request, model);
+  if (!fits(least, request, model)) refuse_length(least, "at least ", request, model);
 }
 
 std::size_t most_bytes_of_token(const Tokenizer& tokenizer) {

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// ApiError 400 if a prompt of this number of tokens leaves none for an answer.
+// ApiError 400 if a prompt of this number of tokens leaves none for an answer that has tokens.
 void check_length(std::size_t tokens, const ApiRequest& request, const ServedModel& model);
 
 // The same for a text that cannot fit, whatever its tokens are: finding those of a very long text takes seconds.

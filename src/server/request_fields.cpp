@@ -13,6 +13,7 @@
 #include "server/llama_endpoints.h"
 #include "server/message_checks.h"
 #include "server/messages_input.h"
+#include "server/pooled_request.h"
 #include "server/responses_input.h"
 #include "server/tool_fields.h"
 #include "server/value_checks.h"
@@ -23,6 +24,7 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr unsigned kBoth = completions | chat, kText = completions | chat | tokenize;
+constexpr unsigned kPooled = embeddings | score | rerank;
 constexpr unsigned kTemplate = chat | tokenize | apply_template;
 // Counts take all fields of the request that they count, and the sampling changes no count.
 constexpr unsigned kAnthropic = anthropic_messages | anthropic_count;
@@ -172,7 +174,7 @@ constexpr const char* kNoLogprobs = "a message has no log probabilities: use /v1
 constexpr const char* kStructured = "use structured_outputs";
 
 const FieldRow kRows[] = {
-    {"model", kOpenAi | tokenize | detokenize | llama_completion | apply_template | embeddings, &ApiRequest::model},
+    {"model", kOpenAi | tokenize | detokenize | llama_completion | apply_template | kPooled, &ApiRequest::model},
     {"prompt", completions | tokenize, ReadField(read_prompt)},
     {"content", tokenize, &ApiRequest::content},
     {"tokens", detokenize, ReadField(read_tokens)},
@@ -227,13 +229,13 @@ const FieldRow kRows[] = {
     {"stream_interval", kOpenAi, &ApiRequest::stream_interval, 1},
     {"response_format", kBoth, &ApiRequest::response_format},
     {"structured_outputs", kOpenAi, &ApiRequest::structured_outputs},
-    {"truncate_prompt_tokens", kOpenAi | embeddings, &ApiRequest::truncate_prompt_tokens, -1},
+    {"truncate_prompt_tokens", kOpenAi | kPooled, &ApiRequest::truncate_prompt_tokens, -1},
     {"truncation_side", kOpenAi | embeddings, ReadField(read_truncation_side)},
     {"return_token_ids", kBoth, &ApiRequest::return_token_ids},
     {"return_prompt_text", chat, &ApiRequest::return_prompt_text},
-    {"request_id", kOpenAi | embeddings, &ApiRequest::request_id},
-    {"cache_salt", kOpenAi | embeddings, &ApiRequest::cache_salt},
-    {"priority", kOpenAi | embeddings, &ApiRequest::priority},
+    {"request_id", kOpenAi | kPooled, &ApiRequest::request_id},
+    {"cache_salt", kOpenAi | kPooled, &ApiRequest::cache_salt},
+    {"priority", kOpenAi | kPooled, &ApiRequest::priority},
 
     {"prompt", llama_completion, ReadField(read_prompt_parts)},
     {"n_predict", llama_completion, &ApiRequest::n_predict, -1},
@@ -346,12 +348,26 @@ const FieldRow kRows[] = {
     {"encoding_format", embeddings, ReadField(read_encoding)},
     {"dimensions", embeddings, &ApiRequest::dimensions, 1},
     {"normalize", embeddings, &ApiRequest::normalizes},
-    {"use_activation", embeddings, &ApiRequest::normalizes},  // vLLM's name
+    {"use_activation", kPooled, &ApiRequest::normalizes},  // vLLM's name; of scores, whether they are probabilities
     {"embed_dtype", embeddings, RefusedField{501, is_float32, "numbers are float32"}},
     {"endianness", embeddings, RefusedField{501, is_little_endian, "bytes are little-endian"}},
     {"messages", embeddings, RefusedField{501, is_nothing, "use input"}},
 
-    {"user", kBoth | embeddings, IgnoredField{}},
+    // The names of several programs for the same.
+    {"text_1", score, ReadField(read_first_texts)},
+    {"queries", score, ReadField(read_first_texts)},
+    {"data_1", score, ReadField(read_first_texts)},
+    {"query", rerank, ReadField(read_first_texts)},
+    {"text_2", score, ReadField(read_second_texts)},
+    {"items", score, ReadField(read_second_texts)},
+    {"data_2", score, ReadField(read_second_texts)},
+    {"documents", score | rerank, ReadField(read_second_texts)},
+    {"top_n", rerank, &ApiRequest::top_n, 0},
+    {"return_documents", rerank, &ApiRequest::return_documents},
+    {"max_tokens_per_doc", rerank, RefusedField{501, is_nothing, "use truncate_prompt_tokens"}},
+    {"instruction", score | rerank, RefusedField{501, is_empty}},
+
+    {"user", kBoth | kPooled, IgnoredField{}},
     {"session_id", kOpenAi, IgnoredField{}},
     {"vllm_xargs", kOpenAi, IgnoredField{}},
     {"kv_transfer_params", kOpenAi, IgnoredField{}},

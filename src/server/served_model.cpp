@@ -130,13 +130,14 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .fingerprint = fingerprint_of(engine, settings),
                     .max_model_len = engine.max_model_len(),
                     .vocabulary_size = engine.runner().vocabulary_size(),
-                    .hidden_size = engine.runner().facts().config.hidden_size,
-                    .pooling = settings.pooling ? settings.pooling : pooling_of(checkpoint),
+                    .generates = engine.runner().facts().config.is_causal,
+                    .embedding_head = engine.embedding_head(),
                     .most_sequences = engine.context().options.max_num_seqs,
                     .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
                     .trusts_templates = settings.trusts_templates,
                     .template_arguments = settings.template_arguments,
                     .answers = settings.answers};
+  model.pooling = settings.pooling ? settings.pooling : model.embedding_head.pooling;
   // A path may be any bytes, but requests, answers and metrics are UTF-8.
   for (const std::string& name : settings.names) model.names.push_back(replace_invalid_utf8(name));
   for (const NamedLora& adapter : named_loras(engine.context().options)) {

@@ -14,7 +14,7 @@
 #include "engine/sampling/reasoning_constraint.h"
 #include "engine/sampling/sampling_request.h"
 #include "io/chat_template.h"
-#include "io/embedding_config.h"
+#include "io/embedding_head.h"
 #include "server/metric_values.h"
 #include "server/reasoning.h"
 #include "server/tool_calls/dialects.h"
@@ -38,8 +38,9 @@ struct ServedModel {
   std::string fingerprint;          // "" is null
   std::int64_t max_model_len = 0;
   std::int64_t vocabulary_size = 0;
-  std::int64_t hidden_size = 0;                   // numbers of an embedding
-  std::optional<Pooling> pooling;                 // nullopt: there are no embeddings
+  bool generates = true;           // false: there is nothing but embeddings
+  std::optional<Pooling> pooling;  // nullopt: there are no embeddings
+  EmbeddingHead embedding_head;
   std::int64_t most_sequences = 0;                // in a step
   std::size_t most_bytes_of_token = 0;            // of prompts; see prompt_length.h
   const Tokenizer* tokenizer = nullptr;           // null for a dummy checkpoint without one

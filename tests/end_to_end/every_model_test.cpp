@@ -65,7 +65,7 @@ class EveryModel : public ::testing::Test {
   // Calls `body` for each architecture with the sample checkpoint's parts that a case may change.
   void for_each(const std::function<void(const SampleCheckpoint& sample)>& body) const {
     int models = 0;
-    for (const std::string& architecture : models_.architectures())
+    for (const std::string& architecture : text_architectures(models_))
       for (const bool tied : {false, true}) {
         if (tied && architecture != "llama") continue;  // the head is the same code for all
         SCOPED_TRACE(architecture + (tied ? ", the head tied to the embedding" : ""));

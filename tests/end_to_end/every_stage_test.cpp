@@ -44,7 +44,7 @@ class EveryStage : public ::testing::Test {
  protected:
   // Calls `body` with a checkpoint of each architecture and kind of weight, in both precisions.
   void for_each(const std::function<void(const std::string& path, const Settings& settings)>& body) const {
-    for (const std::string& architecture : models_.architectures()) {
+    for (const std::string& architecture : text_architectures(models_)) {
       const SampleCheckpoint sample(models_.find(architecture, "test"), {{"model_type", architecture}});
       for (const DType dtype : {DType::f32, DType::q4_1})
         for (const char* precision : {"fast", "exact"}) {

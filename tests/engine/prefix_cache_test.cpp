@@ -33,7 +33,7 @@ class EveryModelCachesPrefixes : public ::testing::Test {
  protected:
   // Calls `body` for each architecture in each of the types.
   void for_each(const std::vector<DType>& dtypes, const std::function<void(const std::string& path)>& body) const {
-    for (const std::string& architecture : models_.architectures())
+    for (const std::string& architecture : text_architectures(models_))
       for (const DType dtype : dtypes) {
         SCOPED_TRACE(architecture + " of " + std::string(dtype_text(dtype)));
         const SampleCheckpoint sample(models_.find(architecture, "test"), {{"model_type", architecture}}, 7);

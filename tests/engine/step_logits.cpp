@@ -14,7 +14,7 @@ std::vector<std::vector<float>> logits_of_step(ModelRunner& runner, const std::v
   for (const SequenceOfStep& one : sequences) {
     const std::vector<int> ids = some_ids(one.count, one.seed);
     for (int at = 0; at < one.count; ++at)
-      step.add_row(ids[static_cast<std::size_t>(at)], at, page * block + at, one.adapter);
+      step.add_row(ids[static_cast<std::size_t>(at)], at, page * block + at, {.adapter = one.adapter});
     step.add_sequence(one.count, {&page, 1});
     rows += one.count;
     ++page;

@@ -1,6 +1,6 @@
 #include "io/embedding_config.h"
 
-#include <cmath>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -84,13 +84,6 @@ TEST(EmbeddingConfig, WordsAreThoseOfLlamaCpp) {
   EXPECT_EQ(pooling_from_text("mean", "--pooling"), Pooling::mean);
   EXPECT_EQ(message_of([] { pooling_from_text("rank", "--pooling"); }),
             "[--pooling] must be one of last, mean, cls, but is \"rank\"");
-}
-
-TEST(FinishedEmbedding, HasTheLengthOne) {
-  EXPECT_EQ(finished_embedding({3, 4, 12}, 2, true), (std::vector<float>{0.6F, 0.8F}));
-  EXPECT_EQ(finished_embedding({3, 4, 12}, 2, false), (std::vector<float>{3, 4}));
-  EXPECT_EQ(finished_embedding({0, 0}, std::nullopt, true), (std::vector<float>{0, 0}));
-  EXPECT_EQ(json_text(embedding_json(std::vector<float>{0.1F, -2.5F, 1e-10F})), "[0.1,-2.5,1e-10]");
 }
 
 }  // namespace weft::embedding_config_test

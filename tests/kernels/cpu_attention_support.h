@@ -130,7 +130,8 @@ class Session {
     const Meta result = Meta::tensor(dtype, {tokens, heads.query, heads.dim});
     operands_ = {view(query, heads.query), cache_.tensor(), make_batch(starts, lengths, table), std::nullopt};
     attended_ =
-        kernels_.call("attention", operands_, {{"scale", scale()}, {"window", window_}, {"softcap", 0.0}}, {result})[0];
+        kernels_.call("attention", operands_,
+                      {{"scale", scale()}, {"window", window_}, {"softcap", 0.0}, {"causal", true}}, {result})[0];
     const std::vector<float> output = values_of(attended_);
     const std::int64_t width = heads.query * heads.dim;
     for (std::size_t i = 0; i < sequences_.size(); ++i) {

@@ -255,7 +255,7 @@ TEST(CpuAttention, RefusesWithAReason) {
     const Tensor kv = Tensor::empty(Meta::pages(layout), 1);
     return kernels
         .supports("attention", {query, kv, make_batch({{1, 1}}, 16), std::nullopt},
-                  {{"scale", 1.0}, {"window", {}}, {"softcap", 0.0}}, {query.meta})
+                  {{"scale", 1.0}, {"window", {}}, {"softcap", 0.0}, {"causal", true}}, {query.meta})
         .reason();
   };
   EXPECT_EQ(reason(2, {.dtype = DType::f16, .block = 16, .heads = 1, .head_dim = 20}),

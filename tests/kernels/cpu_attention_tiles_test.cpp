@@ -25,6 +25,7 @@ struct Case {
   float softcap = 0;
   bool has_sinks = false;
   bool keys_are_values = false;
+  std::int64_t ahead = 0;
 };
 
 // Values of one KV head, rounded to bf16.
@@ -105,6 +106,8 @@ std::vector<float> attended(Attend attend, const Inputs& inputs, std::int64_t ro
                        .group = test.group,
                        .first_length = test.tokens - test.query_tokens + 1,
                        .window = test.window,
+                       .ahead = test.ahead,
+                       .all_tokens = test.tokens,
                        .head_dim = test.head_dim,
                        .scale = inputs.scale(),
                        .softcap = test.softcap,
@@ -140,8 +143,9 @@ std::vector<double> exact(const Inputs& inputs) {
   for (std::int64_t row = 0; row < test.query_tokens * test.group; ++row) {
     const std::int64_t length = test.tokens - test.query_tokens + 1 + row / test.group;
     std::vector<double> weights, sums(static_cast<std::size_t>(test.head_dim));
-    const std::int64_t first = first_in_window(length, test.window);
-    for (std::int64_t t = first; t < length; ++t) {
+    const std::int64_t first = first_in_window(length, test.window),
+                       end = end_of_attention(length, test.ahead, test.tokens);
+    for (std::int64_t t = first; t < end; ++t) {
       double score = 0;
       for (std::int64_t d = 0; d < test.head_dim; ++d)
         score += double{inputs.query[row * test.head_dim + d]} * inputs.key[t * test.head_dim + d];
@@ -150,7 +154,7 @@ std::vector<double> exact(const Inputs& inputs) {
     }
     double total = test.has_sinks ? std::exp(inputs.sinks[row % test.group]) : 0;
     for (double& weight : weights) total += weight = std::exp(weight);
-    for (std::int64_t t = first; t < length; ++t)
+    for (std::int64_t t = first; t < end; ++t)
       for (std::int64_t d = 0; d < test.head_dim; ++d)
         sums[d] += weights[t - first] / total * inputs.value[t * test.head_dim + d];
     output.insert(output.end(), sums.begin(), sums.end());
@@ -182,9 +186,11 @@ TEST(CpuAttentionTiles, AgreesWithDoublePrecision) {
         Case{.window = 100}, Case{.tokens = 900, .window = 300}, Case{.softcap = 5}, Case{.has_sinks = true},
         Case{.tokens = 1, .query_tokens = 1, .group = 9}, Case{.head_dim = 96, .group = 5, .keys_are_values = true},
         Case{.head_dim = 24, .block = 5, .keys_are_values = true},
-        Case{.head_dim = 24, .query_tokens = 1, .group = 3, .keys_are_values = true}}) {
-    SCOPED_TRACE(fmt::format("head_dim {}, {} tokens, group {}, window {}, values=keys {}", test.head_dim, test.tokens,
-                             test.group, test.window, test.keys_are_values));
+        Case{.head_dim = 24, .query_tokens = 1, .group = 3, .keys_are_values = true},
+        Case{.query_tokens = 600, .group = 1, .ahead = kNoWindow},
+        Case{.tokens = 530, .query_tokens = 530, .window = 100, .ahead = 99}, Case{.window = 20, .ahead = 7}}) {
+    SCOPED_TRACE(fmt::format("head_dim {}, {} tokens, group {}, window {}, ahead {}, values=keys {}", test.head_dim,
+                             test.tokens, test.group, test.window, test.ahead, test.keys_are_values));
     const Inputs inputs(test);
     const std::vector<double> wanted = exact(inputs);
     for_each_way([&](Attend attend) {
@@ -201,7 +207,9 @@ TEST(CpuAttentionTiles, GivesARowTheSameBitsWhateverTheOtherRowsTheBlocksAndTheP
        {Case{.tokens = 290, .query_tokens = 18}, Case{.head_dim = 24, .tokens = 290, .query_tokens = 20, .window = 100},
         Case{.head_dim = 8, .tokens = 40, .query_tokens = 40, .group = 1},
         Case{.head_dim = 72, .tokens = 530, .query_tokens = 12, .window = 300, .softcap = 5},
-        Case{.head_dim = 16, .tokens = 290, .query_tokens = 7, .group = 7, .has_sinks = true}}) {
+        Case{.head_dim = 16, .tokens = 290, .query_tokens = 7, .group = 7, .has_sinks = true},
+        Case{.head_dim = 32, .tokens = 290, .query_tokens = 60, .group = 1, .ahead = kNoWindow},
+        Case{.head_dim = 16, .tokens = 530, .query_tokens = 40, .window = 30, .ahead = 29}}) {
     const Inputs inputs(test);
     for_each_way([&](Attend attend) {
       const std::vector<float> wanted = attended(attend, inputs, kAttentionTaskRows);

@@ -10,7 +10,7 @@ namespace weft {
 
 RunningServer::RunningServer(ServerSettings settings, const EngineOptions& options, const AnswerSettings& answers,
                              const ModelChanges& changes)
-    : path_(write_tiny_model(folder_, 1, changes.added_tokens)) {
+    : path_(changes.path.empty() ? write_tiny_model(folder_, 1, changes.added_tokens) : changes.path) {
   const std::string chat_template = folder_ / "template.jinja";
   std::ofstream(chat_template)
       << std::string(

@@ -27,6 +27,7 @@ class RunningServer {
     bool trusts_templates = false;
     std::string fingerprint_mode = "full";
     std::optional<Pooling> pooling = {};
+    std::string path = "";  // of another model
   };
 
   explicit RunningServer(ServerSettings settings = {}, const EngineOptions& options = {},

@@ -15,17 +15,18 @@ struct EmbedArguments {
 };
 
 int run_embed(const EmbedArguments& arguments, VerbCall& call) {
-  std::optional<Pooling> pooling = arguments.pooling.pooling();
   const std::string text = arguments.text.read(call);
   const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
-  if (!pooling) pooling = pooling_of(engine->runner().checkpoint());
+  const EmbeddingHead head = engine->embedding_head();
+  USER_CHECK(!head.scores, "[{}] scores texts, and makes no embeddings: use /v1/rerank or /v1/score of weft serve",
+             engine->runner().checkpoint().path());
+  const std::optional<Pooling> asked = arguments.pooling.pooling(), pooling = asked ? asked : head.pooling;
   USER_CHECK(pooling, "[--pooling] must be last, mean or cls: {} states no pooling of hidden states",
              engine->runner().checkpoint().path());
   const std::vector<int> ids = engine->tokenizer().encode(text);
-  std::vector<float> pooled = engine->embed(ids, *pooling);
   std::optional<std::int64_t> dimensions;
-  if (arguments.dimensions != 0) dimensions = in_range(arguments.dimensions, 1, std::ssize(pooled), "--dimensions");
-  Json numbers = embedding_json(finished_embedding(std::move(pooled), dimensions, !arguments.is_raw));
+  if (arguments.dimensions != 0) dimensions = in_range(arguments.dimensions, 1, head.width, "--dimensions");
+  Json numbers = embedding_json(finished_embedding(head, engine->embed(ids, *pooling), dimensions, !arguments.is_raw));
   call.out << json_text(arguments.json ? Json{{"tokens", ids.size()}, {"embedding", std::move(numbers)}} : numbers)
            << "\n";
   return 0;

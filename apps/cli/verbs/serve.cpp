@@ -248,7 +248,8 @@ std::string start_line(const ServedModel& model, const Engine& engine, const Ser
   return fmt::format(
       "serving {} on {} (context {}, {} KV pages of {} tokens: {:.1f} sequences of full context, prefix cache {}){}",
       model.names[0], server.url(), model.max_model_len, engine.page_count(), engine.page_tokens(),
-      tokens / static_cast<double>(model.max_model_len), options.enable_prefix_caching ? "on" : "off",
+      tokens / static_cast<double>(model.max_model_len),
+      options.enable_prefix_caching && model.generates ? "on" : "off",
       may_differ ? "; answers may differ in last bits with load (--batch-invariant)" : "");
 }
 
@@ -287,7 +288,11 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
   const ServedModel model = make_served_model(*engine, model_of);
   server.serve(*engine, model, [&] {
     log(start_line(model, *engine, server));
-    if (model.pooling) log(fmt::format("/v1/embeddings answers with the pooling {}", pooling_text(*model.pooling)));
+    if (model.pooling)
+      log(fmt::format("{} with the pooling {}",
+                      model.embedding_head.scores ? "/v1/score and /v1/rerank answer"
+                                                  : "/v1/embeddings, /v1/score and /v1/rerank answer",
+                      pooling_text(*model.pooling)));
     if (model.chat_template && !model.reads_tools)
       log("the chat template does not read tools: the system message of a request with tools lists them");
   });

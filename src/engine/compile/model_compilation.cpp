@@ -118,7 +118,7 @@ ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint 
   open_adapters();
   weights_ =
       std::make_unique<Weights>(*context_, checkpoint_, facts(), definition_.tensor_names(facts().config), adapters_);
-  max_tokens_ = std::min(context_->options.max_num_batched_tokens, facts().config.context_length);
+  max_tokens_ = most_tokens();
   trace_phases();
   adapters_->check_all_read();
   const auto note = [&](const std::vector<std::string>& more) {
@@ -127,6 +127,17 @@ ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint 
   note(weights_->costs_of_options(phases_[0].forward.params));
   note(weights_->expansions(phases_[0].forward.params));
   note(weights_->unmerged());
+}
+
+// A step has whole texts where tokens attend to later ones.
+std::int64_t ModelCompilation::most_tokens() {
+  const std::int64_t context = facts().config.context_length, asked = context_->options.max_num_batched_tokens;
+  if (facts().config.is_causal || asked >= context) return std::min(asked, context);
+  notes_.push_back(
+      fmt::format("[--max-num-batched-tokens] {} is less than the context of {} tokens, which a step must hold, since "
+                  "tokens attend to later ones: a step has up to {}",
+                  asked, context, context));
+  return context;
 }
 
 // Phases have graphs of their own if a weight shows the difference.

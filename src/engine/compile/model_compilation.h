@@ -91,6 +91,7 @@ class ModelCompilation {
  private:
   void check_checkpoint();
   void open_adapters();
+  std::int64_t most_tokens();  // of a step
   void trace_phases();
   struct PhaseNames {
     const char *forward, *head;

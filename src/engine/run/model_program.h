@@ -20,8 +20,9 @@
 namespace weft {
 
 // The inputs that are bound in each step. The graphs of models name them "ids", "positions", ...
-enum class StepTensor : std::uint8_t { ids, positions, slots, adapters, batch, hidden, rows };
-inline constexpr std::size_t kStepTensors = 7;
+// Not all graphs have the last two.
+enum class StepTensor : std::uint8_t { ids, positions, slots, batch, hidden, rows, token_types, adapters };
+inline constexpr std::size_t kStepTensors = 8;
 
 struct ModelProgram {
   std::map<std::string, std::size_t> inputs = {};  // name to position among the graph's inputs
@@ -39,11 +40,10 @@ struct ModelProgram {
   ModelProgram(std::shared_ptr<const Plan> plan, const Context& context, std::shared_ptr<Storage> arena = nullptr);
   ModelProgram(const CompileRecord& record, const Context& context);
 
+  bool has(StepTensor which) const { return step_tensors_[static_cast<std::size_t>(which)] != kNoInput; }
   // Binds the tensor, or a copy of it where `stable` is set.
   void bind(const std::string& name, const Tensor& tensor) { bind(inputs.at(name), tensor); }
   void bind(StepTensor which, const Tensor& tensor) { bind(place_of(which), tensor); }
-  // Whether the graph has the input.
-  bool has(StepTensor which) const { return step_tensors_[static_cast<std::size_t>(which)] != kNoInput; }
   // Binds a tensor without a copy. It must be in the same memory as the Plan's arena and must not change until the run
   // ends.
   void bind_in_place(StepTensor which, const Tensor& tensor) { bind_in_place(place_of(which), tensor); }

@@ -287,6 +287,7 @@ void ModelRunner::bind_step(ModelProgram& forward, const StepInput& input) const
   forward.bind(StepTensor::positions, input.positions);
   forward.bind(StepTensor::slots, input.slots);
   forward.bind(StepTensor::batch, input.batch);
+  if (forward.has(StepTensor::token_types)) forward.bind(StepTensor::token_types, input.token_types);
   if (forward.has(StepTensor::adapters)) forward.bind(StepTensor::adapters, input.adapters);
 }
 
@@ -314,11 +315,9 @@ const Tensor& ModelRunner::step_compiled(const StepInput& input) {
 }
 
 std::map<std::string, Tensor> ModelRunner::inputs_of(const StepInput& input) const {
-  std::map<std::string, Tensor> inputs{{"ids", input.ids},
-                                       {"positions", input.positions},
-                                       {"slots", input.slots},
-                                       {kAdapters, input.adapters},
-                                       {"batch", input.batch}};
+  std::map<std::string, Tensor> inputs{
+      {"ids", input.ids},     {"positions", input.positions},     {"slots", input.slots},
+      {"batch", input.batch}, {"token_types", input.token_types}, {kAdapters, input.adapters}};
   const std::vector<LayerPages> layers = facts().pages();
   for (std::size_t i = 0; i < pages_.size(); ++i) inputs[layers[i].name] = pages_[i];
   return inputs;

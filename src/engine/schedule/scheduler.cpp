@@ -121,9 +121,11 @@ void Scheduler::add_chunk(ScheduledSequence& sequence) {
   }
   const bool has_others = running_.size() + waiting_.size() > 1;
   if (const auto checkpoint = next_checkpoint(sequence)) rows = std::min(rows, *checkpoint - sequence.computed);
-  if (settings_.long_prefill_threshold > 0 && has_others) rows = std::min(rows, settings_.long_prefill_threshold);
+  if (settings_.long_prefill_threshold > 0 && has_others && !settings_.has_whole_prompts)
+    rows = std::min(rows, settings_.long_prefill_threshold);
   const std::int64_t before_logits = std::max<std::int64_t>(first_logit_row(sequence) - sequence.computed, 0);
   if (sequence.wants_logits && rows - before_logits > logit_rows_left_) rows = before_logits + logit_rows_left_;
+  if (settings_.has_whole_prompts && rows < missing) return;
   if (rows == 0 || !reserve_pages(sequence, sequence.computed + rows)) return;
   Chunk chunk{.sequence = &sequence, .rows = rows};
   if (sequence.wants_logits) chunk.logit_rows = std::max<std::int64_t>(rows - before_logits, 0);
@@ -204,6 +206,7 @@ void Scheduler::schedule_waiting() {
         counts_.deferred == most_deferred)
       return;
     ScheduledSequence& sequence = **at++;
+    if (settings_.has_whole_prompts && missing_tokens(sequence) > rows_left_) return;
     switch (admit(sequence)) {
       case Admission::admitted:
         break;

@@ -32,6 +32,8 @@ struct ScheduledSequence {
   std::vector<int> output;
   std::int64_t priority = 0;  // smaller is earlier; with SchedulerSettings::has_priorities
   std::string cache_salt;     // sequences with different ones share nothing in the prefix cache
+  // Where the second text of a pair begins, whose tokens have BERT's token type 1.
+  std::int64_t second_text = INT64_MAX;
 
   // Tokens that may follow. They are computed after the others if there is room for them, and their logits are wanted.
   std::vector<int> draft;
@@ -85,6 +87,9 @@ struct SchedulerSettings {
   // Whether tokens of prompts and generated ones are computed differently. A chunk has tokens of one kind then, and the
   // prefix cache has blocks of prompts alone.
   bool has_phases = false;
+  // Whether tokens attend to later ones, so that all tokens of a sequence are in one step. `rows` must suffice for the
+  // longest one, and there is no prefix cache.
+  bool has_whole_prompts = false;
   // Copies the content of a page at once. Null: there are no checkpoints.
   std::function<void(std::int32_t from, std::int32_t to)> copy_page;
 };

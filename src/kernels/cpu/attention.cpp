@@ -28,7 +28,7 @@ namespace weft::cpu {
 namespace {
 
 enum Operand : std::size_t { kQuery, kKv, kBatch, kSinks };
-// attention_<quantizing op> has no sinks, and its next operand belongs to the quantization.
+// attention_<quantizing op> is causal and has no sinks, and its next operand belongs to the quantization.
 constexpr std::size_t kOfEpilogue = kSinks;
 
 // A block has kAttentionBlockRows rows (query head and token). In tiles, where keys and values are packed for each
@@ -156,6 +156,7 @@ class Attention {
     shared_.scale = static_cast<float>(call.attributes.at("scale").real());
     shared_.window = attention_window(call.attributes);
     if (quantized == nullptr) {
+      shared_.ahead = attention_ahead(call.attributes);
       shared_.softcap = static_cast<float>(call.attributes.at("softcap").real());
       sinks_ = call.operands[kSinks].data;
       if (sinks_ != nullptr) {
@@ -254,6 +255,7 @@ class Attention {
     task.first_row = first_row % group_;
     task.last_row = std::min(first_row + block_rows_, sequence.rows) - tokens_before * group_;
     task.first_length = batch_.lengths[sequence.index] - sequence.rows / group_ + 1 + tokens_before;
+    task.all_tokens = batch_.lengths[sequence.index];
     task.key_offset = kv_key_offset(kv_, 0, kv_head);
     if (sinks_ != nullptr) task.sinks = sinks_ + kv_head * group_ * sink_bytes_;
     task.block_table = batch_.block_table + static_cast<std::int64_t>(sequence.index) * batch_.max_blocks;

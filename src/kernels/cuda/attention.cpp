@@ -30,6 +30,8 @@ Verdict supports(const KernelRequest& request) {
     return Verdict::no(fmt::format("query is {}; bf16, f16 and f32 are supported", query->text()));
   if (Verdict verdict = supports_pages(kv); !verdict) return verdict;
   if (request.operands[kSinks]) return Verdict::no("sinks are not supported");
+  if (!request.attributes.at("causal").boolean())
+    return Verdict::no("rows attend to later tokens; causal attention is supported");
   if (const double softcap = request.attributes.at("softcap").real(); softcap != 0)
     return Verdict::no(fmt::format("softcap is {}; scores without a bound are supported", softcap));
   const std::int64_t most = kv.dtype == DType::f32 ? 128 : 256;

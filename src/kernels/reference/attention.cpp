@@ -30,13 +30,13 @@ struct Scores {
   }
 };
 
-// One query head against the tokens [first, visible) of a sequence whose pages are `table`.
+// One query head against the tokens [first, end) of a sequence whose pages are `table`.
 std::vector<float> attend(const std::vector<float>& query, const TensorView& pages, const std::int32_t* table,
-                          std::int64_t head, std::int64_t first, std::int64_t visible, const Scores& scores) {
+                          std::int64_t head, std::int64_t first, std::int64_t end, const Scores& scores) {
   const KvLayout& kv = pages.meta->kv;
-  std::vector<float> weights(static_cast<std::size_t>(visible - first));
+  std::vector<float> weights(static_cast<std::size_t>(end - first));
   float largest = -INFINITY, sum = 0;
-  for (std::int64_t t = first; t < visible; ++t) {
+  for (std::int64_t t = first; t < end; ++t) {
     const std::int64_t key = kv_key_offset(kv, table[t / kv.block], head);
     float score = 0;
     for (std::int64_t i = 0; i < kv.head_dim; ++i)
@@ -52,7 +52,7 @@ std::vector<float> attend(const std::vector<float>& query, const TensorView& pag
   }
   for (float& weight : weights) sum += weight = reference_exp(weight - largest);
   std::vector<float> output(static_cast<std::size_t>(kv.head_dim));
-  for (std::int64_t t = first; t < visible; ++t) {
+  for (std::int64_t t = first; t < end; ++t) {
     const std::int64_t value = kv_value_offset(kv, table[t / kv.block], head);
     for (std::int64_t i = 0; i < kv.head_dim; ++i)
       output[static_cast<std::size_t>(i)] +=
@@ -72,20 +72,21 @@ void attention(const KernelCall& call) {
   const TensorView& sinks = call.operands[3];
   Scores scores{.scale = static_cast<float>(call.attributes.at("scale").real()),
                 .softcap = static_cast<float>(call.attributes.at("softcap").real())};
-  const std::int64_t window = attention_window(call.attributes);
+  const std::int64_t window = attention_window(call.attributes), ahead = attention_ahead(call.attributes);
   const std::int64_t heads = query.size[1], width = query.size[2], shared = heads / pages.meta->kv.heads;
   for (std::int32_t sequence = 0; sequence < batch.sequences; ++sequence) {
     const std::int32_t begin = batch.query_starts[sequence], end = batch.query_starts[sequence + 1];
     const std::int32_t* table = batch.block_table + std::int64_t{sequence} * batch.max_blocks;
     for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t visible = batch.lengths[sequence] - (end - 1 - row), first = first_in_window(visible, window);
+      const std::int64_t all = batch.lengths[sequence], length = all - (end - 1 - row);
+      const std::int64_t first = first_in_window(length, window), last = end_of_attention(length, ahead, all);
       for (std::int64_t head = 0; head < heads; ++head) {
         std::vector<float> q;
         for (std::int64_t i = 0; i < width; ++i)
           q.push_back(load_float(query.dtype, query.data,
                                  row * query.stride[0] + head * query.stride[1] + i * query.stride[2]));
         if (sinks.present()) scores.sink = load_float(sinks.dtype, sinks.data, head * sinks.stride[0]);
-        const std::vector<float> output = attend(q, pages, table, head / shared, first, visible, scores);
+        const std::vector<float> output = attend(q, pages, table, head / shared, first, last, scores);
         for (std::int64_t i = 0; i < width; ++i)
           store_float(y.dtype, y.data, row * y.stride[0] + head * y.stride[1] + i, output[static_cast<std::size_t>(i)]);
       }

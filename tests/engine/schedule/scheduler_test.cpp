@@ -290,4 +290,36 @@ TEST(Scheduler, LosesNoPageWhenSequencesAreCancelledInEveryState) {
     }
 }
 
+// Sequences whose tokens attend to later ones are computed in one step each, in the order in which they came.
+TEST(Scheduler, KeepsWholePromptsTogether) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    const auto number = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
+    const int longest = number(1, 40), block = number(1, 9);
+    const std::int64_t pages = (longest + block - 1) / block + number(0, 9);
+    FakeEngine engine({.rows = longest + number(0, 20),
+                       .sequences = number(1, 6),
+                       .block = block,
+                       .longest = longest,
+                       .long_prefill_threshold = number(0, 1) * 3,
+                       .has_whole_prompts = true},
+                      pages);
+    if (number(0, 1) == 1) engine.scheduler().pace_prompts();
+    std::vector<std::int64_t> lengths;
+    for (int i = 0; i < 12; ++i) {
+      lengths.push_back(number(1, longest));
+      engine.add(prompt_of(static_cast<int>(lengths.back()), i), 1);
+    }
+    std::vector<int> order;
+    while (!engine.is_idle())
+      for (const auto& [sequence, rows] : engine.step()) {
+        EXPECT_EQ(rows, lengths[static_cast<std::size_t>(sequence)]);
+        order.push_back(sequence);
+      }
+    EXPECT_EQ(order.size(), lengths.size());
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+    EXPECT_EQ(engine.statistics().preemptions, 0);
+  }
+}
+
 }  // namespace weft::scheduler_test

@@ -32,7 +32,7 @@ inline constexpr int kAttentionTaskRows = 4 * kAttentionBlockRows;
 
 // Rows of one KV head of one sequence. A row is one query head at one token; rows are token-major: row = token * group
 // + head, where `group` query heads share the KV head. Row r attends to the last `window` of the first `first_length +
-// r / group` tokens.
+// r / group` tokens, of which the last one is its own, and to at most `ahead` of the sequence's tokens after these.
 struct AttentionTask {
   const void* query = nullptr;  // the first token's first query head of this KV head
   void* output = nullptr;
@@ -44,7 +44,9 @@ struct AttentionTask {
   std::int64_t group = 1;
   std::int64_t first_length = 1;
   std::int64_t window = kNoWindow;
-  std::int64_t head_dim = 0;  // a multiple of 8
+  std::int64_t ahead = 0;
+  std::int64_t all_tokens = 1;  // of the sequence
+  std::int64_t head_dim = 0;    // a multiple of 8
   float scale = 1;
   float softcap = 0;            // 0, or a bound of the scores: softcap tanh(score / softcap)
   const void* sinks = nullptr;  // null, or one more score for each of the `group` query heads
@@ -66,6 +68,14 @@ struct AttentionTask {
   std::int64_t first_segment = 0;
   std::int64_t last_segment = 0;
 };
+
+// The tokens up to a row's own, and the end of those that it attends to.
+constexpr std::int64_t length_of_row(const AttentionTask& task, std::int64_t row) {
+  return task.first_length + row / task.group;
+}
+constexpr std::int64_t end_of_row(const AttentionTask& task, std::int64_t row) {
+  return end_of_attention(length_of_row(task, row), task.ahead, task.all_tokens);
+}
 
 // Stores one token's K and V of one KV head in its page.
 struct KvStoreTask {

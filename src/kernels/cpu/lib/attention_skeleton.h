@@ -94,9 +94,9 @@ inline int before_in_step(std::int64_t end, std::int64_t start, int count) {
   return ahead < 0 ? 0 : ahead < count ? static_cast<int>(ahead) : count;
 }
 
-// The segment of the first token that a row of this length attends to.
-inline std::int64_t first_segment_seen(const AttentionTask& task, std::int64_t length) {
-  return first_in_window(length, task.window) / kAttentionSegment;
+// The segment of the first token that a row attends to.
+inline std::int64_t first_segment_seen(const AttentionTask& task, std::int64_t row) {
+  return first_in_window(length_of_row(task, row), task.window) / kAttentionSegment;
 }
 
 // Parts of a task's scratch: rows of `width` floats for each row of the task, and what one tile and one step need.
@@ -124,16 +124,14 @@ struct Scratch {
   void* found;  // by find_any_step, or the tiles of attention_tiles_skeleton.h
 };
 
-// Rows [first, first + rows) of the task, over the step that begins at `start`. Row r attends to the last tokens before
-// length[r]. The last row has the last token of all rows, and the first row the first one.
+// Rows [first, first + rows) of the task, over the step that begins at `start`. The last row has the last token of all
+// rows, and the first row the first one.
 template <int rows, class Element>
 inline void attend_step(const AttentionTask& task, const Scratch& scratch, const Step<Element>& step,
                         std::int64_t first_row, std::int64_t start, int step_tokens) {
   const std::int64_t head_dim = task.head_dim, width = scratch.width;
-  std::int64_t length[rows];
-  for (int r = 0; r < rows; ++r) length[r] = task.first_length + (first_row + r) / task.group;
-  const int count = before_in_step(length[rows - 1], start, step_tokens);
-  if (count == 0 || first_in_window(length[0], task.window) >= start + count) return;
+  const int count = before_in_step(end_of_row(task, first_row + rows - 1), start, step_tokens);
+  if (count == 0 || first_in_window(length_of_row(task, first_row), task.window) >= start + count) return;
   const std::int64_t place = first_row - task.first_row;
   float* sums = scratch.sums + place * width;
   Floats maximum[rows], total[rows], factors[rows];
@@ -141,8 +139,9 @@ inline void attend_step(const AttentionTask& task, const Scratch& scratch, const
   for (int r = 0; r < rows; ++r) {
     maximum[r] = load(scratch.maximum + (place + r) * kLanes);
     total[r] = load(scratch.total + (place + r) * kLanes);
-    seen.from[r] = before_in_step(first_in_window(length[r], task.window), start, count);
-    seen.to[r] = before_in_step(length[r], start, count);
+    const std::int64_t row = first_row + r;
+    seen.from[r] = before_in_step(first_in_window(length_of_row(task, row), task.window), start, count);
+    seen.to[r] = before_in_step(end_of_row(task, row), start, count);
   }
   const int padded = (count + kChunk - 1) / kChunk * kChunk;
   score_step<rows>(step, scratch.query + place * width, head_dim, width, padded, scratch.scores);
@@ -219,7 +218,7 @@ inline void attend_segment(const AttentionTask& task, const Scratch& scratch, st
     store(scratch.maximum + row * kLanes, fill(kLowest));
     store(scratch.total + row * kLanes, Floats{});
   }
-  const std::int64_t shortest = task.first_length + task.first_row / task.group;
+  const std::int64_t shortest = length_of_row(task, task.first_row);
   const std::int64_t first = first_in_window(shortest, task.window) / kAttentionStep * kAttentionStep;
   for (std::int64_t start = first > begin ? first : begin; start < end; start += kAttentionStep) {
     const int count = end - start < kAttentionStep ? static_cast<int>(end - start) : kAttentionStep;
@@ -240,8 +239,8 @@ inline void attend_segments(const AttentionTask& task, const Scratch& scratch, A
   const std::int64_t rows = scratch.rows, width = scratch.width;
   Partial all[kAttentionTaskRows];
   // The first and the last token of a row increase with the row.
-  std::int64_t segment = first_segment_seen(task, task.first_length + task.first_row / task.group);
-  std::int64_t last = task.first_length + (task.last_row - 1) / task.group;
+  std::int64_t segment = first_segment_seen(task, task.first_row);
+  std::int64_t last = end_of_row(task, task.last_row - 1);
   if (segment < task.first_segment) segment = task.first_segment;
   if (task.partials != nullptr && last > task.last_segment * kAttentionSegment)
     last = task.last_segment * kAttentionSegment;
@@ -278,10 +277,10 @@ inline void finish_attention(const AttentionTask& task) {
   const std::int64_t width = attention_row_floats(task.head_dim);
   float* sums = static_cast<float*>(task.scratch);
   for (std::int64_t row = task.first_row; row < task.last_row; ++row) {
-    const std::int64_t length = task.first_length + row / task.group;
+    const std::int64_t end = end_of_row(task, row);
     Partial all;
     clear_sums(sums, width);
-    for (std::int64_t segment = first_segment_seen(task, length); segment * kAttentionSegment < length; ++segment) {
+    for (std::int64_t segment = first_segment_seen(task, row); segment * kAttentionSegment < end; ++segment) {
       const float* kept = find_partial(task, row, segment);
       fold(all, sums, {kept[width], kept[width + 1]}, kept, width);
     }

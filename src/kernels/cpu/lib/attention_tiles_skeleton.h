@@ -209,9 +209,9 @@ class TileSegment {
  private:
   // The tokens of the segment that a row of the task attends to.
   TokenRange seen_by(std::int64_t row) const {
-    const std::int64_t length = task_.first_length + (task_.first_row + row) / task_.group;
-    return {before_in_step(first_in_window(length, task_.window), begin_, count_),
-            before_in_step(length, begin_, count_)};
+    const std::int64_t first = first_in_window(length_of_row(task_, task_.first_row + row), task_.window);
+    return {before_in_step(first, begin_, count_),
+            before_in_step(end_of_row(task_, task_.first_row + row), begin_, count_)};
   }
   TokenRange seen_by_rows(std::int64_t first, std::int64_t rows) const {
     return {seen_by(first).from, seen_by(first + rows - 1).to};

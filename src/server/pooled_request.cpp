@@ -1,0 +1,125 @@
+#include "server/pooled_request.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "server/json_body.h"
+#include "server/prompt_ids.h"
+#include "server/prompt_length.h"
+#include "server/request_fields.h"
+
+namespace weft {
+namespace {
+
+PreparedRequest prepare_embeddings(ApiRequest request, const ServedModel& model) {
+  if (model.embedding_head.scores)
+    throw not_made_here("the model scores texts, and makes no embeddings; /v1/score and /v1/rerank are there");
+  const std::int64_t width = model.embedding_head.width;
+  if (request.dimensions && *request.dimensions > width)
+    throw wrong_value(fmt::format("[dimensions] must be at most the model's {}, but is {}", width, *request.dimensions),
+                      "dimensions");
+  PreparedRequest prepared{.request = std::move(request), .parameters = {.max_tokens = 1}, .pooling = model.pooling};
+  add_completion_prompts(prepared, model);
+  return prepared;
+}
+
+std::string read_ranked_texts(simdjson::dom::element value, std::vector<std::string>& texts) {
+  texts.clear();
+  std::string_view text;
+  if (value.get(text) == simdjson::SUCCESS) {
+    texts.emplace_back(text);
+    return "";
+  }
+  simdjson::dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) return "a text or a list of texts";
+  for (const simdjson::dom::element item : list) {
+    simdjson::dom::object object;
+    const bool is_text = item.get(text) == simdjson::SUCCESS;
+    const auto inner = !is_text && item.get(object) == simdjson::SUCCESS ? last_member(object, "text") : std::nullopt;
+    if (!is_text && (!inner || inner->get(text) != simdjson::SUCCESS))
+      throw WrongPart{
+          fmt::format("item {} must be a text, or an object with a text, but is {}", texts.size(), shown(item))};
+    texts.emplace_back(text);
+  }
+  return "";
+}
+
+// Two texts as one prompt, whose second text loses its end where truncate_prompt_tokens asks for it.
+PreparedPrompt pair_of(const std::string& first, const std::string& second, const ApiRequest& request,
+                       const ServedModel& model) {
+  Tokenizer::Pair pair;
+  try {
+    pair = model.tokenizer->encode_pair(first, second);
+  } catch (const UserError& error) {
+    throw wrong_value(error.what(), prompt_field(request));
+  }
+  const std::int64_t given = request.truncate_prompt_tokens.value_or(std::ssize(pair.ids));
+  const auto most = static_cast<std::size_t>(given >= 0 ? given : model.max_model_len);
+  if (pair.ids.size() > most) {
+    const std::size_t after = model.tokenizer->vocabulary().suffix.size(), dropped = pair.ids.size() - most;
+    if (dropped > pair.ids.size() - after - pair.second)
+      throw wrong_value(fmt::format("[truncate_prompt_tokens] must leave the first text whole, which takes {} tokens, "
+                                    "but is {}",
+                                    pair.second + after, most),
+                        "truncate_prompt_tokens");
+    const auto last = pair.ids.end() - static_cast<std::ptrdiff_t>(after);
+    pair.ids.erase(last - static_cast<std::ptrdiff_t>(dropped), last);
+  }
+  check_length(pair.ids.size(), request, model);
+  return {.ids = std::make_shared<const std::vector<int>>(std::move(pair.ids)),
+          .second_text = static_cast<std::int64_t>(pair.second)};
+}
+
+// A model that makes embeddings has a prompt for each text: those of the first texts come first.
+void add_texts(PreparedRequest& prepared, const ServedModel& model) {
+  ApiRequest& request = prepared.request;
+  for (const auto& texts : {request.first_texts, request.second_texts})
+    request.prompts.insert(request.prompts.end(), texts.begin(), texts.end());
+  add_completion_prompts(prepared, model);
+}
+
+PreparedRequest prepare_ranking(ApiRequest request, const ServedModel& model) {
+  const EmbeddingHead& head = model.embedding_head;
+  check_tokenizer(model);
+  if (head.scores && head.width != 1)
+    throw not_made_here(fmt::format("the model has {} scores of a text; one that ranks texts has one", head.width));
+  if (request.first_texts.empty()) throw wrong_value("[text_1] must have at least one text", "text_1");
+  const char* field = prompt_field(request);
+  if (request.second_texts.empty()) throw wrong_value(fmt::format("[{}] must have at least one text", field), field);
+  const std::size_t firsts = request.first_texts.size(), seconds = request.second_texts.size();
+  if (firsts != 1 && firsts != seconds)
+    throw wrong_value(
+        fmt::format("[text_1] must be one text, or as many as text_2 has, {}, but has {}", seconds, firsts), "text_1");
+  PreparedRequest prepared{.request = std::move(request), .parameters = {.max_tokens = 1}, .pooling = model.pooling};
+  if (!head.scores) add_texts(prepared, model);
+  for (std::size_t i = 0; i < seconds; ++i) {
+    const std::size_t first = firsts == 1 ? 0 : i;
+    prepared.pairs.push_back(head.scores ? ScoredPair{i, i} : ScoredPair{first, firsts + i});
+    const ApiRequest& own = prepared.request;
+    if (head.scores) prepared.prompts.push_back(pair_of(own.first_texts[first], own.second_texts[i], own, model));
+  }
+  return prepared;
+}
+
+}  // namespace
+
+std::string read_first_texts(simdjson::dom::element value, ApiRequest& request) {
+  return read_ranked_texts(value, request.first_texts);
+}
+
+std::string read_second_texts(simdjson::dom::element value, ApiRequest& request) {
+  return read_ranked_texts(value, request.second_texts);
+}
+
+PreparedRequest prepare_pooled(ApiRequest request, const ServedModel& model) {
+  if (!model.pooling)
+    throw not_made_here(
+        "the model states no pooling of hidden states, as embedding models do: weft serve --pooling last, mean or cls "
+        "gives it one");
+  return request.endpoint == embeddings ? prepare_embeddings(std::move(request), model)
+                                        : prepare_ranking(std::move(request), model);
+}
+
+}  // namespace weft

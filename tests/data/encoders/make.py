@@ -1,0 +1,125 @@
+"""Makes the folders beside this file: one tiny encoder of random weights for each architecture, as transformers writes
+and runs it, with the pooled hidden states of texts of several lengths; and models that score pairs of texts, with their
+scores. Run with torch and transformers installed;
+../README.md says which versions made what is here.
+
+    python3 tests/data/encoders/make.py [FOLDER...]
+"""
+
+import json
+import os
+import sys
+
+import torch
+import transformers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "models"))
+from make import IDS as ALL_IDS, randomise, write_tokenizer  # noqa: E402
+
+# RoBERTa counts the positions of padding, which is token 1, in another way.
+IDS = [62 if token == 1 else token for token in ALL_IDS]
+
+SHAPE = dict(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+             max_position_embeddings=64)
+
+# Two rows of positions that no text has.
+ROBERTA = dict(SHAPE, max_position_embeddings=66, pad_token_id=1, type_vocab_size=1)
+
+MODERNBERT = dict(SHAPE, num_hidden_layers=5, pad_token_id=0, bos_token_id=2, eos_token_id=3, cls_token_id=2,
+                  sep_token_id=3)
+
+# Windows of 4 and of 5 tokens on each side.
+CONFIGS = {
+    "bert": lambda: transformers.BertConfig(**SHAPE),
+    "xlm_roberta": lambda: transformers.XLMRobertaConfig(**ROBERTA, layer_norm_eps=1e-5),
+    "distilbert": lambda: transformers.DistilBertConfig(
+        vocab_size=64, dim=32, hidden_dim=48, n_layers=2, n_heads=4, max_position_embeddings=64),
+    "nomic_bert": lambda: transformers.NomicBertConfig(**SHAPE),
+    "modernbert": lambda: transformers.ModernBertConfig(**MODERNBERT, local_attention=8),
+    "modernbert_biases": lambda: transformers.ModernBertConfig(
+        **MODERNBERT, local_attention=11, attention_bias=True, mlp_bias=True, norm_bias=True),
+    "eurobert": lambda: transformers.EuroBertConfig(
+        **SHAPE, num_key_value_heads=2, pad_token_id=0, bos_token_id=2, eos_token_id=3, mask_token_id=4),
+    "embedding_gemma": lambda: transformers.Gemma3TextConfig(
+        **dict(SHAPE, num_hidden_layers=7), num_key_value_heads=1, head_dim=16, query_pre_attn_scalar=16,
+        sliding_window=10, use_bidirectional_attention=True, pad_token_id=0, bos_token_id=2, eos_token_id=1),
+}
+
+# The keys of published files, where transformers writes newer ones, which it reads, too. None: not there.
+PUBLISHED = {
+    "nomic_bert": dict(
+        hidden_size=None, n_embd=32, num_hidden_layers=None, n_layer=2, num_attention_heads=None, n_head=4,
+        intermediate_size=None, n_inner=48, max_position_embeddings=None, n_positions=64, hidden_act=None,
+        activation_function="swiglu", layer_norm_eps=None, layer_norm_epsilon=1e-12, rope_parameters=None,
+        rotary_emb_base=1000, rotary_emb_fraction=1.0, head_dim=None, qkv_proj_bias=False, mlp_fc1_bias=False,
+        mlp_fc2_bias=False, prenorm=False, causal=False),
+    "modernbert": dict(layer_types=None, rope_parameters=None, global_attn_every_n_layers=3,
+                       global_rope_theta=160000.0, local_rope_theta=10000.0),
+}
+
+LENGTHS = [1, 5, 6, 17, 40, 64]
+
+SCORES = {
+    "bert_scores": (transformers.BertForSequenceClassification, CONFIGS["bert"]),
+    "xlm_roberta_scores": (transformers.XLMRobertaForSequenceClassification, CONFIGS["xlm_roberta"]),
+    "distilbert_scores": (transformers.DistilBertForSequenceClassification, CONFIGS["distilbert"]),
+    "modernbert_scores": (transformers.ModernBertForSequenceClassification, lambda: transformers.ModernBertConfig(
+        **MODERNBERT, local_attention=8, classifier_pooling="mean", classifier_bias=True, norm_bias=True)),
+}
+
+# Where the second text begins in so many ids.
+PAIRS = [(3, 8), (20, 21), (30, 64), (1, 2)]
+
+
+def make(name, seed):
+    path = os.path.join(HERE, name)
+    scores = name in SCORES
+    config = SCORES[name][1]() if scores else CONFIGS[name]()
+    config.num_labels = 1 if scores else config.num_labels
+    model = SCORES[name][0](config) if scores else transformers.AutoModel.from_config(
+        config, attn_implementation="eager", dtype=torch.float32)
+    randomise(model, seed)
+    model.eval()
+    model.save_pretrained(path)
+    with open(os.path.join(path, "config.json")) as file:
+        written = json.load(file)
+    written.update(PUBLISHED.get(name, {}))
+    with open(os.path.join(path, "config.json"), "w") as file:
+        json.dump({key: value for key, value in written.items() if key not in PUBLISHED.get(name, {}) or
+                   value is not None}, file, indent=2)
+        file.write("\n")
+    write_tokenizer(path, config.vocab_size)
+    if scores:
+        return record_scores(path, model, config)
+    texts = []
+    for length in LENGTHS:
+        with torch.no_grad():
+            hidden = model(torch.tensor([IDS[:length]])).last_hidden_state[0]
+        pooled = {"mean": hidden.mean(0), "cls": hidden[0], "last": hidden[-1]}
+        texts.append({"length": length, **{key: [round(x, 7) for x in row.tolist()] for key, row in pooled.items()}})
+    with open(os.path.join(path, "embeddings.json"), "w") as file:
+        json.dump({"ids": IDS[:max(LENGTHS)], "texts": texts}, file)
+        file.write("\n")
+    print(f"{name}: {sum(p.numel() for p in model.parameters())} weights")
+
+
+def record_scores(path, model, config):
+    pairs = []
+    for second, length in PAIRS:
+        types = torch.tensor([[0] * second + [1] * (length - second)])
+        arguments = dict(token_type_ids=types) if getattr(config, "type_vocab_size", 1) > 1 else {}
+        with torch.no_grad():
+            logit = model(input_ids=torch.tensor([IDS[:length]]), **arguments).logits[0, 0].item()
+        pairs.append({"second": second, "length": length, "logit": round(logit, 7)})
+    with open(os.path.join(path, "scores.json"), "w") as file:
+        json.dump({"ids": IDS[:64], "pairs": pairs}, file)
+        file.write("\n")
+    print(f"{os.path.basename(path)}: {[pair['logit'] for pair in pairs]}")
+
+
+if __name__ == "__main__":
+    print(f"torch {torch.__version__}, transformers {transformers.__version__}, Python {sys.version.split()[0]}")
+    for seed, name in enumerate([*CONFIGS, *SCORES]):
+        if name in sys.argv[1:] or len(sys.argv) == 1:
+            make(name, seed + 1)
