@@ -35,7 +35,21 @@ class LoraOfEveryModel : public ::testing::Test {
   }
   Logits logits(const std::string& path, Settings settings = {}, std::int64_t adapter = 0) const {
     settings.insert(settings.end(), {{"disable-compile-cache", "true"}, {"threads", "2"}, {"kv-cache-dtype", "f32"}});
-    return logits_of_step(tiny_engine(path, settings)->runner(), {{.count = 9, .adapter = adapter}});
+    const auto engine = tiny_engine(path, settings);
+    if (!engine->runner().facts().config.is_causal) return {pooled(*engine, adapter)};
+    return logits_of_step(engine->runner(), {{.count = 9, .adapter = adapter}});
+  }
+  // Of an encoder, which has no logits: the mean of the hidden states.
+  static std::vector<float> pooled(Engine& engine, std::int64_t adapter) {
+    engine.add({.prompt = std::make_shared<const std::vector<int>>(some_ids(9)),
+                .parameters = {.max_tokens = 1},
+                .adapter = adapter,
+                .pooling = Pooling::mean});
+    std::vector<float> mean;
+    while (!engine.is_idle())
+      for (const RequestEvent& event : engine.step())
+        if (event.embedding != nullptr) mean = *event.embedding;
+    return mean;
   }
 
   static constexpr double kRounding = 2e-4;  // of sums of products in another order
