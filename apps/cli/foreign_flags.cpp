@@ -14,7 +14,7 @@ constexpr std::string_view kContext = "use --max-model-len", kLength = "use -n, 
                            kDevice = "--device chooses where all of the model runs", kChat = "use weft chat",
                            kSystem = "use --system of weft chat", kNone = "leave it out, nothing here depends on it",
                            kEmbeds = "leave it out, --pooling says how /v1/embeddings answers",
-                           kAdapters = "adapters are not supported";
+                           kAdapters = "use --lora with an adapter of PEFT or a GGUF file";
 
 constexpr ForeignFlag kFlags[] = {{"-c", kContext},
                                   {"--ctx-size", kContext},
@@ -61,9 +61,7 @@ constexpr ForeignFlag kFlags[] = {{"-c", kContext},
                                   {"--embedding", kEmbeds},
                                   {"--embeddings", kEmbeds},
                                   {"--adapter-path", kAdapters},
-                                  {"--lora", kAdapters},
-                                  {"--lora-modules", kAdapters},
-                                  {"--enable-lora", kAdapters}};
+                                  {"--enable-lora", "leave it out, --lora loads an adapter"}};
 
 }  // namespace
 

@@ -124,86 +124,6 @@ void Engine::pace_prompts() {
   scheduler_.pace_prompts();
 }
 
-namespace {
-
-void check_generates(const ModelRunner& runner) {
-  USER_CHECK(runner.facts().config.is_causal,
-             "[{}] computes embeddings (weft embed, /v1/embeddings of weft serve) and generates no text: its tokens "
-             "attend to later ones",
-             runner.checkpoint().path());
-}
-
-}  // namespace
-
-void Engine::check_request(const NewRequest& request) const {
-  request.parameters.check();
-  const std::vector<int>& prompt = *request.prompt;
-  USER_CHECK(!prompt.empty(), "[prompt] must hold at least one token, but is empty");
-  if (!request.pooling) check_generates(*runner_);
-  // A pooled text is followed by no token.
-  USER_CHECK(std::ssize(prompt) < max_model_len() + (request.pooling ? 1 : 0),
-             "[prompt] must be {} the context of {} tokens, but has {}", request.pooling ? "at most" : "shorter than",
-             max_model_len(), prompt.size());
-  const SamplingParameters& parameters = request.parameters;
-  const auto check = [&](const char* name, int id) {
-    USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[{}] a token must be in [0, {}), but is {}", name,
-               runner_->vocabulary_size(), id);
-  };
-  for (const int id : prompt) check("prompt", id);
-  for (const int id : parameters.stop_ids) check("stop_ids", id);
-  for (const int id : parameters.allowed_ids.value_or(std::vector<int>())) check("allowed_ids", id);
-  for (const std::vector<int>& word : parameters.bad_words)
-    for (const int id : word) check("bad_words", id);
-  for (const TokenBias& bias : parameters.logit_bias) check("logit_bias", bias.id);
-  // The last token is not computed.
-  const std::int64_t longest =
-      std::min(max_model_len() - std::ssize(prompt), parameters.max_tokens) + std::ssize(prompt) - 1;
-  USER_CHECK(longest <= page_count_ * page_tokens(),
-             "[prompt] prompt and answer may have {} tokens, but all {} KV pages together hold {}", longest + 1,
-             page_count_, page_count_ * page_tokens());
-}
-
-int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
-  return add(NewRequest{.prompt = std::make_shared<const std::vector<int>>(std::move(prompt)),
-                        .parameters = std::move(parameters)});
-}
-
-int Engine::add(NewRequest added) {
-  check_request(added);
-  auto request = std::make_unique<Request>();
-  const SamplingParameters& parameters = request->parameters = std::move(added.parameters);
-  request->id = next_request_++;
-  request->prompt_ids = std::move(added.prompt);
-  request->prompt = *request->prompt_ids;
-  request->priority = added.priority;
-  request->cache_salt = std::move(added.cache_salt);
-  request->pooling = added.pooling;
-  // Other models have one type for all tokens.
-  if (runner_->facts().config.token_type_count > 1) request->second_text = added.second_text;
-  request->wants_logits = !added.pooling;
-  // The hidden states of tokens that are found in the prefix cache are not there.
-  if (added.pooling && *added.pooling != Pooling::last) request->first_logit_row = 0;
-  if (parameters.prompt_logprobs) {
-    request->first_logit_row = 0;
-    request->prompt_logprobs.push_back({.chosen = {.id = request->prompt.front()}});
-  }
-  request->stops = StopTexts(parameters.stop, parameters.includes_stop);
-  request->masks = LogitMasks(parameters, ends_);
-  request->proposer = NgramProposer(speculation_);
-  request->draft.reserve(static_cast<std::size_t>(speculation_.num_speculative_tokens));
-  if (parameters.constraint != nullptr) request->constraint = parameters.constraint->begin();
-  if (tokenizer_ != nullptr) {
-    request->detokenizer.emplace(*tokenizer_,
-                                 DecodeOptions{.skip_special = parameters.skips_special,
-                                               .shown_special = parameters.shown_special,
-                                               .spaces_between_special = parameters.spaces_between_special});
-    request->detokenizer->continue_after(request->prompt);
-  }
-  Request& queued = *requests_.emplace(request->id, std::move(request)).first->second;
-  scheduler_.add(queued);
-  return queued.id;
-}
-
 // One more token than the draft has can follow in a step.
 void Engine::propose(Request& request) {
   request.draft.clear();
@@ -254,7 +174,7 @@ const Tensor& Engine::run(Phase phase, std::span<const Chunk> chunks, std::span<
     const std::int64_t end = sequence.computed + chunk.rows;
     for (std::int64_t at = sequence.computed; at < end; ++at)
       step_.add_row(sequence.token(at), at, sequence.pages[static_cast<std::size_t>(at / block)] * block + at % block,
-                    at >= sequence.second_text ? 1 : 0);
+                    {.token_type = at >= sequence.second_text ? 1 : 0, .adapter = request_of(sequence).adapter});
     step_.add_sequence(end, sequence.pages);
   }
   for (const std::int64_t row : logit_rows) step_.want_logits(row);
@@ -379,7 +299,7 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
 void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
                    const std::function<void(int row, std::span<const float> logits)>& visit) {
   CHECK(is_idle(), "score runs one sequence alone");
-  check_generates(*runner_);
+  check_generates();
   USER_CHECK(!ids.empty() && static_cast<std::int64_t>(ids.size()) <= max_model_len(),
              "[ids] must be 1 to {} tokens, but are {}", max_model_len(), ids.size());
   for (int id : ids)

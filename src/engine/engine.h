@@ -62,6 +62,8 @@ struct NewRequest {
   SamplingParameters parameters;
   std::int64_t priority = 0;  // smaller is earlier; with --scheduling-policy priority
   std::string cache_salt;     // requests with different salts share nothing in the prefix cache
+  // Which LoRA adapter computes the request: 0 for that of all requests, else one of --lora-modules, from 1 on.
+  std::int64_t adapter = 0;
   // The hidden states of the prompt after the last norm are pooled in this way, and no token is sampled.
   std::optional<Pooling> pooling = {};
   std::int64_t second_text = INT64_MAX;  // where the second text of a pair begins in the prompt
@@ -145,6 +147,7 @@ class Engine {
  private:
   struct Request : ScheduledSequence {
     int id = 0;
+    std::int64_t adapter = 0;
     SamplingParameters parameters;
     std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;
@@ -166,6 +169,7 @@ class Engine {
   std::function<void(std::int32_t from, std::int32_t to)> copy_of_pages() const;
   SchedulerSettings scheduler_settings() const;
   std::int64_t default_page_count() const;
+  void check_generates() const;
   void check_request(const NewRequest& request) const;
   void reopen_device();
   void fail_chunks(std::span<const Chunk> chunks, const std::string& error);

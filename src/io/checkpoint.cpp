@@ -1,7 +1,6 @@
 #include "io/checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "io/safetensors.h"
 #include "io/text_config.h"
 #include "io/tied_head.h"
+#include "io/weight_file.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -30,43 +30,11 @@ namespace {
 constexpr const char* kConfig = "config.json";
 constexpr const char* kModelOptConfig = "hf_quant_config.json";
 
-struct File : ModelFile {
-  std::shared_ptr<Storage> storage;  // a view of the bytes
-
-  std::size_t offset() const { return static_cast<std::size_t>(bytes.data() - map->bytes().data()); }
-};
-
 std::string last_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
-
-File over(ModelFile mapped) {
-  // The type Storage allows writes, but by their contract, tensors of a checkpoint are never written.
-  auto* bytes = const_cast<std::byte*>(mapped.bytes.data());
-  const auto size = static_cast<std::int64_t>(mapped.bytes.size());
-  auto storage = Storage::view_of(bytes, size, mapped.map);
-  return {std::move(mapped), std::move(storage)};
-}
 
 template <class Bytes>
 CheckpointFile described(const std::string& name, const Bytes& bytes) {
   return {name, static_cast<std::int64_t>(bytes.size()), hash_bytes(bytes)};
-}
-
-// Returns a view of the file, or a copy if the address in the file is not aligned for the elements.
-Tensor tensor_in(const File& file, DType dtype, const std::vector<std::int64_t>& shape, std::int64_t offset,
-                 std::int64_t bytes) {
-  Tensor tensor;
-  tensor.meta = Meta::tensor(dtype, Shape(shape.begin(), shape.end()));
-  tensor.storage = file.storage;
-  tensor.byte_offset = offset;
-  // A block begins with a half float, so it needs an alignment of 2. Words of u32 are codes, of mlx-lm, whose files
-  // have tensors at any address, and are copied where they are read (io/grouped_weight.h).
-  const std::int64_t alignment = is_block(dtype) ? 2 : dtype == DType::u32 ? 1 : dtype_info(dtype).block_bytes;
-  if (bytes > 0 && offset % alignment != 0) {
-    tensor.storage = Storage::allocate(bytes);
-    tensor.byte_offset = 0;
-    std::memcpy(tensor.data(), file.bytes.data() + offset, static_cast<std::size_t>(bytes));
-  }
-  return tensor;
 }
 
 // Older converters wrote this matrix of one row as a vector.
@@ -86,7 +54,7 @@ struct Checkpoint::Contents {
   std::string config_path;                   // if the path is a folder
   std::string config_text;                   // with the quantization_config of another file, if one is read
   std::vector<CheckpointFile> config_files;  // all that config_text was made from
-  std::vector<File> files;
+  std::vector<WeightFile> files;
   bool is_dummy = false;
   std::vector<std::string> notes;
   std::vector<TensorEntry> tensors;
@@ -104,7 +72,7 @@ struct Checkpoint::Contents {
 };
 
 void Checkpoint::Contents::open_gguf(const std::string& name) {
-  const File given = over(source.map(name));
+  const WeightFile given = weight_file(source.map(name));
   Gguf own = Gguf::parse(given.bytes, path);
   const std::vector<std::string> names = gguf_part_names(own, name);
   std::vector<Gguf> parts;
@@ -113,7 +81,7 @@ void Checkpoint::Contents::open_gguf(const std::string& name) {
     const std::string part_path = is_given ? path : source.path_of(names[i]);
     USER_CHECK(source.has(names[i]), "[{}] wanted part {} of {}, {}, but it is not there", path, i + 1, names.size(),
                names[i]);
-    files.push_back(is_given ? given : over(source.map(names[i])));
+    files.push_back(is_given ? given : weight_file(source.map(names[i])));
     Gguf part = is_given ? std::move(own) : Gguf::parse(files[i].bytes, part_path);
     if (names.size() > 1) check_gguf_part(part, i, names.size());
     for (const auto& tensor : part.tensors())
@@ -130,7 +98,7 @@ void Checkpoint::Contents::open_gguf(const std::string& name) {
 
 namespace {
 
-std::vector<TensorEntry> entries_in(const File& file, const std::string& file_path) {
+std::vector<TensorEntry> entries_in(const WeightFile& file, const std::string& file_path) {
   const bool is_safetensors = file_path.ends_with(".safetensors");
   std::vector<TensorEntry> entries;
   for (auto& tensor :
@@ -143,7 +111,7 @@ std::vector<TensorEntry> entries_in(const File& file, const std::string& file_pa
 }  // namespace
 
 void Checkpoint::Contents::add_weights(const std::string& name) {
-  files.push_back(over(source.map(name)));
+  files.push_back(weight_file(source.map(name)));
   for (TensorEntry& entry : entries_in(files.back(), source.path_of(name))) tensors.push_back(std::move(entry));
 }
 
@@ -389,7 +357,7 @@ std::optional<std::string> Checkpoint::folder_file(std::string_view name) const 
 std::vector<TensorEntry> Checkpoint::tensors_of_file(const std::string& name) const {
   CHECK(!is_gguf(), "[{}] is a GGUF file, not a folder", path());
   USER_CHECK(contents_->source.has(name), "[{}] wanted {}, but there is no such file", path(), name);
-  return entries_in(over(contents_->source.map(name)), contents_->source.path_of(name));
+  return entries_in(weight_file(contents_->source.map(name)), contents_->source.path_of(name));
 }
 
 void Checkpoint::will_need() const {

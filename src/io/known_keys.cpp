@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "io/config_fields.h"
 #include "io/known_keys_config.h"
+#include "io/known_keys_peft.h"
 #include "io/known_keys_quantization.h"
 #include "io/known_keys_text.h"
 
@@ -81,6 +82,8 @@ std::span<const KnownKey> known_keys(KeyTable table) {
       return kTokenizerConfigKeys;
     case KeyTable::generation_config:
       return kGenerationConfigKeys;
+    case KeyTable::peft:
+      return kPeftKeys;
   }
   return {};
 }

@@ -36,7 +36,8 @@ enum class KeyTable : std::uint8_t {
   gguf_model,
   gguf_tokenizer,
   tokenizer_config,
-  generation_config
+  generation_config,
+  peft
 };
 
 std::span<const KnownKey> known_keys(KeyTable table);

@@ -28,6 +28,10 @@ namespace weft {
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
 //   number      one number, which must be equal under all names, f32[1]
 //   reciprocal  the reciprocal of such a number, f32[1]
+//   lora_a, lora_b
+//               the products of LoRA adapters for a linear layer with these weights (engine/weights/lora_stacks.h), in
+//               the dtype of the residual stream: [rank, K] and [N, rank], or stacks of them, or joined
+//   lora_mask   for joined ones: for each choice, 1 at the columns of its ranks, else 0 [choices, ranks]
 //   order       the columns of x in the order that the groups of a weight have, i32[K]; of each expert, i32[E, K]
 // The last ones have no keys, as they are computed from the config:
 //   rotary          the table of rotary positions, f32[positions, rotary_dim]
@@ -50,6 +54,9 @@ enum class WeightRole : std::uint8_t {
   number,
   reciprocal,
   order,
+  lora_a,
+  lora_b,
+  lora_mask,
   rotary,
   sliding_rotary,
   query_scale
@@ -85,6 +92,8 @@ struct ModelFacts {
   // Scales of activation groups have the layout that matrix products on a GPU read: for each group, the scales of all
   // rows are contiguous.
   bool scales_by_group = false;
+  // LoRA: among how many choices a row has one; 0 without adapters. With one, all rows have the same.
+  std::int64_t adapter_choices = 0;
 
   bool is_exact() const { return activations == Activations::exact; }
 };
@@ -110,6 +119,8 @@ class Builder {
   // The name of a tensor for WeightRole::order, if these weights want the columns of their input in another order; ""
   // if not.
   virtual std::string order_key(const std::vector<std::string>& keys) const = 0;
+  // Whether a LoRA adapter changes the product of a linear layer with these weights.
+  virtual bool has_adapter(const std::vector<std::string>&) const { return false; }
   // Called for each linear layer, with the names of its weights and its input.
   virtual void linear_input(const std::vector<std::string>&, const Value&) {}
   // The nodes made after this call belong to this layer; -1 for none.
@@ -123,8 +134,12 @@ class Builder {
   virtual WeightRole vector_role(const std::string& weight_name) const = 0;
   // The role of a layer's matrix in the model's table: linear or transposed.
   virtual WeightRole matrix_role(const std::string& weight_name, int layer) const = 0;
+  Value adapters;                 // i64[rows]: the choice of each row; absent unless there is more than one
   bool has_separate_head = true;  // false: the head uses the embedding's weight
 };
+
+// The input of forward graphs with the choices of rows, i64[s0], and that of heads whose weight is adapted.
+inline constexpr const char* kAdapters = "adapters";
 
 // What names of params end in: ".3" in layer 3, "" outside of layers.
 inline std::string layer_suffix(int layer) { return layer < 0 ? "" : "." + std::to_string(layer); }

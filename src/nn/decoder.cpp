@@ -61,6 +61,7 @@ DecoderStep decoder_step(Builder& builder) {
   step.positions = builder.input("positions", per_token);
   step.slots = builder.input("slots", per_token);
   step.batch = builder.input("batch", Meta::batch());
+  if (builder.facts.adapter_choices > 1) builder.adapters = builder.input(kAdapters, per_token);
   for (const LayerPages& pages : builder.facts.pages()) {
     step.pages.push_back(builder.donated_input(pages.name, Meta::pages(pages.layout)));
     step.page_names.push_back(pages.name);
@@ -171,6 +172,8 @@ Values decoder_head(Builder& builder) {
   const Value rows = builder.input("rows", Meta::tensor(DType::i64, {rows_symbol()}));
   if (!c.is_causal) return {index_select(hidden, rows)};
   const std::string weight = builder.has_separate_head ? "output" : "token_embd";
+  if (builder.facts.adapter_choices > 1 && builder.has_adapter({builder.key(weight)}))
+    builder.adapters = index_select(builder.input(kAdapters, Meta::tensor(DType::i64, {tokens_symbol()})), rows);
   const Value logits = times(linear(builder, index_select(hidden, rows), weight), c.logit_scale / c.logit_divisor);
   const double cap = c.logit_softcap;
   return {cap == 0 ? logits : mul_scalar(tanh(div_scalar(logits, cap)), cap)};

@@ -21,6 +21,7 @@
 #include "ops/linear_int8.h"
 #include "ops/linear_nvfp4.h"
 #include "ops/linear_scaled.h"
+#include "ops/mul.h"
 #include "ops/per_token_group_quant_fp8.h"
 #include "ops/per_token_group_quant_int8.h"
 #include "ops/reshape.h"
@@ -121,13 +122,29 @@ struct MergedKeys {
   }
 };
 
+// y plus what the adapters of the rows compute of x. Rows without one have zeros as their A and B. Where the adapters
+// are joined, each row is multiplied by all of them, and keeps the columns of its own.
+Value with_adapters(Builder& builder, const Value& x, const Value& y, const std::string& name,
+                    const std::vector<std::string>& keys) {
+  const Value a = builder.weight(name + ".lora_a", keys, WeightRole::lora_a);
+  const Value b = builder.weight(name + ".lora_b", keys, WeightRole::lora_b);
+  if (builder.facts.adapter_choices == 1) return add(y, weft::linear(weft::linear(x, a), b));
+  USER_CHECK(builder.adapters.present() && x.rank() == 2 && x.dim(0) == builder.adapters.dim(0),
+             "[--lora-modules] {} is adapted, but its rows are not those of the tokens: this is not implemented",
+             keys[0]);
+  if (a.rank() == 3) return add(y, grouped_linear(grouped_linear(x, a, builder.adapters), b, builder.adapters));
+  const Value mask = builder.weight(name + ".lora_mask", keys, WeightRole::lora_mask);
+  return add(y, weft::linear(mul(weft::linear(x, a), index_select(mask, builder.adapters)), b));
+}
+
 // x times the merged rows of the weights, plus their biases.
 Value product(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
               int layer) {
   const MergedKeys keys(builder, name, weights, layer);
   builder.linear_input(keys.weights, x);
-  return product_of_keys(builder, x, name, keys.weights, builder.matrix_role(weights[0], layer),
-                         keys.bias(builder, name));
+  const Value y =
+      product_of_keys(builder, x, name, keys.weights, builder.matrix_role(weights[0], layer), keys.bias(builder, name));
+  return builder.has_adapter(keys.weights) ? with_adapters(builder, x, y, name, keys.weights) : y;
 }
 
 // The linear layers of a stack have the rows of all of them as their input: one scale of inputs then fits all.

@@ -20,7 +20,8 @@
 
 namespace weft::nn {
 
-// x [.., K] times the transpose of the model's weight, plus its bias if the model has one -> [.., N]. `layer` is -1 for
+// x [.., K] times the transpose of the model's weight, plus its bias if the model has one, plus the products of LoRA
+// adapters of the weight -> [.., N]. `layer` is -1 for
 // a weight that belongs to no layer.
 Value linear(Builder& builder, const Value& x, const std::string& weight, int layer = -1);
 

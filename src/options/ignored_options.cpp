@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kNoAdapters = "No model here has adapters.";
+constexpr std::string_view kSameGraph = "Requests with and without adapters have one graph.";
 constexpr std::string_view kNoEncoder = "No model here has an encoder.";
 constexpr std::string_view kNoReplayedDecoder = "Layers that share keys and values are replayed with the others.";
 constexpr std::string_view kNoExpertLayers = "Experts are ops of the graph, not layers that are found by name.";
@@ -28,7 +28,7 @@ constexpr IgnoredOption kRows[] = {
     {"cc.decoder_replay_trim_threshold", kNoReplayedDecoder},
     {"cc.inductor_passes", "Passes are in plugins: --plugin."},
     {"cc.cudagraph_num_of_warmups", "A capture needs no run before it."},
-    {"cc.cudagraph_specialize_lora", kNoAdapters},
+    {"cc.cudagraph_specialize_lora", kSameGraph},
     {"cc.use_inductor_graph_partition", kOneCutter},
     {"cc.fast_moe_cold_start", kNoExpertLayers},
     {"cc.pass_config.fuse_gemm_comms", kNoFusedCommunication},

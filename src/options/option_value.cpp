@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMostItems = 4096;
-constexpr std::size_t kLongestName = 256;
+constexpr std::size_t kLongestName = 256, kLongestPath = 4096;
 
 bool is_name(std::string_view text) {
   const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
@@ -77,16 +77,42 @@ bool is_unquoted_list(std::string_view text) {
 
 constexpr OptionLimits kSizeLimits{.check = OptionCheck::between, .least = 1, .most = 1 << 20};
 
+// NAME=PATH, or the object that vLLM takes for it.
+std::string parse_named_path(const std::string& item, const OptionRow& row) {
+  const auto is_named_path = [](std::string_view text) {
+    const std::size_t at = text.find('=');
+    return at != std::string_view::npos && at > 0 && at + 1 < text.size();
+  };
+  std::string named = item;
+  if (item.starts_with('{')) {
+    const Json object = parse_json(item);
+    const auto text = [&](const char* key) {
+      const bool has = object.is_object() && object.contains(key) && object.at(key).is_string();
+      return has ? object.at(key).get<std::string>() : std::string();
+    };
+    named = text("name").find('=') == std::string::npos ? text("name") + "=" + text("path") : "";
+    for (const auto& [key, value] : object.items())
+      USER_CHECK(key == "name" || key == "path" || key == "base_model_name",
+                 "[{}] wanted an object with name and path, but it has {}", row.name, quote(key));
+  }
+  USER_CHECK(is_named_path(named), "[{}] wanted NAME=PATH or {{\"name\": NAME, \"path\": PATH}}, but is {}", row.name,
+             quote(item));
+  return named;
+}
+
 Words parse_words(const std::vector<std::string>& items, const OptionRow& row) {
   Words words;
   for (const std::string& item : items) {
-    USER_CHECK(!item.empty() && item.size() <= kLongestName && item.find('\0') == std::string::npos,
+    USER_CHECK(!item.empty() && item.size() <= (grows(row) ? kLongestPath : kLongestName) &&
+                   item.find('\0') == std::string::npos,
                "[{}] wanted a list of names, but one is {}", row.name, quote(item));
     USER_CHECK(!first_invalid_utf8(item), "[{}] is not UTF-8: {}", row.name, quote(item));
     if (row.limits.check == OptionCheck::size_words && item != "cudagraph_capture_sizes") {
       OptionRow sizes = row;
       sizes.limits = kSizeLimits;
       words.push_back(fmt::format("{}", parse_count(item, sizes)));
+    } else if (row.limits.check == OptionCheck::named_paths) {
+      words.push_back(parse_named_path(item, row));
     } else {
       words.push_back(item);
     }
@@ -117,6 +143,21 @@ std::vector<std::string> text_items(std::string_view text, std::string_view what
   return items;
 }
 
+std::vector<std::string> text_items(std::string_view text, const OptionRow& row) {
+  const std::string_view trimmed = trim(text);
+  if (row.limits.check != OptionCheck::named_paths) return text_items(text, row.name);
+  if (trimmed.starts_with('{')) return {std::string(trimmed)};
+  const Json list = trimmed.starts_with('[') ? parse_json(trimmed) : Json();
+  if (!list.is_array()) return text_items(text, row.name);
+  std::vector<std::string> items;
+  for (const Json& item : list) items.push_back(item.is_string() ? item.get<std::string>() : json_text(item));
+  return items;
+}
+
+bool grows(const OptionRow& row) {
+  return row.limits.check == OptionCheck::repeatable || row.limits.check == OptionCheck::named_paths;
+}
+
 void assign_priority(Options& options, std::string_view op, const std::vector<std::string>& items) {
   USER_CHECK(is_name(op), "[ir-op-priority] wanted the name of an op, but is {}", quote(op));
   USER_CHECK(!items.empty(), "[ir-op-priority.{}] wanted at least one provider, but is empty", op);
@@ -142,7 +183,7 @@ void assign_option(Options& options, const OptionRow& row, std::string_view text
                  },
                  [&](std::string Options::*member) { options.*member = parse_text(text, row); },
                  [&](Counts Options::*) { assign_option(options, row, text_items(text, row.name)); },
-                 [&](Words Options::*) { assign_option(options, row, text_items(text, row.name)); },
+                 [&](Words Options::*) { assign_option(options, row, text_items(text, row)); },
                  [&](Priorities Options::*) { CHECK(false, "[{}] is set per op", row.name); },
              },
              row.member);

@@ -40,6 +40,12 @@ std::string unknown_option_text(std::string_view name);
 // The items of a list: `a,b` or a JSON list of strings and whole numbers. UserError that names `[what]` for other JSON.
 std::vector<std::string> text_items(std::string_view text, std::string_view what);
 
+// The same for an option. Of named paths, an object is an item, too, by itself or in a JSON list.
+std::vector<std::string> text_items(std::string_view text, const OptionRow& row);
+
+// Whether the option's list grows when it is given again.
+bool grows(const OptionRow& row);
+
 // Sets the providers of an op: at least one, without repeats.
 void assign_priority(Options& options, std::string_view op, const std::vector<std::string>& items);
 

@@ -22,6 +22,7 @@ constexpr OptionLimits one_of(std::string_view words) { return {.check = OptionC
 constexpr OptionLimits custom_op_words() { return {.check = OptionCheck::custom_op_words}; }
 constexpr OptionLimits device_name() { return {.check = OptionCheck::device_name}; }
 constexpr OptionLimits repeatable() { return {.check = OptionCheck::repeatable}; }
+constexpr OptionLimits named_paths() { return {.check = OptionCheck::named_paths}; }
 constexpr OptionLimits size_words() { return {.check = OptionCheck::size_words}; }
 
 constexpr OptionRow kTable[] = {
@@ -156,7 +157,7 @@ void add_items(Options& options, const OptionRow& row, std::string_view text, co
   const auto before = options.requested.find(std::string(row.name));
   const bool is_first = before == options.requested.end();
   std::vector<std::string> items = is_first ? std::vector<std::string>() : option_items(options, row);
-  for (std::string& item : text_items(text, row.name)) items.push_back(std::move(item));
+  for (std::string& item : text_items(text, row)) items.push_back(std::move(item));
   assign_option(options, row, items);
   options.requested[std::string(row.name)] = {
       is_first ? std::string(text) : before->second.text + "," + std::string(text), source};
@@ -182,8 +183,7 @@ void set_from_text(Options& options, std::string_view name, std::string_view tex
     if (op.empty()) return set_from_json(options, text, source, row->name);
     assign_priority(options, op, text_items(text, "ir-op-priority"));
     full_name = fmt::format("{}{}", kPriorityPrefix, op);
-  } else if (row->limits.check == OptionCheck::repeatable && options.requested.contains(full_name) &&
-             options.requested.at(full_name).source == source) {
+  } else if (grows(*row) && options.requested.contains(full_name) && options.requested.at(full_name).source == source) {
     return add_items(options, *row, text, source);
   } else {
     assign_option(options, *row, text);
@@ -282,6 +282,18 @@ void set_from_command_line(Options& options, const std::string& name, const std:
   set_option(options, name, value, kCommandLine);
 }
 
+// The words that follow the value of such an option and are values, too, as in vLLM: how many.
+std::size_t take_more_named_paths(Options& options, const OptionRow* row, std::span<const std::string> words) {
+  if (row == nullptr || row->limits.check != OptionCheck::named_paths) return 0;
+  std::size_t count = 0;
+  const auto is_value = [](const std::string& word) {
+    return word.starts_with('{') || (!word.starts_with('-') && word.find('=') != std::string::npos);
+  };
+  while (count < words.size() && is_value(words[count]))
+    set_from_command_line(options, std::string(row->name), words[count++]);
+  return count;
+}
+
 }  // namespace
 
 std::size_t take_option(Options& options, std::span<const std::string> words) {
@@ -311,7 +323,7 @@ std::size_t take_option(Options& options, std::span<const std::string> words) {
   }
   if (equals != std::string::npos) {
     set_from_command_line(options, name, word.substr(equals + 1));
-    return 1;
+    return 1 + take_more_named_paths(options, row, words.subspan(1));
   }
   if (row != nullptr && is_flag(*row)) {
     set_option(options, name, "true", source);
@@ -319,7 +331,7 @@ std::size_t take_option(Options& options, std::span<const std::string> words) {
   }
   USER_CHECK(words.size() > 1, "[{}] wanted a value, but the command line ends", strip_dashes(name));
   set_from_command_line(options, name, words[1]);
-  return 2;
+  return 2 + take_more_named_paths(options, row, words.subspan(2));
 }
 
 }  // namespace weft

@@ -82,7 +82,17 @@ enum class OptionEffect { code, run, none };
 
 enum class OptionActs { always, compiled, generated, sized, captured };
 
-enum class OptionCheck { any, any_json, between, one_of, custom_op_words, device_name, size_words, repeatable };
+enum class OptionCheck {
+  any,
+  any_json,
+  between,
+  one_of,
+  custom_op_words,
+  device_name,
+  size_words,
+  repeatable,
+  named_paths
+};
 
 struct OptionLimits {
   OptionCheck check = OptionCheck::any;

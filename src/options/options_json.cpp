@@ -21,10 +21,10 @@ constexpr JsonLimits kLimits = {.most_bytes = 1 << 20, .deepest = 16, .keys_once
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : json_text(value); }
 
-std::vector<std::string> items_of(const Json& list, std::string_view name) {
+std::vector<std::string> items_of(const Json& list, std::string_view name, bool may_be_objects = false) {
   std::vector<std::string> items;
   for (const Json& item : list) {
-    const bool is_item = item.is_string() || item.is_number_integer();
+    const bool is_item = item.is_string() || item.is_number_integer() || (may_be_objects && item.is_object());
     USER_CHECK(is_item, "[{}] wanted a list of names or whole numbers, but one item is {}", name,
                quote(json_text(item)));
     items.push_back(text_of(item));
@@ -41,7 +41,7 @@ void apply_row(Options& options, const OptionRow& row, const Json& value, const 
   if (value.is_null() || is_unset) {
     reset_option(options, row);
   } else if (value.is_array() && !is_text) {
-    assign_option(options, row, items_of(value, row.name));
+    assign_option(options, row, items_of(value, row.name, row.limits.check == OptionCheck::named_paths));
   } else {
     USER_CHECK(!value.is_object() || takes_json, "[{}] wanted a value, but is an object", row.name);
     USER_CHECK(!is_flag_value || is_flag(row) || takes_json, "[{}] wanted a value, but is {}", row.name,

@@ -140,6 +140,7 @@ std::string event_text(const Json& json, std::string_view name) {
 }
 
 Json model_card(const ServedModel& model, const std::string& name) {
+  const std::int64_t adapter = model.adapter_of(name);
   const Json permission{{"id", "modelperm-" + hash_bytes(name).hex().substr(0, 16)},
                         {"object", "model_permission"},
                         {"created", model.created},
@@ -156,8 +157,8 @@ Json model_card(const ServedModel& model, const std::string& name) {
           {"object", "model"},
           {"created", model.created},
           {"owned_by", "weft"},
-          {"root", model.root},
-          {"parent", nullptr},
+          {"root", adapter == 0 ? model.root : model.adapters[static_cast<std::size_t>(adapter - 1)].path},
+          {"parent", adapter == 0 ? Json(nullptr) : Json(model.names[0])},
           {"max_model_len", model.max_model_len},
           {"permission", Json::array({permission})}};
 }

@@ -184,6 +184,7 @@ HttpResponse ApiServer::models(const HttpRequest& request) const {
   if (request.path == kList) {
     Json list = Json::array();
     for (const std::string& name : model_->names) list.push_back(model_card(*model_, name));
+    for (const NamedLora& adapter : model_->adapters) list.push_back(model_card(*model_, adapter.name));
     return {.body = json_text({{"object", "list"}, {"data", std::move(list)}})};
   }
   const std::string name = request.path.substr(kList.size() + 1);

@@ -25,7 +25,8 @@ std::vector<Sequence> BlocksAnswer::begin(std::uint64_t random_seed) {
            .parameters = std::make_shared<const SamplingParameters>(prepared_.parameters),
            .seed = prepared_.has_seed ? prepared_.parameters.seed : random_seed,
            .priority = prepared_.request.priority.value_or(0),
-           .cache_salt = prepared_.request.cache_salt.value_or("")}};
+           .cache_salt = prepared_.request.cache_salt.value_or(""),
+           .adapter = prepared_.adapter}};
 }
 
 std::vector<Ticket> BlocksAnswer::open_tickets() const {

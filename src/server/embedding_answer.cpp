@@ -27,8 +27,8 @@ Json EmbeddingAnswer::whole_answer() {
   Json data = Json::array();
   for (std::size_t i = 0; i < size(); ++i)
     data.push_back({{"index", i}, {"object", "embedding"}, {"embedding", written(pooled(i))}});
-  return {{"id", "embd-" + id()},      {"object", "list"},        {"created", std::time(nullptr)},
-          {"model", model().names[0]}, {"data", std::move(data)}, {"usage", usage_json(usage())}};
+  return {{"id", "embd-" + id()},  {"object", "list"},        {"created", std::time(nullptr)},
+          {"model", model_name()}, {"data", std::move(data)}, {"usage", usage_json(usage())}};
 }
 
 }  // namespace weft

@@ -141,6 +141,7 @@ void EngineLoop::add(const Sequence& sequence, std::vector<SequenceEvent>& event
                                      .parameters = std::move(parameters),
                                      .priority = sequence.priority,
                                      .cache_salt = sequence.cache_salt,
+                                     .adapter = sequence.adapter,
                                      .pooling = sequence.pooling,
                                      .second_text = sequence.second_text});
     requests_.emplace(sequence.ticket, request);

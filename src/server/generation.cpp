@@ -18,7 +18,7 @@ Generation::Generation(PreparedRequest prepared, const ServedModel& model, const
   head_ = {.endpoint = request.endpoint,
            .id = (request.endpoint == chat ? "chatcmpl-" : "cmpl-") + id,
            .created = std::time(nullptr),
-           .model = model.names[0],
+           .model = model.name_of(prepared_.adapter),
            .fingerprint = model.fingerprint.empty() ? Json(nullptr) : Json(model.fingerprint)};
   choices_.resize(prepared_.prompts.size() * static_cast<std::size_t>(prepared_.choices));
   open_ = choices_.size();
@@ -83,7 +83,8 @@ std::vector<Sequence> Generation::begin(std::uint64_t random_seed) {
                          .parameters = is_first_of_prompt(i) ? first_parameters : other_parameters,
                          .seed = seed + i % static_cast<std::size_t>(prepared_.choices),
                          .priority = prepared_.request.priority.value_or(0),
-                         .cache_salt = prepared_.request.cache_salt.value_or("")});
+                         .cache_salt = prepared_.request.cache_salt.value_or(""),
+                         .adapter = prepared_.adapter});
   return sequences;
 }
 

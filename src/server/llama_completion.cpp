@@ -26,7 +26,7 @@ LlamaCompletion::LlamaCompletion(PreparedRequest prepared, const ServedModel& mo
                                  std::shared_ptr<HttpReply> reply)
     : RunningRequest(std::move(reply), prepared.request.stream.value_or(false)),
       prepared_(std::move(prepared)),
-      model_(model.names[0]),
+      model_(model.name_of(prepared_.adapter)),
       tokenizer_(model.tokenizer),
       context_(model.max_model_len),
       ticket_(ticket) {}
@@ -36,7 +36,11 @@ std::vector<Sequence> LlamaCompletion::begin(std::uint64_t random_seed) {
   seed_ = prepared_.has_seed ? prepared_.parameters.seed : random_seed % kLlamaRandomSeed;
   auto parameters = std::make_shared<SamplingParameters>(prepared_.parameters);
   parameters->max_tokens = std::max<std::int64_t>(parameters->max_tokens, 1);
-  return {{.ticket = ticket_, .prompt = prepared_.prompts[0].ids, .parameters = std::move(parameters), .seed = seed_}};
+  return {{.ticket = ticket_,
+           .prompt = prepared_.prompts[0].ids,
+           .parameters = std::move(parameters),
+           .seed = seed_,
+           .adapter = prepared_.adapter}};
 }
 
 std::vector<Ticket> LlamaCompletion::open_tickets() const {

@@ -6,7 +6,9 @@ namespace weft {
 
 MessagesAnswer::MessagesAnswer(PreparedRequest prepared, const ServedModel& model, const std::string& id, Ticket ticket,
                                std::shared_ptr<HttpReply> reply)
-    : BlocksAnswer(std::move(prepared), model, ticket, std::move(reply)), id_("msg_" + id), model_(model.names[0]) {}
+    : BlocksAnswer(std::move(prepared), model, ticket, std::move(reply)),
+      id_("msg_" + id),
+      model_(model.name_of(this->prepared().adapter)) {}
 
 AnswerBlocks& MessagesAnswer::make_blocks(const AnswerBlocksOptions& options) {
   std::function<void(Json)> send;

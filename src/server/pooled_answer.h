@@ -28,6 +28,7 @@ class PooledAnswer : public RunningRequest {
   const ApiRequest& request() const { return prepared_.request; }
   const PreparedRequest& prepared() const { return prepared_; }
   const ServedModel& model() const { return model_; }
+  const std::string& model_name() const { return model_.name_of(prepared_.adapter); }
   const std::string& id() const { return id_; }
   // Of a prompt.
   const std::vector<float>& pooled(std::size_t prompt) const { return *pooled_[prompt]; }

@@ -286,12 +286,17 @@ RenderedConversation render_conversation(ApiRequest& request, const ServedModel&
 PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   check_model(request, model);
   check_fields(request);
-  if (is_pooled(request.endpoint)) return prepare_pooled(std::move(request), model);
+  if (is_pooled(request.endpoint)) {
+    PreparedRequest pooled = prepare_pooled(std::move(request), model);
+    pooled.adapter = model.adapter_of(pooled.request.model.value_or(""));
+    return pooled;
+  }
   if (!model.generates)
     throw not_made_here(
         "the model generates no text, since its tokens attend to later ones; /v1/embeddings, /v1/score "
         "and /v1/rerank are there");
   PreparedRequest prepared{.request = std::move(request)};
+  prepared.adapter = model.adapter_of(prepared.request.model.value_or(""));
   prepared.parameters = requested_sampling(prepared.request, model);
   check_given_limit(prepared.request, model);
   if (answers_messages(prepared.request.endpoint)) {

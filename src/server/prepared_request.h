@@ -53,6 +53,7 @@ struct PreparedRequest {
   std::optional<Pooling> pooling;  // of embeddings and scores, which have no other answer
   std::vector<ScoredPair> pairs;   // of scores, in their order
   bool has_seed = false;
+  std::int64_t adapter = 0;  // which the request's model names, as NewRequest::adapter
 };
 
 // Of all endpoints that answer by the model. ApiError for a request that the model cannot answer.

@@ -35,7 +35,7 @@ Json RankingAnswer::ranked(const std::vector<double>& scores) const {
 Json RankingAnswer::whole_answer() {
   std::vector<double> scores;
   for (const ScoredPair& pair : prepared().pairs) scores.push_back(score(pair));
-  Json answer{{"id", "score-" + id()}, {"model", model().names[0]}, {"usage", usage_json(usage())}};
+  Json answer{{"id", "score-" + id()}, {"model", model_name()}, {"usage", usage_json(usage())}};
   if (request().endpoint == rerank) {
     answer["results"] = ranked(scores);
     return answer;

@@ -19,7 +19,7 @@ ResponsesAnswer::ResponsesAnswer(PreparedRequest prepared, const ServedModel& mo
                                  Ticket ticket, std::shared_ptr<HttpReply> reply)
     : BlocksAnswer(std::move(prepared), model, ticket, std::move(reply)),
       id_("resp_" + id),
-      model_(model.names[0]),
+      model_(model.name_of(this->prepared().adapter)),
       created_(std::time(nullptr)) {
   const ApiRequest& request = this->prepared().request;
   // Entries have the form of a chat's.

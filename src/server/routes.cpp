@@ -54,6 +54,7 @@ constexpr Route kRoutes[] = {
     {"/v1/audio/translations", kPost, RouteKind::not_made},
     {"/v1/load_lora_adapter", kPost, RouteKind::not_made},
     {"/v1/unload_lora_adapter", kPost, RouteKind::not_made},
+    {"/lora-adapters", kAny, RouteKind::not_made},
 };
 
 }  // namespace

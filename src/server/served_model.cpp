@@ -9,6 +9,7 @@
 
 #include "base/content_hash.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "base/version.h"
 #include "engine/conversation.h"
@@ -28,6 +29,9 @@ std::string fingerprint_of(Engine& engine, const ServedModelSettings& settings) 
   for (const auto& [name, value] : code_options(engine.context().options)) hasher.add(name).add(value);
   const Checkpoint& checkpoint = engine.runner().checkpoint();
   hasher.add(checkpoint.architecture()).add(checkpoint.file_bytes());
+  const Options& options = engine.context().options;
+  for (const auto* list : {&options.lora, &options.lora_scaled, &options.lora_modules})
+    for (const std::string& adapter : *list) hasher.add(adapter);
   const std::string hash = hasher.finish().hex().substr(0, 8);
   return settings.fingerprint_mode == "hash" ? hash : fmt::format("weft-{}-{}", kVersion, hash);
 }
@@ -106,7 +110,17 @@ void set_parsers(ServedModel& model, const Engine& engine, const ServedModelSett
 }  // namespace
 
 bool ServedModel::has_name(const std::string& name) const {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::find(names.begin(), names.end(), name) != names.end() || adapter_of(name) > 0;
+}
+
+std::int64_t ServedModel::adapter_of(const std::string& name) const {
+  const auto found =
+      std::find_if(adapters.begin(), adapters.end(), [&](const NamedLora& adapter) { return adapter.name == name; });
+  return found == adapters.end() ? 0 : found - adapters.begin() + 1;
+}
+
+const std::string& ServedModel::name_of(std::int64_t adapter) const {
+  return adapter == 0 ? names[0] : adapters[static_cast<std::size_t>(adapter - 1)].name;
 }
 
 ServedModel make_served_model(Engine& engine, const ServedModelSettings& settings) {
@@ -126,6 +140,10 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
   model.pooling = settings.pooling ? settings.pooling : model.embedding_head.pooling;
   // A path may be any bytes, but requests, answers and metrics are UTF-8.
   for (const std::string& name : settings.names) model.names.push_back(replace_invalid_utf8(name));
+  for (const NamedLora& adapter : named_loras(engine.context().options)) {
+    USER_CHECK(!model.has_name(adapter.name), "[--lora-modules] {} is a name of the model", quote(adapter.name));
+    model.adapters.push_back({replace_invalid_utf8(adapter.name), replace_invalid_utf8(adapter.path)});
+  }
   if (engine.has_tokenizer()) {
     model.most_bytes_of_token = most_bytes_of_token(engine.tokenizer());
     model.constraints = std::make_shared<const ConstraintCompiler>(

@@ -27,6 +27,7 @@ std::string other_value(const OptionRow& row) {
   if (row.limits.check == OptionCheck::device_name) return "fake-cuda";
   if (row.limits.check == OptionCheck::custom_op_words) return "none,+rms_norm";
   if (row.limits.check == OptionCheck::size_words) return "8";
+  if (row.limits.check == OptionCheck::named_paths) return "other=path";
   if (type_text(row) == "providers per op") return R"({"add": ["native"]})";
   return "other";
 }

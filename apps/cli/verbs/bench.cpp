@@ -263,6 +263,6 @@ VERB(bench) {
                         [=, &call] { *run = [=, &call] { return bench_throughput(*of_throughput, call); }; }));
          return [run] { return (*run)(); };
        },
-       .own_options = {"-t", "--threads"},
+       .own_options = {"-t", "--threads", "--lora-modules"},
        .respelled = respelled_flags()});
 }

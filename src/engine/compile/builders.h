@@ -20,6 +20,7 @@ class ModelBuilder : public Builder {
     return weights_.quantization(keys);
   }
   std::string order_key(const std::vector<std::string>& keys) const override { return weights_.order_key(keys); }
+  bool has_adapter(const std::vector<std::string>& keys) const override { return weights_.has_adapter(keys); }
   std::string key(const std::string& weight_name, int layer = -1) const override {
     return model_.key(weight_name, facts.config, layer);
   }

@@ -115,9 +115,12 @@ ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint 
   phases_.push_back({.facts = make_facts(context_->options, checkpoint_, definition_, context_->device.id.type)});
   context_->first_time_work->set_loading();
   check_checkpoint();
-  weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts(), definition_.tensor_names(facts().config));
+  open_adapters();
+  weights_ =
+      std::make_unique<Weights>(*context_, checkpoint_, facts(), definition_.tensor_names(facts().config), adapters_);
   max_tokens_ = most_tokens();
   trace_phases();
+  adapters_->check_all_read();
   const auto note = [&](const std::vector<std::string>& more) {
     notes_.insert(notes_.end(), more.begin(), more.end());
   };
@@ -185,6 +188,15 @@ void ModelCompilation::check_checkpoint() {
   if (!warning.empty()) notes_.push_back(warning);
   log_unknown_keys(context_->log, checkpoint_.path(), config.unknown_keys);
   for (const std::string& sentence : unread.harmless) context_->log.say("config", Log::Detail::more, sentence);
+}
+
+void ModelCompilation::open_adapters() {
+  adapters_ =
+      std::make_shared<const LoraStacks>(context_->options, definition_, facts().config, context_->device.id.type);
+  phases_[0].facts.adapter_choices = adapters_->choices();
+  notes_.insert(notes_.end(), adapters_->notes().begin(), adapters_->notes().end());
+  for (const LoraAdapter& adapter : adapters_->adapters())
+    log_unknown_keys(context_->log, adapter.path, adapter.unknown_keys);
 }
 
 ModelGraph ModelCompilation::trace(const ModelFacts& facts, const char* name,

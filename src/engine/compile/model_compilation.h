@@ -56,6 +56,8 @@ class ModelCompilation {
   // The index of the graphs for the rows of a phase.
   std::size_t index_of(Phase phase) const { return std::min(static_cast<std::size_t>(phase), phases_.size() - 1); }
   const PhaseGraphs& graphs_of(Phase phase) const { return phases_[index_of(phase)]; }
+  // The LoRA adapters; choices() is 0 without any.
+  const LoraStacks& adapters() const { return *adapters_; }
   // The forward and the head of each phase.
   std::vector<const ModelGraph*> graphs() const;
   // The maximum number of rows of a step, and how many of them may have logits: a row of logits is as large as many
@@ -88,6 +90,7 @@ class ModelCompilation {
 
  private:
   void check_checkpoint();
+  void open_adapters();
   std::int64_t most_tokens();  // of a step
   void trace_phases();
   struct PhaseNames {
@@ -105,6 +108,7 @@ class ModelCompilation {
   Checkpoint checkpoint_;
   ModelDefinition definition_;
   std::vector<std::string> notes_;
+  std::shared_ptr<const LoraStacks> adapters_;
   std::unique_ptr<Weights> weights_;
   std::int64_t max_tokens_ = 0;
   std::vector<PhaseGraphs> phases_;

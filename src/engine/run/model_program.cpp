@@ -11,8 +11,8 @@ namespace weft {
 namespace {
 
 // Indexed by StepTensor.
-constexpr std::array<const char*, kStepTensors> kStepTensorNames{"ids",    "positions", "slots",      "batch",
-                                                                 "hidden", "rows",      "token_types"};
+constexpr std::array<const char*, kStepTensors> kStepTensorNames{"ids",    "positions", "slots",       "batch",
+                                                                 "hidden", "rows",      "token_types", kAdapters};
 
 }  // namespace
 

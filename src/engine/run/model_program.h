@@ -20,9 +20,9 @@
 namespace weft {
 
 // The inputs that are bound in each step. The graphs of models name them "ids", "positions", ...
-// Not all graphs have token_types.
-enum class StepTensor : std::uint8_t { ids, positions, slots, batch, hidden, rows, token_types };
-inline constexpr std::size_t kStepTensors = 7;
+// Not all graphs have the last two.
+enum class StepTensor : std::uint8_t { ids, positions, slots, batch, hidden, rows, token_types, adapters };
+inline constexpr std::size_t kStepTensors = 8;
 
 struct ModelProgram {
   std::map<std::string, std::size_t> inputs = {};  // name to position among the graph's inputs

@@ -288,10 +288,12 @@ void ModelRunner::bind_step(ModelProgram& forward, const StepInput& input) const
   forward.bind(StepTensor::slots, input.slots);
   forward.bind(StepTensor::batch, input.batch);
   if (forward.has(StepTensor::token_types)) forward.bind(StepTensor::token_types, input.token_types);
+  if (forward.has(StepTensor::adapters)) forward.bind(StepTensor::adapters, input.adapters);
 }
 
 void ModelRunner::bind_head(ModelProgram& head, const ModelProgram& forward, const StepInput& input) const {
   head.bind(StepTensor::rows, input.logit_rows);
+  if (head.has(StepTensor::adapters)) head.bind(StepTensor::adapters, input.adapters);
   if (device_ == nullptr) {
     head.bind(StepTensor::hidden, forward.result(0));
   } else {
@@ -313,11 +315,9 @@ const Tensor& ModelRunner::step_compiled(const StepInput& input) {
 }
 
 std::map<std::string, Tensor> ModelRunner::inputs_of(const StepInput& input) const {
-  std::map<std::string, Tensor> inputs{{"ids", input.ids},
-                                       {"positions", input.positions},
-                                       {"slots", input.slots},
-                                       {"batch", input.batch},
-                                       {"token_types", input.token_types}};
+  std::map<std::string, Tensor> inputs{
+      {"ids", input.ids},     {"positions", input.positions},     {"slots", input.slots},
+      {"batch", input.batch}, {"token_types", input.token_types}, {kAdapters, input.adapters}};
   const std::vector<LayerPages> layers = facts().pages();
   for (std::size_t i = 0; i < pages_.size(); ++i) inputs[layers[i].name] = pages_[i];
   return inputs;
@@ -333,7 +333,7 @@ Tensor ModelRunner::step_eager(const StepInput& input) {
   if (input.logit_row_count() == 0) return no_logits_;
   EagerEvaluator head_evaluator(*context_, graphs.head.ranges[range_of(graphs.head.ranges, input.logit_row_count())]);
   EagerBuilder head(graphs.facts, model_->definition(), weights(), head_evaluator,
-                    {{"hidden", results[0].tensor()}, {"rows", input.logit_rows}});
+                    {{"hidden", results[0].tensor()}, {"rows", input.logit_rows}, {kAdapters, input.adapters}});
   return model_->definition().head(head)[0].tensor();
 }
 

@@ -19,10 +19,11 @@ void copy_sequences(const StepInput& step, StepBuffer& into) {
   const Batch& batch = batch_of(step.batch);
   const auto *const ids = step.ids.as<const std::int64_t>(), *const positions = step.positions.as<const std::int64_t>(),
                     *const slots = step.slots.as<const std::int64_t>(),
-                    *const types = step.token_types.as<const std::int64_t>();
+                    *const types = step.token_types.as<const std::int64_t>(),
+                    *const adapters = step.adapters.as<const std::int64_t>();
   for (std::int32_t i = 0; i < batch.sequences; ++i) {
     for (std::int32_t row = batch.query_starts[i]; row < batch.query_starts[i + 1]; ++row)
-      into.add_row(ids[row], positions[row], slots[row], types[row]);
+      into.add_row(ids[row], positions[row], slots[row], {.token_type = types[row], .adapter = adapters[row]});
     into.add_sequence(batch.lengths[i], {batch.block_table + std::int64_t{i} * batch.max_blocks,
                                          static_cast<std::size_t>(batch.max_blocks)});
   }

@@ -28,6 +28,7 @@ StepBuffer::StepBuffer(StepLimits most)
              .positions = numbers(most.rows),
              .slots = numbers(most.rows),
              .token_types = numbers(most.rows),
+             .adapters = numbers(most.rows),
              .batch = {.meta = Meta::batch(), .storage = Storage::allocate(sizeof(Batch))},
              .logit_rows = numbers(most.rows)},
       query_starts_(entries(most.sequences + 1)),
@@ -41,12 +42,13 @@ void StepBuffer::begin(std::int64_t blocks, Phase phase) {
   rows_ = sequences_ = logit_rows_ = 0;
 }
 
-void StepBuffer::add_row(std::int64_t id, std::int64_t position, std::int64_t slot, std::int64_t token_type) {
+void StepBuffer::add_row(std::int64_t id, std::int64_t position, std::int64_t slot, const RowKind& kind) {
   CHECK(rows_ < most_.rows, "a step has at most {} rows", most_.rows);
   input_.ids.as<std::int64_t>()[rows_] = id;
   input_.positions.as<std::int64_t>()[rows_] = position;
   input_.slots.as<std::int64_t>()[rows_] = slot;
-  input_.token_types.as<std::int64_t>()[rows_] = token_type;
+  input_.token_types.as<std::int64_t>()[rows_] = kind.token_type;
+  input_.adapters.as<std::int64_t>()[rows_] = kind.adapter;
   ++rows_;
 }
 
@@ -65,7 +67,8 @@ void StepBuffer::want_logits(std::int64_t row) {
 }
 
 const StepInput& StepBuffer::input() {
-  for (Tensor* rows : {&input_.ids, &input_.positions, &input_.slots, &input_.token_types}) rows->meta.shape[0] = rows_;
+  for (Tensor* rows : {&input_.ids, &input_.positions, &input_.slots, &input_.token_types, &input_.adapters})
+    rows->meta.shape[0] = rows_;
   input_.logit_rows.meta.shape[0] = logit_rows_;
   *input_.batch.as<Batch>() = {.sequences = static_cast<std::int32_t>(sequences_),
                                .query_starts = entries_of(query_starts_),

@@ -16,6 +16,12 @@ struct StepLimits {
   std::int64_t blocks = 0;  // pages of a sequence
 };
 
+// What StepInput has of a row besides its place.
+struct RowKind {
+  std::int64_t token_type = 0;
+  std::int64_t adapter = 0;
+};
+
 class StepBuffer {
  public:
   StepBuffer() = default;  // no capacity
@@ -26,7 +32,7 @@ class StepBuffer {
   // below throw InternalError when the step exceeds the memory.
   void begin(std::int64_t blocks, Phase phase = Phase::prompt);
   // Adds a row to the sequence that the next add_sequence() ends.
-  void add_row(std::int64_t id, std::int64_t position, std::int64_t slot, std::int64_t token_type = 0);
+  void add_row(std::int64_t id, std::int64_t position, std::int64_t slot, const RowKind& kind = {});
   // Ends the sequence of the rows since the last call: it has `length` tokens, these rows included, and its KV pages
   // are `pages`.
   void add_sequence(std::int64_t length, std::span<const std::int32_t> pages);

@@ -11,6 +11,7 @@ struct StepInput {
   Tensor positions;             // i64[rows]
   Tensor slots;                 // i64[rows]: page * block + position in the page
   Tensor token_types;           // i64[rows], for models with a table of them: 1 in the second text of a pair, else 0
+  Tensor adapters;              // i64[rows]: the choice of each row (engine/weights/lora_stacks.h)
   Tensor batch;                 // tensor/batch.h
   Tensor logit_rows;            // i64[n]: rows that need logits
   Phase phase = Phase::prompt;  // of all rows

@@ -31,7 +31,7 @@ struct ScheduledSequence {
   std::span<const int> prompt;  // of prompt_ids, which choices of one request share
   std::vector<int> output;
   std::int64_t priority = 0;  // smaller is earlier; with SchedulerSettings::has_priorities
-  std::string cache_salt;
+  std::string cache_salt;     // sequences with different ones share nothing in the prefix cache
   // Where the second text of a pair begins, whose tokens have BERT's token type 1.
   std::int64_t second_text = INT64_MAX;
 

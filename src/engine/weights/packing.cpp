@@ -1,4 +1,5 @@
-// The part of Weights that chooses the packing of a matrix, or of a stack of them, and packs it.
+// The part of Weights that chooses the packing of a matrix, or of a stack of them, and packs it. Those of adapters are
+// made before.
 
 #include <algorithm>
 
@@ -10,7 +11,8 @@ namespace weft {
 
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
-  if (!is_matrix(role) || plain.rank() < 2) return nullptr;
+  const bool is_multiplied = is_matrix(role) || (is_adapter(role) && role != WeightRole::lora_mask);
+  if (!is_multiplied || plain.rank() < 2) return nullptr;
   const bool is_stack = plain.rank() == 3;
   const BlockProduct product = block_product(plain.dtype, facts_.activations);
   const bool is_int8 = product == BlockProduct::int8, is_bf16 = product == BlockProduct::bf16;
@@ -38,6 +40,17 @@ const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
     if (candidate.kernel->supports(request)) return nullptr;
   }
   return nullptr;
+}
+
+bool Weights::is_adapter(WeightRole role) {
+  return role == WeightRole::lora_a || role == WeightRole::lora_b || role == WeightRole::lora_mask;
+}
+
+Tensor Weights::adapter(const std::vector<std::string>& keys, WeightRole role) {
+  Tensor stack = adapters_->stack(keys, role, facts_.dtype);
+  const Packing* packing = packing_for(stack.meta, role);
+  if (packing == nullptr) return stack;
+  return pack_weight(*packing, stack.meta, {&stack, 1}, *context_.threads, nullptr, room(packing->bytes(stack.meta)));
 }
 
 Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role) {

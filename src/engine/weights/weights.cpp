@@ -32,10 +32,14 @@ std::string table_name(WeightRole role) {
                                          : "of positions in a window";
 }
 
-// Keys and values of latent attention may be parts of one tensor.
+// Keys and values of latent attention may be parts of one tensor, and adapters are beside the weights.
 std::string name_of_loaded(const std::vector<std::string>& keys, WeightRole role) {
   if (is_table(role)) return table_name(role);
-  return joined(keys) + (role == WeightRole::latent_values ? " (values)" : "");
+  return joined(keys) + (role == WeightRole::latent_values ? " (values)"
+                         : role == WeightRole::lora_a      ? " (lora_a)"
+                         : role == WeightRole::lora_b      ? " (lora_b)"
+                         : role == WeightRole::lora_mask   ? " (lora_mask)"
+                                                           : "");
 }
 
 Tensor converted(const Tensor& tensor, DType dtype) {
@@ -70,8 +74,12 @@ bool is_exact_vector(WeightRole role) {
 }  // namespace
 
 Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts,
-                 const std::vector<std::string>& own)
-    : context_(context), checkpoint_(std::move(checkpoint)), facts_(facts), own_(own.begin(), own.end()) {}
+                 const std::vector<std::string>& own, std::shared_ptr<const LoraStacks> adapters)
+    : context_(context),
+      checkpoint_(std::move(checkpoint)),
+      facts_(facts),
+      own_(own.begin(), own.end()),
+      adapters_(std::move(adapters)) {}
 
 // Whether the blocks of a matrix have factors in another tensor, which no weight of the model reads.
 bool Weights::has_factors(const std::string& key, WeightRole role) const {
@@ -224,6 +232,7 @@ bool Weights::is_narrowed(const std::string& key, const Meta& stored, WeightRole
 }
 
 Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) const {
+  if (is_adapter(role)) return adapters_->meta(keys, role, facts_.dtype);
   Meta meta = stored_meta(keys[0], role);
   const std::size_t joined = joined_dim(meta, role);
   for (std::size_t i = 1; i < keys.size(); ++i) {
@@ -305,6 +314,7 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
     return one;
   }
   if (checkpoint_.is_dummy()) return dummy(keys, role);
+  if (is_adapter(role)) return adapter(keys, role);
   if (role == row_scale) return row_scales(keys);
   if (role == scale) return block_scales(keys);
   if (role == WeightRole::order) return this->order(keys[0]);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/weights/code_products.h"
+#include "engine/weights/lora_stacks.h"
 
 namespace weft {
 
@@ -25,9 +26,9 @@ struct WeightRows;
 
 class Weights {
  public:
-  // `own`: the names of all tensors that the model's weights have.
+  // `own`: the names of all tensors that the model's weights have. `adapters` may be null.
   Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts,
-          const std::vector<std::string>& own = {});
+          const std::vector<std::string>& own = {}, std::shared_ptr<const LoraStacks> adapters = nullptr);
 
   // The type of a loaded weight, by its role (nn/builder.h). UserError when a tensor is missing or has another width
   // than the others.
@@ -42,6 +43,9 @@ class Weights {
   // kernel for the product of the codes.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
   bool can_merge(const std::vector<std::string>& keys);
+  bool has_adapter(const std::vector<std::string>& keys) const {
+    return adapters_ != nullptr && adapters_->adapts(keys);
+  }
   // As in Builder. It returns "" on a GPU, where such weights are stored as numbers with their columns in the order of
   // the input.
   std::string order_key(const std::vector<std::string>& keys) const;
@@ -82,6 +86,8 @@ class Weights {
   bool has_same_order(const std::string& key, const std::string& other) const;
   Meta stored_meta(const std::string& key, WeightRole role) const;
   Tensor stored(const std::string& key, WeightRole role) const;
+  static bool is_adapter(WeightRole role);
+  Tensor adapter(const std::vector<std::string>& keys, WeightRole role);
   static bool is_latent(WeightRole role);
   Meta latent_meta(DType dtype, WeightRole role) const;
   Tensor rows_of_latents(const std::string& key) const;
@@ -127,6 +133,7 @@ class Weights {
   Checkpoint checkpoint_;
   const ModelFacts& facts_;
   std::set<std::string> own_;
+  std::shared_ptr<const LoraStacks> adapters_;
   std::set<std::string> assumed_orders_;  // of a dummy checkpoint: the first weight of each group
   mutable std::map<std::pair<std::string, WeightRole>, Meta> stack_metas_;
   // Patterns are matched once for each weight: experts have tens of thousands, each asked for several times.
