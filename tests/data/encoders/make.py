@@ -15,7 +15,10 @@ import transformers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "models"))
-from make import IDS, randomise, write_tokenizer  # noqa: E402
+from make import IDS as ALL_IDS, randomise, write_tokenizer  # noqa: E402
+
+# RoBERTa counts the positions of padding, which is token 1, in another way.
+IDS = [62 if token == 1 else token for token in ALL_IDS]
 
 SHAPE = dict(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
              max_position_embeddings=64)
@@ -41,6 +44,7 @@ CONFIGS = {
     "embedding_gemma": lambda: transformers.Gemma3TextConfig(
         **dict(SHAPE, num_hidden_layers=7), num_key_value_heads=1, head_dim=16, query_pre_attn_scalar=16,
         sliding_window=10, use_bidirectional_attention=True, pad_token_id=0, bos_token_id=2, eos_token_id=1),
+    "mpnet": lambda: transformers.MPNetConfig(**dict(SHAPE, max_position_embeddings=66), pad_token_id=1),
 }
 
 # The keys of published files, where transformers writes newer ones, which it reads, too. None: not there.
@@ -63,7 +67,11 @@ SCORES = {
     "distilbert_scores": (transformers.DistilBertForSequenceClassification, CONFIGS["distilbert"]),
     "modernbert_scores": (transformers.ModernBertForSequenceClassification, lambda: transformers.ModernBertConfig(
         **MODERNBERT, local_attention=8, classifier_pooling="mean", classifier_bias=True, norm_bias=True)),
+    "mpnet_scores": (transformers.MPNetForSequenceClassification, CONFIGS["mpnet"]),
 }
+
+# After all others, whose seeds are their places.
+LATER = ["mpnet", "mpnet_scores"]
 
 # Where the second text begins in so many ids.
 PAIRS = [(3, 8), (20, 21), (30, 64), (1, 2)]
@@ -117,6 +125,6 @@ def record_scores(path, model, config):
 
 if __name__ == "__main__":
     print(f"torch {torch.__version__}, transformers {transformers.__version__}, Python {sys.version.split()[0]}")
-    for seed, name in enumerate([*CONFIGS, *SCORES]):
+    for seed, name in enumerate(sorted([*CONFIGS, *SCORES], key=lambda name: name in LATER)):
         if name in sys.argv[1:] or len(sys.argv) == 1:
             make(name, seed + 1)
