@@ -28,8 +28,9 @@ std::optional<std::int64_t> layer_after(std::string_view prefix, std::string_vie
 
 // The layer to which the tensor of a folder belongs.
 std::optional<std::int64_t> layer_in_folder(std::string_view name) {
-  for (const char* layers : {"model.layers.", "model.decoder.layers.", "backbone.layers.", "gpt_neox.layers.",
-                             "transformer.h.", "transformer.blocks."})
+  for (const char* layers :
+       {"model.layers.", "model.decoder.layers.", "backbone.layers.", "gpt_neox.layers.", "transformer.h.",
+        "bert.encoder.layer.", "distilbert.transformer.layer.", "nomic_bert.encoder.layers.", "transformer.blocks."})
     if (const auto layer = layer_after(layers, name)) return layer;
   return std::nullopt;
 }
