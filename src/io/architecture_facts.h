@@ -72,6 +72,7 @@ struct RotaryFacts {
   // Folders have positions only if this key is "rope", and GGUF files unless this one is false.
   std::string_view kind_in_folders = "";
   std::string_view switch_in_gguf = "";
+  bool is_absent = false;  // no layer has them
 };
 
 // How the scores of a router's logits are computed, from which the experts of a token are chosen.
@@ -185,6 +186,9 @@ struct KeyName {
 struct ArchitectureFacts {
   // The keys of config.json with names of their own. All other facts have the usual names.
   std::vector<KeyName> key_names;
+  // The key of an object in config.json whose keys are read as if they were next to it: those of `numbers` and more.
+  // "": there is none.
+  std::string_view inner_object = "";
   // The embedding's tensor in folders.
   std::string_view embedding = "model.embed_tokens.weight";
   // JSON text of an object: the values of keys that config.json omits. GGUF files, too, leave `hidden_act` to it.

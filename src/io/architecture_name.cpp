@@ -14,6 +14,12 @@ std::string architecture_of(const JsonFields& fields) {
   const auto architecture = fields.find_text("model_type");
   USER_CHECK(architecture && !architecture->empty(), "[{}] wanted model_type, the architecture's name, but it is {}",
              fields.where(), architecture ? "empty" : "missing");
+  // Folders of Jina's BERT have BERT's word.
+  const Json* classes = fields.value("architectures");
+  const bool is_jina = classes != nullptr && classes->is_array() && !classes->empty() && classes->front().is_string() &&
+                       classes->front().get<std::string>().starts_with("JinaBert");
+  if (*architecture == "bert" && (is_jina || fields.find_text("position_embedding_type") == "alibi"))
+    return "jina_bert_v2";
   return *architecture;
 }
 

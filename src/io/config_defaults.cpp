@@ -19,12 +19,23 @@ Json with_defaults(Json config, std::string_view text) {
   return config;
 }
 
+// The keys of an object in the config are moved next to it.
+Json without_inner_object(Json config, std::string_view key) {
+  const auto found = config.find(std::string(key));
+  if (key.empty() || found == config.end() || !found->is_object()) return config;
+  const Json inner = std::move(*found);
+  config.erase(found);
+  for (const auto& [name, value] : inner.items())
+    if (!config.contains(name)) config[name] = value;
+  return config;
+}
+
 }  // namespace
 
 Json whole_config(std::string_view text, const std::string& where, const ArchitectureFacts& facts) {
   Json config = parse_config_json(text, where);
   const bool is_inner = JsonFields(config, where).has("text_config");
-  Json own = text_config(std::move(config), where);
+  Json own = without_inner_object(text_config(std::move(config), where), facts.inner_object);
   for (const auto& [type, defaults] : facts.defaults_of_types)
     if (own.value("model_type", Json()) == type) own = with_defaults(std::move(own), defaults);
   own = with_defaults(std::move(own), facts.defaults);

@@ -341,8 +341,9 @@ void read_rotated_by_facts(const ArchitectureFacts& facts, ModelConfig& config) 
   if (facts.first_position_row) {
     config.first_position_row = *facts.first_position_row;
     config.position_rows = config.first_position_row + config.context_length;
-    config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
   }
+  if (facts.first_position_row || rotary.is_absent)
+    config.is_rotated.assign(static_cast<std::size_t>(config.layer_count), false);
   if (rotary.unrotated_period) config.is_rotated = all_but_every(*rotary.unrotated_period, config.layer_count);
   if (rotary.only_rotates_windows && config.sliding_window)
     for (int layer = 0; layer < config.layer_count; ++layer) config.is_rotated.push_back(config.slides(layer));

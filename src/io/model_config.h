@@ -151,6 +151,7 @@ struct ModelConfig {
   std::int64_t parallel_norm_count = 0;  // of a parallel layer, as files state it; 0: they do not
   std::int64_t embedding_width = 0;      // of tokens, where files may state another; 0: hidden_size
   std::int64_t intermediate_size = 0;
+  std::int64_t widening = 0;  // intermediate_size as a multiple of hidden_size, where files state it so
   std::int64_t layer_count = 0;
   std::int64_t head_count = 0;
   std::int64_t kv_head_count = 0;  // divides head_count
@@ -201,6 +202,13 @@ struct ModelConfig {
   bool scales_unrotated_queries = false;
   double unrotated_query_scale = 0;
   std::int64_t unrotated_query_length = 0;
+  // Scores of attention have a bias by head and distance (nn/score_bias.h): that of ALiBi, unless the first number is
+  // 0, or the learned one of buckets of distances, unless the last one is 0.
+  double alibi_bias_max = 0;  // the slope of the last head is 2^-alibi_bias_max
+  double alibi_factor = 1;    // of all slopes
+  bool has_alibi = false;     // where a switch of the files states it
+  std::int64_t distance_bucket_count = 0;
+  bool has_score_bias() const { return alibi_bias_max > 0 || distance_bucket_count > 0; }
   // Some layers attend within chunks of this number of tokens; 0: none does. Only the first chunk is supported.
   std::int64_t attention_chunk = 0;
 

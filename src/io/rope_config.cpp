@@ -257,7 +257,7 @@ RopeConfig without_scaling(RopeConfig rope, std::optional<double> theta) {
 }  // namespace
 
 void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelConfig& config) {
-  if (facts.first_position_row) return;  // positions are learned, and nothing rotates
+  if (facts.first_position_row || facts.rotary.is_absent) return;
   const auto length = integer_in(fields, "original_max_position_embeddings", kContexts);
   Around around{real_in(fields, "rope_theta", kThetas), real_in(fields, "partial_rotary_factor", {0, 1}),
                 length.value_or(config.context_length), length.has_value()};
@@ -313,7 +313,7 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
 }
 
 void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFacts& facts, ModelConfig& config) {
-  if (facts.first_position_row) return;
+  if (facts.first_position_row || facts.rotary.is_absent) return;
   auto& rope = config.rope;
   rope.theta = real_in(fields, "rope.freq_base", kThetas).value_or(rope.theta);
   rope.rotary_dim = fields.find_integer("rope.dimension_count").value_or(full_head_dim(config));

@@ -1,5 +1,8 @@
 // Falcon: both halves of a layer take the same residual sum, by one norm (7B, 11B) or by one each (40B, 180B), which
-// subtract the mean. One weight has queries, keys and values, and the feed-forward has no gate.
+// subtract the mean. One weight has queries, keys and values, and the feed-forward has no gate. Layers of Falcon-RW are
+// sequential, and ALiBi is in place of rotary positions; llama.cpp does not compute it.
+
+#include <cmath>
 
 #include "base/error.h"
 #include "models/model.h"
@@ -18,19 +21,26 @@ Values falcon_forward(Builder& b) {
   nn::DecoderStep step = nn::decoder_step(b);
   const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
   const auto feed_forward = [&](const Value& x, int layer) { return nn::plain_feed_forward(b, x, layer); };
-  return nn::parallel_layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
+  const auto layers = b.facts.config.is_parallel ? nn::parallel_layers : nn::pre_norm_layers;
+  return layers(b, step, nn::embedded_tokens(b, step.ids), attention, feed_forward);
 }
 
 constexpr const char* kFalconDefaults = R"({
   "max_position_embeddings": 2048, "hidden_act": "gelu", "layer_norm_epsilon": 1e-5, "tie_word_embeddings": true,
-  "multi_query": true
+  "multi_query": true, "parallel_attn": true
 })";
 
 // Folders of the older form have one key head, or as many as query heads, whatever num_kv_heads says. GGUF files are of
 // the newer form, which can state the models of both.
 void complete_falcon(ModelConfig& c) {
-  c.is_parallel = c.merges_query_key_value = true;
+  c.merges_query_key_value = true;
+  if (c.has_alibi) {
+    c.alibi_bias_max = 8;
+    c.alibi_factor = 1 / std::sqrt(static_cast<double>(c.head_dim));  // the scores are scaled with their biases
+    c.is_rotated.assign(static_cast<std::size_t>(c.layer_count), false);
+  }
   if (c.format == CheckpointFormat::gguf) {
+    c.is_parallel = true;
     c.norms_each_half = c.states_key_heads;  // by the second norm
     c.states_key_heads = true;
     c.has_one_key_head = c.kv_head_count == 1;
@@ -45,25 +55,31 @@ void check_falcon(const ModelConfig& c) {
   nn::check_plain_decoder(c);
   USER_CHECK(c.parallel_norm_count <= 2, "[{}] num_ln_in_parallel_attn must be 1 or 2, but is {}", c.architecture,
              c.parallel_norm_count);
+  USER_CHECK(c.is_parallel || !c.states_key_heads,
+             "[{}] parallel_attn must be true with new_decoder_architecture, but is false", c.architecture);
 }
 
 Extents per_hidden_of_one(const ModelConfig& c, int) { return c.norms_each_half ? Extents() : Extents{c.hidden_size}; }
 Extents per_hidden_of_two(const ModelConfig& c, int) { return c.norms_each_half ? Extents{c.hidden_size} : Extents(); }
+Extents per_hidden_of_sequence(const ModelConfig& c, int) { return c.is_parallel ? Extents() : Extents{c.hidden_size}; }
 
 nn::WeightTable falcon_weights() {
   nn::WeightTable weights = nn::decoder_weights();
   const std::string layer = "transformer.h.{}.";
-  nn::erase(weights, {"ffn_gate", "attn_norm"});
+  nn::erase(weights, {"ffn_gate", "attn_norm", "ffn_norm"});
   // In GGUF files the norm of attention is the second one, if there are two.
   for (const std::string part : {"weight", "bias"}) {
     const std::string name = part == "bias" ? "attn_norm.bias" : "attn_norm";
     weights.push_back({name, "blk.{}.attn_norm." + part, layer + "input_layernorm." + part, per_hidden_of_one});
     weights.push_back({name, "blk.{}.attn_norm_2." + part, layer + "ln_attn." + part, per_hidden_of_two});
+    const std::string second = part == "bias" ? "ffn_norm.bias" : "ffn_norm";
+    weights.push_back({second, "blk.{}.attn_norm." + part, layer + "ln_mlp." + part, per_hidden_of_two});
+    weights.push_back(
+        {second, "blk.{}.ffn_norm." + part, layer + "post_attention_layernorm." + part, per_hidden_of_sequence});
   }
   nn::rename(weights, {{"token_embd", "", "transformer.word_embeddings"},
                        {"attn_qkv", "", layer + "self_attention.query_key_value"},
                        {"attn_output", "", layer + "self_attention.dense"},
-                       {"ffn_norm", "blk.{}.attn_norm", layer + "ln_mlp"},
                        {"ffn_up", "", layer + "mlp.dense_h_to_4h"},
                        {"ffn_down", "", layer + "mlp.dense_4h_to_h"},
                        {"output_norm", "", "transformer.ln_f"}});
@@ -96,9 +112,10 @@ MODEL(falcon) {
                                      {&ModelConfig::attention_output_bias, "bias", "", "blk.0.attn_output.bias"},
                                      {&ModelConfig::mlp_bias, "bias", "", "blk.0.ffn_up.bias"},
                                      {&ModelConfig::has_one_key_head, "multi_query"},
+                                     {&ModelConfig::is_parallel, "parallel_attn"},
+                                     {&ModelConfig::has_alibi, "alibi"},
                                      {&ModelConfig::states_key_heads, "new_decoder_architecture", "",
                                       "blk.0.attn_norm_2.weight"}},
-                        .always = {"parallel_attn"},
                         .complete = complete_falcon},
               .weights = falcon_weights(),
               .forward = falcon_forward,

@@ -30,7 +30,7 @@ std::optional<std::int64_t> layer_after(std::string_view prefix, std::string_vie
 std::optional<std::int64_t> layer_in_folder(std::string_view name) {
   for (const char* layers :
        {"model.layers.", "model.decoder.layers.", "backbone.layers.", "gpt_neox.layers.", "transformer.h.",
-        "bert.encoder.layer.", "distilbert.transformer.layer.", "nomic_bert.encoder.layers."})
+        "bert.encoder.layer.", "distilbert.transformer.layer.", "nomic_bert.encoder.layers.", "transformer.blocks."})
     if (const auto layer = layer_after(layers, name)) return layer;
   return std::nullopt;
 }

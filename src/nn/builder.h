@@ -37,6 +37,9 @@ namespace weft {
 //   rotary          the table of rotary positions, f32[positions, rotary_dim]
 //   sliding_rotary  the same for layers with a window, of config.sliding_rope
 //   query_scale     a factor of queries by position, f32[positions, 1]
+//   score_bias      what is added to the scores of attention, f32[heads, distances] (nn/score_bias.h); it has the key
+//   of
+//                   the learned biases of buckets, [buckets, heads], if the model has these
 enum class WeightRole : std::uint8_t {
   linear,
   transposed,
@@ -59,7 +62,8 @@ enum class WeightRole : std::uint8_t {
   lora_mask,
   rotary,
   sliding_rotary,
-  query_scale
+  query_scale,
+  score_bias
 };
 
 // How activations meet quantized weights.

@@ -75,6 +75,12 @@ DecoderStep decoder_step(Builder& builder) {
   if (has_positions) step.rotary = builder.weight("cos_sin_cache", {}, WeightRole::rotary);
   if (has_sliding_positions)
     step.sliding_rotary = builder.weight("sliding_cos_sin_cache", {}, WeightRole::sliding_rotary);
+  if (c.has_score_bias()) {
+    const bool is_learned = c.distance_bucket_count > 0;
+    const std::vector<std::string> keys =
+        is_learned ? std::vector{builder.key("distance_bias")} : std::vector<std::string>();
+    step.score_bias = builder.weight("score_bias", keys, WeightRole::score_bias);
+  }
   return step;
 }
 

@@ -22,6 +22,7 @@ struct DecoderStep {
   Value& pages_of(const std::string& kind, int layer);
   Value rotary;          // f32[positions, rotary_dim]; absent if no layer uses it
   Value sliding_rotary;  // the same for layers with a window, if they have other positions
+  Value score_bias;      // f32[heads, distances]; absent if the scores of attention have none
 };
 DecoderStep decoder_step(Builder& builder);
 

@@ -6,9 +6,9 @@
 
 namespace weft {
 
-Value attention(const Value& query, const Value& kv, const Value& batch, const Value& sinks, Scalar scale,
-                std::optional<std::int64_t> window, Scalar softcap, bool causal, CallSite site) {
-  return call(site, "attention", {query, kv, batch, sinks},
+Value attention(const Value& query, const Value& kv, const Value& batch, const Value& sinks, const Value& bias,
+                Scalar scale, std::optional<std::int64_t> window, Scalar softcap, bool causal, CallSite site) {
+  return call(site, "attention", {query, kv, batch, sinks, bias},
               {{"scale", scale.value}, {"window", window}, {"softcap", softcap.value}, {"causal", causal}})[0];
 }
 
@@ -20,7 +20,7 @@ void check_attention_window(const Attributes& attributes, const char* op) {
 
 namespace {
 
-constexpr std::size_t kSinks = 3;
+constexpr std::size_t kSinks = 3, kBias = 4;
 
 std::vector<Meta> results_of_attention(const OpRequest& request) {
   const Meta& query = request.operand(0);
@@ -39,6 +39,13 @@ std::vector<Meta> results_of_attention(const OpRequest& request) {
                "[attention] sinks must be float[{}] to match query: {}, but is {}", query.shape[1].text(), query.text(),
                sinks.text());
   }
+  if (request.has(kBias)) {
+    const Meta& bias = request.operand(kBias);
+    USER_CHECK(bias.is_tensor() && bias.dtype == DType::f32 && bias.rank() == 2 && bias.shape[0] == query.shape[1] &&
+                   bias.shape[1].is_number() && bias.shape[1].number() % 2 == 1,
+               "[attention] bias must be f32[{}, an odd number of distances] to match query: {}, but is {}",
+               query.shape[1].text(), query.text(), bias.text());
+  }
   check_attention_window(request.attributes, "attention");
   const double softcap = request.attributes.at("softcap").real();
   USER_CHECK(softcap >= 0, "[attention] softcap must be a bound of the scores or 0, but is {}", softcap);
@@ -50,7 +57,7 @@ std::vector<Meta> results_of_attention(const OpRequest& request) {
 
 OP(attention) {
   op.schema(
-        "attention(Tensor query, Tensor kv, Tensor batch, Tensor? sinks, float scale, int? window=None, "
+        "attention(Tensor query, Tensor kv, Tensor batch, Tensor? sinks, Tensor? bias, float scale, int? window=None, "
         "float softcap=0.0, bool causal=True) -> Tensor")
       .function(&weft::attention);
   op.gives(results_of_attention);
@@ -117,6 +124,28 @@ OP(attention) {
       op.sample({{"query", {391, 4, 32}},
                  SampleTensor::pages("kv", {.dtype = pages, .block = 16, .heads = 2, .head_dim = 32}, 80),
                  SampleTensor::batch("batch", {{300, 300}, {1, 1}, {63, 63}, {27, 90}}, 16)},
+                {{"scale", 0.25}, {"window", window}, {"causal", false}});
+  // A bias by head and distance: with a column for every distance, and for fewer of them; also with a window, sinks and
+  // a bound of the scores.
+  for (const std::int64_t columns : {1, 39, 2 * 70 - 1})
+    for (const DType pages : {DType::f32, DType::bf16, DType::q8_0})
+      op.sample({{"query", {9, 4, 32}},
+                 SampleTensor::pages("kv", {.dtype = pages, .block = 16, .heads = 2, .head_dim = 32}, 15),
+                 SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, 16),
+                 {"bias", {4, columns}, DType::f32}},
+                {{"scale", 0.25}});
+  op.sample({{"query", {9, 4, 24}},
+             SampleTensor::pages("kv", {.dtype = DType::f16, .block = 5, .heads = 4, .head_dim = 24}, 45),
+             SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, 5),
+             {"sinks", {4}, DType::f32},
+             {"bias", {4, 25}, DType::f32}},
+            {{"scale", 0.25}, {"window", 11}, {"softcap", 1.5}});
+  for (const Attribute& window : {Attribute(), Attribute(150)})
+    for (const DType pages : {DType::f32, DType::bf16})
+      op.sample({{"query", {391, 4, 32}},
+                 SampleTensor::pages("kv", {.dtype = pages, .block = 16, .heads = 2, .head_dim = 32}, 80),
+                 SampleTensor::batch("batch", {{300, 300}, {1, 1}, {63, 63}, {27, 90}}, 16),
+                 {"bias", {4, 255}, DType::f32}},
                 {{"scale", 0.25}, {"window", window}, {"causal", false}});
   // Softmax over up to 70 tokens; the order of the sums is free.
   op.tolerance(DType::f32, {.absolute = 2e-5, .relative = 2e-5});

@@ -27,8 +27,8 @@ inline void define_attention_quant(OpDefinition& op, const char* name, const Qua
     check(request, name, {query.shape[0], attention_width(query)}, 3);
   });
   op.means([quantize = EpilogueCall(epilogue)](Evaluator&, const Values& v, const Attributes& a) {
-    const Value heads =
-        call("attention", {v[0], v[1], v[2], Value()}, {{"scale", a.at("scale")}, {"window", a.at("window")}})[0];
+    const Value heads = call("attention", {v[0], v[1], v[2], Value(), Value()},
+                             {{"scale", a.at("scale")}, {"window", a.at("window")}})[0];
     const Meta& query = v[0].meta();
     return quantize(reshape(heads, {query.shape[0], attention_width(query)}), v[3], a);
   });

@@ -84,7 +84,7 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
     }
   }
   const bool has_positions = c.rope_of(0) != nullptr || facts.rotary.unrotated_period || c.sliding_window;
-  USER_CHECK(has_positions || !facts.rotary.kind_in_folders.empty(),
+  USER_CHECK(has_positions || facts.rotary.is_absent || !facts.rotary.kind_in_folders.empty(),
              "[{}] must not be false: the layers of {} in folders have rotary positions", facts.rotary.switch_in_gguf,
              c.architecture);
   if (!facts.rotary.kind_in_folders.empty()) json[facts.rotary.kind_in_folders] = has_positions ? "rope" : "nope";
@@ -94,7 +94,8 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
       json["no_rope_layers"].push_back(c.rope_of(layer) == nullptr ? 0 : 1);
   }
   for (const double cut : c.gate_cuts) json["activation_sparsity_pattern"].push_back(part_below(cut));
-  for (const NumberKey& number : facts.numbers) json[number.folder] = c.*number.field;
+  Json& place = facts.inner_object.empty() ? json : json[facts.inner_object];
+  for (const NumberKey& number : facts.numbers) place[number.folder] = c.*number.field;
   for (const CountKey& count : facts.counts) json[count.folder] = c.*count.field;
   add_switches(json, c, facts.switches);
 }

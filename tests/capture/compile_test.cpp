@@ -241,7 +241,7 @@ TEST(Compile, StateIsWrittenInItsPlace) {
   Eager eager;
   const auto step = [](Value query, Value key, Value value, Value pages, Value slots, Value batch) {
     const Value written = kv_cache_update(key, value, pages, slots);
-    return std::pair(silu(attention(query, written, batch, {}, 0.25)), written);
+    return std::pair(silu(attention(query, written, batch, {}, {}, 0.25)), written);
   };
   auto compiled = compile(eager.context, step);
   compiled.mark_dynamic(0, 0, {"tokens", 1, 16});

@@ -84,14 +84,22 @@ class Cache {
   std::vector<std::int32_t> free_;
 };
 
+// Biases of scores by head and distance: [heads.query, columns].
+inline Tensor random_bias(const Heads& heads, std::int64_t columns) {
+  return tensor_of(DType::f32, {heads.query, columns},
+                   normal_values(static_cast<std::size_t>(heads.query * columns), 17));
+}
+
 // Sequences that share steps; every token sees at most `window` tokens.
 class Session {
  public:
-  Session(RowKernels& kernels, Cache& cache, std::vector<const Sequence*> sequences, const Attribute& window = {})
+  Session(RowKernels& kernels, Cache& cache, std::vector<const Sequence*> sequences, const Attribute& window = {},
+          const std::optional<Tensor>& bias = std::nullopt)
       : kernels_(kernels),
         cache_(cache),
         sequences_(std::move(sequences)),
         window_(window),
+        bias_(bias),
         done_(sequences_.size(), 0) {
     const std::int64_t block = cache.layout().block;
     for (const Sequence* sequence : sequences_)
@@ -128,7 +136,7 @@ class Session {
                                     {view(key, heads.kv), view(value, heads.kv), cache_.tensor(), indices_of(slots)},
                                     {}, {cache_.tensor().meta})[0];
     const Meta result = Meta::tensor(dtype, {tokens, heads.query, heads.dim});
-    operands_ = {view(query, heads.query), cache_.tensor(), make_batch(starts, lengths, table), std::nullopt};
+    operands_ = {view(query, heads.query), cache_.tensor(), make_batch(starts, lengths, table), std::nullopt, bias_};
     attended_ =
         kernels_.call("attention", operands_,
                       {{"scale", scale()}, {"window", window_}, {"softcap", 0.0}, {"causal", true}}, {result})[0];
@@ -153,7 +161,8 @@ class Session {
     both.emplace_back("window", window_);
     const std::string fused = "attention_" + tail;
     std::vector<std::optional<Tensor>> operands = operands_;
-    operands.back() = given;  // in place of sinks
+    operands.resize(3);
+    operands.emplace_back(given);
     const std::vector<Tensor> wanted = kernels_.call(tail, {rows, given}, alone, results);
     const std::vector<Tensor> came =
         kernels_.call(fused, operands, complete_attributes(ops.at(fused).schema, both), results);
@@ -189,6 +198,7 @@ class Session {
   Cache& cache_;
   std::vector<const Sequence*> sequences_;
   Attribute window_;
+  std::optional<Tensor> bias_;
   std::vector<std::int64_t> done_;
   std::vector<std::vector<std::int32_t>> tables_;
   std::vector<std::vector<float>> outputs_;
@@ -197,9 +207,9 @@ class Session {
 };
 
 inline std::vector<float> whole_output(RowKernels& kernels, const Sequence& sequence, DType pages, std::int64_t block,
-                                       const Attribute& window = {}) {
+                                       const Attribute& window = {}, const std::optional<Tensor>& bias = std::nullopt) {
   Cache cache(sequence.heads, pages, block, 2 * (sequence.length / block + 1));
-  Session session(kernels, cache, {&sequence}, window);
+  Session session(kernels, cache, {&sequence}, window, bias);
   session.step({sequence.length});
   return session.output(0);
 }
@@ -219,7 +229,7 @@ inline std::vector<float> as_stored(std::vector<float> values, DType pages) {
 
 // In double, from the values in the cache.
 inline std::vector<float> exact_output(const Sequence& sequence, DType pages, double scale,
-                                       std::int64_t window = 1 << 20) {
+                                       std::int64_t window = 1 << 20, const Tensor* bias = nullptr) {
   const Heads& heads = sequence.heads;
   const std::vector<float> keys = as_stored(sequence.key, pages), values = as_stored(sequence.value, pages);
   std::vector<float> output;
@@ -234,6 +244,9 @@ inline std::vector<float> exact_output(const Sequence& sequence, DType pages, do
         double score = 0;
         for (std::int64_t d = 0; d < heads.dim; ++d) score += double{query[d]} * key[d];
         weights.push_back(score * scale);
+        if (bias == nullptr) continue;
+        const std::int64_t columns = bias->meta.shape[1].number(), column = t - token + columns / 2;
+        weights.back() += bias->as<float>()[head * columns + std::max<std::int64_t>(0, column)];
       }
       const double largest = *std::max_element(weights.begin(), weights.end());
       double total = 0;

@@ -185,6 +185,37 @@ TEST(CpuAttention, GivesTheBitsOfNoWindowWhereAWindowHoldsAll) {
   });
 }
 
+// A column for each distance, fewer than there are, and one for all.
+TEST(CpuAttention, AddsABiasByHeadAndDistance) {
+  constexpr std::int64_t kLength = cpu::kAttentionSegment + 90;
+  for (const Heads& heads : {Heads{6, 2, 24}, {3, 3, 16}, {8, 1, 8}}) {
+    const Sequence sequence(heads, kLength, DType::f32, 3), other(heads, 90, DType::f32, 9);
+    const double scale = 1 / std::sqrt(static_cast<double>(heads.dim));
+    for (const auto& [columns, window] :
+         {std::pair<std::int64_t, std::int64_t>{2 * kLength - 1, 1 << 20}, {61, 1 << 20}, {1, 1 << 20}, {257, 150}}) {
+      SCOPED_TRACE(fmt::format("{} of {} heads, {} distances, window {}", heads.query, heads.kv, columns, window));
+      const Tensor bias = random_bias(heads, columns);
+      const std::vector<float> exact = exact_output(sequence, DType::f16, scale, window, &bias);
+      for_each_machine([&](RowKernels& kernels) {
+        const std::vector<float> wanted = whole_output(kernels, sequence, DType::f16, 16, window, bias);
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+          ASSERT_NEAR(wanted[i], exact[i], 3e-6 * (1 + std::fabs(exact[i]))) << "at " << i;
+        expect_same_bits(wanted, whole_output(kernels, sequence, DType::f16, 5, window, bias), "pages of 5");
+        Cache cache(heads, DType::f16, 16, 3 * (kLength / 16 + 1));
+        Session chunks(kernels, cache, {&sequence}, window, bias);
+        chunks.step({kLength - 120});
+        for (const std::int64_t tokens : {15, 1, 1, 70, 1, 32}) chunks.step({tokens});
+        expect_same_bits(wanted, chunks.output(0), "in chunks and tokens");
+        Session both(kernels, cache, {&sequence, &other}, window, bias);
+        both.step({cpu::kAttentionSegment + 30, 40});
+        for (int i = 0; i < 50; ++i) both.step({1, 1});
+        both.step({kLength - cpu::kAttentionSegment - 80, 0});
+        expect_same_bits(wanted, both.output(0), "beside another");
+      });
+    }
+  }
+}
+
 TEST(CpuAttention, KeepsANotANumberFromRowsWhoseWindowsLieBehindIt) {
   constexpr std::int64_t kToken = 21, kWindow = 9;
   const Heads heads{6, 2, 16};
@@ -254,7 +285,7 @@ TEST(CpuAttention, RefusesWithAReason) {
     const Tensor query = Tensor::empty(Meta::tensor(DType::f32, {1, query_heads, layout.head_dim}));
     const Tensor kv = Tensor::empty(Meta::pages(layout), 1);
     return kernels
-        .supports("attention", {query, kv, make_batch({{1, 1}}, 16), std::nullopt},
+        .supports("attention", {query, kv, make_batch({{1, 1}}, 16), std::nullopt, std::nullopt},
                   {{"scale", 1.0}, {"window", {}}, {"softcap", 0.0}, {"causal", true}}, {query.meta})
         .reason();
   };

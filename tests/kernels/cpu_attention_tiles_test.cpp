@@ -26,6 +26,7 @@ struct Case {
   bool has_sinks = false;
   bool keys_are_values = false;
   std::int64_t ahead = 0;
+  std::int64_t bias_columns = 0;  // 0: no bias
 };
 
 // Values of one KV head, rounded to bf16.
@@ -35,6 +36,7 @@ struct Inputs {
     key = values(test.tokens * test.head_dim, 2);
     value = test.keys_are_values ? key : values(test.tokens * test.head_dim, 3);
     sinks = values(test.group, 4);
+    if (test.bias_columns > 0) bias = values(test.group * test.bias_columns, 5);
   }
   static std::vector<float> values(std::int64_t count, std::uint32_t seed) {
     std::vector<float> values = normal_values(static_cast<std::size_t>(count), seed);
@@ -44,7 +46,7 @@ struct Inputs {
   float scale() const { return 1 / std::sqrt(static_cast<float>(test.head_dim)); }
 
   Case test;
-  std::vector<float> query, key, value, sinks;
+  std::vector<float> query, key, value, sinks, bias;
 };
 
 using Attend = void (*)(const AttentionTask&);
@@ -113,6 +115,8 @@ std::vector<float> attended(Attend attend, const Inputs& inputs, std::int64_t ro
                        .softcap = test.softcap,
                        .sinks = test.has_sinks ? sinks.data() : nullptr,
                        .sink_element = Element::bf16,
+                       .bias = test.bias_columns > 0 ? inputs.bias.data() : nullptr,
+                       .bias_columns = std::max<std::int64_t>(1, test.bias_columns),
                        .pages = pages.stored.data(),
                        .page_elements = pages.elements_of_page,
                        .keys_are_values = test.keys_are_values,
@@ -151,6 +155,10 @@ std::vector<double> exact(const Inputs& inputs) {
         score += double{inputs.query[row * test.head_dim + d]} * inputs.key[t * test.head_dim + d];
       score *= inputs.scale();
       weights.push_back(test.softcap == 0 ? score : test.softcap * std::tanh(score / test.softcap));
+      if (test.bias_columns == 0) continue;
+      const std::int64_t column =
+          std::clamp<std::int64_t>(t - (length - 1) + test.bias_columns / 2, 0, test.bias_columns - 1);
+      weights.back() += inputs.bias[row % test.group * test.bias_columns + column];
     }
     double total = test.has_sinks ? std::exp(inputs.sinks[row % test.group]) : 0;
     for (double& weight : weights) total += weight = std::exp(weight);
@@ -188,7 +196,9 @@ TEST(CpuAttentionTiles, AgreesWithDoublePrecision) {
         Case{.head_dim = 24, .block = 5, .keys_are_values = true},
         Case{.head_dim = 24, .query_tokens = 1, .group = 3, .keys_are_values = true},
         Case{.query_tokens = 600, .group = 1, .ahead = kNoWindow},
-        Case{.tokens = 530, .query_tokens = 530, .window = 100, .ahead = 99}, Case{.window = 20, .ahead = 7}}) {
+        Case{.tokens = 530, .query_tokens = 530, .window = 100, .ahead = 99}, Case{.window = 20, .ahead = 7},
+        Case{.bias_columns = 1199}, Case{.softcap = 5, .has_sinks = true, .bias_columns = 101},
+        Case{.tokens = 530, .query_tokens = 530, .window = 300, .ahead = kNoWindow, .bias_columns = 257}}) {
     SCOPED_TRACE(fmt::format("head_dim {}, {} tokens, group {}, window {}, ahead {}, values=keys {}", test.head_dim,
                              test.tokens, test.group, test.window, test.ahead, test.keys_are_values));
     const Inputs inputs(test);
@@ -209,7 +219,9 @@ TEST(CpuAttentionTiles, GivesARowTheSameBitsWhateverTheOtherRowsTheBlocksAndTheP
         Case{.head_dim = 72, .tokens = 530, .query_tokens = 12, .window = 300, .softcap = 5},
         Case{.head_dim = 16, .tokens = 290, .query_tokens = 7, .group = 7, .has_sinks = true},
         Case{.head_dim = 32, .tokens = 290, .query_tokens = 60, .group = 1, .ahead = kNoWindow},
-        Case{.head_dim = 16, .tokens = 530, .query_tokens = 40, .window = 30, .ahead = 29}}) {
+        Case{.head_dim = 16, .tokens = 530, .query_tokens = 40, .window = 30, .ahead = 29},
+        Case{.head_dim = 16, .tokens = 530, .query_tokens = 13, .group = 3, .bias_columns = 501},
+        Case{.head_dim = 16, .tokens = 530, .query_tokens = 40, .ahead = kNoWindow, .bias_columns = 61}}) {
     const Inputs inputs(test);
     for_each_way([&](Attend attend) {
       const std::vector<float> wanted = attended(attend, inputs, kAttentionTaskRows);

@@ -56,7 +56,7 @@ TEST(Attention, SeesItsOwnTokenAndThoseBeforeItInTheWindow) {
       const SampleCall call = make_sample_call(context->ops.at("attention"), sample, DType::f32);
       Interpreter interpreter(*context);
       const Values v = values_of(interpreter, call.operands);
-      const Tensor came = attention(v[0], v[1], v[2], {}, 0.25, window).tensor();
+      const Tensor came = attention(v[0], v[1], v[2], {}, {}, 0.25, window).tensor();
       const std::vector<double> wanted = masked_softmax(call.operands, rows, length, window, 0.25);
       for (std::size_t i = 0; i < wanted.size(); ++i)
         ASSERT_NEAR(came.as<float>()[i], wanted[i], 1e-5 * (1 + std::abs(wanted[i]))) << call.text << " at " << i;
@@ -80,6 +80,25 @@ TEST(Attention, RefusesAWindowOfNoTokens) {
                 fmt::format("[{}] window must be 1 or more tokens, a row's own among them, or none, but is {}", name,
                             window));
   }
+}
+
+TEST(Attention, RefusesABiasOfOtherHeadsOrAnEvenNumberOfDistances) {
+  const auto context = test_context();
+  const Op& op = context->ops.at("attention");
+  const std::optional<Meta> query = Meta::tensor(DType::f32, {3, 4, 16});
+  const std::optional<Meta> kv = Meta::pages({.dtype = DType::f16, .block = 16, .heads = 2, .head_dim = 16});
+  const auto refusal = [&](const Meta& bias) {
+    const std::vector<std::optional<Meta>> operands{query, kv, Meta::batch(), std::nullopt, bias};
+    return message_of([&] {
+      infer_results(op, context->ops, operands, complete_attributes(op.schema, {{"scale", 0.25}}));
+    });
+  };
+  EXPECT_EQ(refusal(Meta::tensor(DType::f32, {4, 9})), "");
+  for (const Meta& bias : {Meta::tensor(DType::f32, {4, 8}), Meta::tensor(DType::f32, {2, 9}),
+                           Meta::tensor(DType::f32, {4}), Meta::tensor(DType::bf16, {4, 9})})
+    EXPECT_EQ(refusal(bias),
+              fmt::format("[attention] bias must be f32[4, an odd number of distances] to match query: {}, but is {}",
+                          query->text(), bias.text()));
 }
 
 }  // namespace weft::attention_op_test

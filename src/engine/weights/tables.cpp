@@ -1,10 +1,13 @@
-// The part of Weights that computes tables by position: rotary positions and the factors of queries.
+// The part of Weights that computes tables by position: rotary positions, the factors of queries, and the biases of
+// scores.
 
 #include <cmath>
 
 #include "base/error.h"
 #include "engine/weights/weights.h"
 #include "nn/rope.h"
+#include "nn/score_bias.h"
+#include "tensor/convert.h"
 
 namespace weft {
 namespace {
@@ -19,6 +22,8 @@ const RopeConfig& rope_of_table(const ModelConfig& config, WeightRole role) {
 
 Meta Weights::table_meta(WeightRole role) const {
   const ModelConfig& config = facts_.config;
+  if (role == WeightRole::score_bias)
+    return Meta::tensor(DType::f32, {config.head_count, 2 * nn::reach_of_biases(config) - 1});
   const std::int64_t columns = role == WeightRole::query_scale ? 1 : rope_of_table(config, role).rotary_dim;
   return Meta::tensor(DType::f32, {config.context_length, columns});
 }
@@ -47,6 +52,10 @@ Tensor Weights::table(WeightRole role) const {
     nn::fill_query_scales(config, positions, table.as<float>());
     return table;
   }
+  if (role == WeightRole::score_bias) {
+    nn::fill_alibi(config, table.as<float>());
+    return table;
+  }
   const RopeConfig& rope = rope_of_table(config, role);
   const std::vector<float> frequencies = nn::inverse_frequencies(rope, positions, frequency_factors(rope));
   const float magnitude = nn::rotary_magnitude(rope, positions);
@@ -54,6 +63,16 @@ Tensor Weights::table(WeightRole role) const {
     const std::int64_t begin = chunk * kRows, end = std::min(positions, begin + kRows);
     nn::fill_rotary_rows(frequencies, magnitude, begin, end, table.as<float>() + begin * rope.rotary_dim);
   });
+  return table;
+}
+
+Tensor Weights::learned_biases(const std::string& key) const {
+  Tensor table = Tensor::empty(table_meta(WeightRole::score_bias));
+  const Tensor& stored = checkpoint_.tensor(key);
+  const std::int64_t count = element_count(stored.meta.shape).number();
+  const Tensor of_buckets = Tensor::empty(Meta::tensor(DType::f32, {count}));
+  convert_row(stored.meta.dtype, stored.data(), DType::f32, of_buckets.data(), count);
+  nn::fill_learned_biases(facts_.config, {of_buckets.as<float>(), static_cast<std::size_t>(count)}, table.as<float>());
   return table;
 }
 

@@ -23,13 +23,14 @@ std::string joined(const std::vector<std::string>& keys) {
 
 bool is_table(WeightRole role) {
   using enum WeightRole;
-  return role == rotary || role == sliding_rotary || role == query_scale;
+  return role == rotary || role == sliding_rotary || role == query_scale || role == score_bias;
 }
 
 std::string table_name(WeightRole role) {
-  return role == WeightRole::query_scale ? "of query factors"
-         : role == WeightRole::rotary    ? "of positions"
-                                         : "of positions in a window";
+  return role == WeightRole::query_scale  ? "of query factors"
+         : role == WeightRole::score_bias ? "of score biases"
+         : role == WeightRole::rotary     ? "of positions"
+                                          : "of positions in a window";
 }
 
 // Keys and values of latent attention may be parts of one tensor, and adapters are beside the weights.
@@ -306,7 +307,7 @@ Tensor Weights::dummy(const std::vector<std::string>& keys, WeightRole role) {
 
 Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   using enum WeightRole;
-  if (is_table(role)) return table(role);
+  if (is_table(role) && keys.empty()) return table(role);
   if (role == number || role == reciprocal) {
     Tensor one = Tensor::empty(Meta::tensor(DType::f32, {1}));
     const float value = number_in(checkpoint_, keys[0]);
@@ -315,6 +316,7 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   }
   if (checkpoint_.is_dummy()) return dummy(keys, role);
   if (is_adapter(role)) return adapter(keys, role);
+  if (role == score_bias) return learned_biases(keys[0]);
   if (role == row_scale) return row_scales(keys);
   if (role == scale) return block_scales(keys);
   if (role == WeightRole::order) return this->order(keys[0]);

@@ -27,8 +27,9 @@
 namespace weft::cpu {
 namespace {
 
-enum Operand : std::size_t { kQuery, kKv, kBatch, kSinks };
-// attention_<quantizing op> is causal and has no sinks, and its next operand belongs to the quantization.
+enum Operand : std::size_t { kQuery, kKv, kBatch, kSinks, kBias };
+// attention_<quantizing op> is causal and has neither sinks nor a bias, and its next operand belongs to the
+// quantization.
 constexpr std::size_t kOfEpilogue = kSinks;
 
 // A block has kAttentionBlockRows rows (query head and token). In tiles, where keys and values are packed for each
@@ -65,6 +66,8 @@ Verdict supports_attention(const KernelRequest& request) {
     if (Verdict verdict = float_rows(sinks, "sinks"); !verdict) return verdict;
     if (!sinks->is_contiguous()) return Verdict::no("sinks are not contiguous");
   }
+  if (const std::optional<Meta>& bias = request.operands[kBias]; bias && !bias->is_contiguous())
+    return Verdict::no("the bias is not contiguous");
   return supports(request);
 }
 
@@ -163,6 +166,9 @@ class Attention {
         shared_.sink_element = element_of(call.operands[kSinks].dtype);
         sink_bytes_ = bytes_of(call.operands[kSinks].dtype, 1);
       }
+      const TensorView& bias = call.operands[kBias];
+      bias_ = bias.as<float>();
+      if (bias_ != nullptr) shared_.bias_columns = bias.size[1];
     }
     shared_.pages = call.operands[kKv].data;
     shared_.page_elements = kv_page_elements(kv_);
@@ -258,6 +264,7 @@ class Attention {
     task.all_tokens = batch_.lengths[sequence.index];
     task.key_offset = kv_key_offset(kv_, 0, kv_head);
     if (sinks_ != nullptr) task.sinks = sinks_ + kv_head * group_ * sink_bytes_;
+    if (bias_ != nullptr) task.bias = bias_ + kv_head * group_ * shared_.bias_columns;
     task.block_table = batch_.block_table + static_cast<std::int64_t>(sequence.index) * batch_.max_blocks;
     std::byte* scratch = scratch_ + thread * thread_.bytes;
     task.scratch = scratch;
@@ -303,6 +310,7 @@ class Attention {
   const Batch& batch_;
   const std::byte* sinks_ = nullptr;
   std::int64_t sink_bytes_ = 0;  // of one
+  const float* bias_ = nullptr;
   std::byte* scratch_;
   int threads_;
   void (*attend_)(const AttentionTask&);

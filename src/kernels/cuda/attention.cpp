@@ -17,7 +17,7 @@
 namespace weft::cuda {
 namespace {
 
-enum Operand : std::size_t { kQuery, kKv, kBatch, kSinks };
+enum Operand : std::size_t { kQuery, kKv, kBatch, kSinks, kBias };
 
 // The scratch memory for partial results of blocks that share sequences has room for this number of segments for each
 // row (131072 tokens), but at most kMostPartialBytes. One decoded token of SmolLM2 takes 2.4 kB a segment.
@@ -30,6 +30,7 @@ Verdict supports(const KernelRequest& request) {
     return Verdict::no(fmt::format("query is {}; bf16, f16 and f32 are supported", query->text()));
   if (Verdict verdict = supports_pages(kv); !verdict) return verdict;
   if (request.operands[kSinks]) return Verdict::no("sinks are not supported");
+  if (request.operands[kBias]) return Verdict::no("a bias is not supported");
   if (!request.attributes.at("causal").boolean())
     return Verdict::no("rows attend to later tokens; causal attention is supported");
   if (const double softcap = request.attributes.at("softcap").real(); softcap != 0)

@@ -18,15 +18,21 @@
 namespace weft {
 namespace {
 
-// How scores of a query head are made from its products with keys.
+// How scores of a query head at a position are made from its products with keys.
 struct Scores {
   float scale = 1;
   float softcap = 0;
   std::optional<float> sink;
+  TensorView bias;  // f32[heads, 2 reach - 1] or absent
+  std::int64_t head = 0, position = 0;
 
-  float of(float product) const {
-    const float score = product * scale;
-    return softcap == 0 ? score : softcap * reference_tanh(score / softcap);
+  float of(float product, std::int64_t token) const {
+    float score = product * scale;
+    if (softcap != 0) score = softcap * reference_tanh(score / softcap);
+    if (!bias.present()) return score;
+    const std::int64_t farthest = bias.size[1] / 2;
+    const std::int64_t column = std::clamp(token - position, -farthest, farthest) + farthest;
+    return score + bias.as<float>()[head * bias.stride[0] + column * bias.stride[1]];
   }
 };
 
@@ -42,7 +48,7 @@ std::vector<float> attend(const std::vector<float>& query, const TensorView& pag
     for (std::int64_t i = 0; i < kv.head_dim; ++i)
       score += query[static_cast<std::size_t>(i)] *
                load_float(kv.dtype, pages.data, key + kv_key_element(kv, t % kv.block, i));
-    score = scores.of(score);
+    score = scores.of(score, t);
     weights[static_cast<std::size_t>(t - first)] = score;
     largest = std::fmax(largest, score);
   }
@@ -71,7 +77,8 @@ void attention(const KernelCall& call) {
   check_batch(batch, query.size[0], pages.meta->kv.block, pages.size[0]);
   const TensorView& sinks = call.operands[3];
   Scores scores{.scale = static_cast<float>(call.attributes.at("scale").real()),
-                .softcap = static_cast<float>(call.attributes.at("softcap").real())};
+                .softcap = static_cast<float>(call.attributes.at("softcap").real()),
+                .bias = call.operands[4]};
   const std::int64_t window = attention_window(call.attributes), ahead = attention_ahead(call.attributes);
   const std::int64_t heads = query.size[1], width = query.size[2], shared = heads / pages.meta->kv.heads;
   for (std::int32_t sequence = 0; sequence < batch.sequences; ++sequence) {
@@ -85,6 +92,8 @@ void attention(const KernelCall& call) {
         for (std::int64_t i = 0; i < width; ++i)
           q.push_back(load_float(query.dtype, query.data,
                                  row * query.stride[0] + head * query.stride[1] + i * query.stride[2]));
+        scores.head = head;
+        scores.position = length - 1;
         if (sinks.present()) scores.sink = load_float(sinks.dtype, sinks.data, head * sinks.stride[0]);
         const std::vector<float> output = attend(q, pages, table, head / shared, first, last, scores);
         for (std::int64_t i = 0; i < width; ++i)

@@ -1,6 +1,6 @@
 // Fuses attention and the quantization of its rows, so that the kernel writes codes. A scheme qualifies only if its
-// groups are within one head: a kernel that computes one head never has the whole row. Attention with sinks or a bound
-// of its scores is not fused: the ops after the fusion have neither.
+// groups are within one head: a kernel that computes one head never has the whole row. Attention with sinks, a bias
+// or a bound of its scores is not fused: the ops after the fusion have none of these.
 
 #include "base/error.h"
 #include "ops/reshape.h"
@@ -28,7 +28,7 @@ void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op
     if (!stated) own.emplace_back(parameter.name, pattern.attribute(parameter.name, parameter.type));
   }
   pattern.before([&] {
-    const Value heads = call("attention", {query, kv, batch, Value()},
+    const Value heads = call("attention", {query, kv, batch, Value(), Value()},
                              {{"scale", scale}, {"window", window}, {"softcap", Attribute(0.0)}})[0];
     const Value rows = reshape(heads, {Dim::symbol("?tokens"), Dim::symbol("?heads") * Dim::symbol("?head_dim")});
     return call(epilogue.name.c_str(), {rows, given}, own);

@@ -12,10 +12,12 @@ import sys
 
 import torch
 import transformers
+from safetensors.torch import save_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "models"))
 from make import IDS as ALL_IDS, randomise, write_tokenizer  # noqa: E402
+from jina_bert import JinaBert  # noqa: E402
 
 # RoBERTa counts the positions of padding, which is token 1, in another way.
 IDS = [62 if token == 1 else token for token in ALL_IDS]
@@ -44,6 +46,7 @@ CONFIGS = {
     "embedding_gemma": lambda: transformers.Gemma3TextConfig(
         **dict(SHAPE, num_hidden_layers=7), num_key_value_heads=1, head_dim=16, query_pre_attn_scalar=16,
         sliding_window=10, use_bidirectional_attention=True, pad_token_id=0, bos_token_id=2, eos_token_id=1),
+    "mpnet": lambda: transformers.MPNetConfig(**dict(SHAPE, max_position_embeddings=66), pad_token_id=1),
 }
 
 # The keys of published files, where transformers writes newer ones, which it reads, too. None: not there.
@@ -66,13 +69,39 @@ SCORES = {
     "distilbert_scores": (transformers.DistilBertForSequenceClassification, CONFIGS["distilbert"]),
     "modernbert_scores": (transformers.ModernBertForSequenceClassification, lambda: transformers.ModernBertConfig(
         **MODERNBERT, local_attention=8, classifier_pooling="mean", classifier_bias=True, norm_bias=True)),
+    "mpnet_scores": (transformers.MPNetForSequenceClassification, CONFIGS["mpnet"]),
 }
+
+# As publishers write it.
+JINA = dict(
+    SHAPE, hidden_size=48, num_attention_heads=6, architectures=["JinaBertForMaskedLM"], model_type="bert",
+    position_embedding_type="alibi", feed_forward_type="geglu", emb_pooler="mean", type_vocab_size=2,
+    layer_norm_eps=1e-12, hidden_act="gelu", pad_token_id=0, torch_dtype="float32")
+
+# After all others, whose seeds are their places.
+LATER = ["mpnet", "mpnet_scores", "jina_bert"]
 
 # Where the second text begins in so many ids.
 PAIRS = [(3, 8), (20, 21), (30, 64), (1, 2)]
 
 
+def make_jina_bert(seed):
+    path = os.path.join(HERE, "jina_bert")
+    os.makedirs(path, exist_ok=True)
+    model = JinaBert(JINA)
+    randomise(model, seed)
+    model.eval()
+    save_file(model.state_dict(), os.path.join(path, "model.safetensors"), metadata={"format": "pt"})
+    with open(os.path.join(path, "config.json"), "w") as file:
+        json.dump(JINA, file, indent=2)
+        file.write("\n")
+    write_tokenizer(path, JINA["vocab_size"])
+    record_embeddings(path, model)
+
+
 def make(name, seed):
+    if name == "jina_bert":
+        return make_jina_bert(seed)
     path = os.path.join(HERE, name)
     scores = name in SCORES
     config = SCORES[name][1]() if scores else CONFIGS[name]()
@@ -92,6 +121,10 @@ def make(name, seed):
     write_tokenizer(path, config.vocab_size)
     if scores:
         return record_scores(path, model, config)
+    record_embeddings(path, model)
+
+
+def record_embeddings(path, model):
     texts = []
     for length in LENGTHS:
         with torch.no_grad():
@@ -101,7 +134,7 @@ def make(name, seed):
     with open(os.path.join(path, "embeddings.json"), "w") as file:
         json.dump({"ids": IDS[:max(LENGTHS)], "texts": texts}, file)
         file.write("\n")
-    print(f"{name}: {sum(p.numel() for p in model.parameters())} weights")
+    print(f"{os.path.basename(path)}: {sum(p.numel() for p in model.parameters())} weights")
 
 
 def record_scores(path, model, config):
@@ -120,6 +153,7 @@ def record_scores(path, model, config):
 
 if __name__ == "__main__":
     print(f"torch {torch.__version__}, transformers {transformers.__version__}, Python {sys.version.split()[0]}")
-    for seed, name in enumerate([*CONFIGS, *SCORES]):
+    names = [name for name in [*CONFIGS, *SCORES] if name not in LATER] + LATER
+    for seed, name in enumerate(names):
         if name in sys.argv[1:] or len(sys.argv) == 1:
             make(name, seed + 1)

@@ -33,6 +33,10 @@ GPT2_SHAPE = dict(
 
 FALCON_SHAPE = {key: value for key, value in WITHOUT_GROUPS.items() if key != "intermediate_size"}
 
+BLOOM_SHAPE = dict(vocab_size=64, n_layer=2, bos_token_id=None, eos_token_id=63, pad_token_id=None)
+
+MPT_SHAPE = dict(vocab_size=64, n_layers=2, max_seq_len=64, bos_token_id=None, eos_token_id=63, pad_token_id=None)
+
 GPT_NEO_SHAPE = dict(
     vocab_size=64, hidden_size=32, num_layers=2, num_heads=4, max_position_embeddings=64, bos_token_id=None,
     eos_token_id=63, pad_token_id=None)
@@ -263,6 +267,13 @@ CONFIGS = {
         **{key: SHAPE[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "bos_token_id", "eos_token_id",
                                        "pad_token_id")},
         num_heads=8, head_dim=8, state_size=12, n_groups=2, chunk_size=16),
+    "bloom": lambda: transformers.BloomConfig(**dict(BLOOM_SHAPE, hidden_size=48, n_head=6)),
+    "mpt": lambda: transformers.MptConfig(
+        **MPT_SHAPE, d_model=48, n_heads=6, attn_config=dict(clip_qkv=0.7)),
+    "mpt_scaled": lambda: transformers.MptConfig(
+        **MPT_SHAPE, d_model=32, n_heads=4, attn_config=dict(softmax_scale=0.5)),
+    "falcon_rw": lambda: transformers.FalconConfig(
+        **FALCON_SHAPE, multi_query=False, parallel_attn=False, alibi=True, bias=True),
 }
 
 # Keys in which publishers' config.json differs from the one that transformers writes.
@@ -285,6 +296,8 @@ PUBLISHED = {
     "bamba": dict(rope_parameters=None, rope_theta=10000.0, partial_rotary_factor=0.5, attn_rotary_emb=4,
                   time_step_limit=None),
     "falcon_h1": dict(rope_parameters=None, rope_theta=100000.0, time_step_limit=None),
+    "bloom": dict(hidden_size=None, n_embed=48, n_head=None, num_attention_heads=6, seq_length=64, offset_alibi=100,
+                  attention_softmax_in_fp32=True, masked_softmax_fusion=True, skip_bias_add=True),
     "nemotron_h": dict(layers_block_type=None, hybrid_override_pattern="M*-ME", num_hidden_layers=5),
 }
 
@@ -352,14 +365,20 @@ def experts_of_a_layer(weights):
     return joined
 
 
+def without_module(weights):
+    return {name.removeprefix("transformer."): weight for name, weight in weights.items()}
+
+
 # Weights that publishers' files have in another way than transformers writes them, which reads both.
-PUBLISHED_WEIGHTS = {"qwen3_5_moe_text": experts_of_a_layer}
+PUBLISHED_WEIGHTS = {"qwen3_5_moe_text": experts_of_a_layer, "bloom": without_module}
 
 
 def make(name, seed):
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
     config = CONFIGS[name]()
-    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32)
+    # Falcon's eager attention adds ALiBi twice, through the mask and by itself.
+    attention = "sdpa" if name == "falcon_rw" else "eager"
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=torch.float32)
     randomise(model, seed)
     model.eval()
     model.save_pretrained(path)

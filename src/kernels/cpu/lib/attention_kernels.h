@@ -51,6 +51,10 @@ struct AttentionTask {
   float softcap = 0;            // 0, or a bound of the scores: softcap tanh(score / softcap)
   const void* sinks = nullptr;  // null, or one more score for each of the `group` query heads
   Element sink_element = Element::f32;
+  // Null, or what is added to the scores: for each of the `group` query heads a row of bias_columns, an odd number. The
+  // middle one is of the row's own token.
+  const float* bias = nullptr;
+  std::int64_t bias_columns = 1;
   const void* pages = nullptr;
   std::int64_t page_elements = 0;
   std::int64_t key_offset = 0;   // of this KV head inside a page, in elements; V follows K

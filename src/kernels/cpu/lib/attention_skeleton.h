@@ -146,6 +146,9 @@ inline void attend_step(const AttentionTask& task, const Scratch& scratch, const
   const int padded = (count + kChunk - 1) / kChunk * kChunk;
   score_step<rows>(step, scratch.query + place * width, head_dim, width, padded, scratch.scores);
   if (task.softcap != 0) cap_scores<rows>(scratch.scores, padded, task.softcap);
+  if (task.bias != nullptr) {
+    for (int r = 0; r < rows; ++r) add_bias(task, first_row + r, start, padded, scratch.scores + r * kAttentionStep);
+  }
   softmax_step<rows>(scratch.scores, padded, seen, maximum, total, factors);
   add_step<rows>(step, scratch.scores, head_dim, seen, factors, sums, width, scratch.scaled);
   for (int r = 0; r < rows; ++r) {

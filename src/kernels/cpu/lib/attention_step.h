@@ -335,5 +335,27 @@ inline void cap_scores(float* scores, int padded, float softcap) {
   }
 }
 
+// The entries of a row of biases for consecutive tokens, of which the first has column `first`. Columns before the row
+// are the first one, those after it the last one.
+inline Floats bias_of_tokens(const float* biases, std::int64_t columns, std::int64_t first) {
+  if (first >= 0 && first + kLanes <= columns) return load(biases + first);
+  if (first + kLanes <= 1) return fill(biases[0]);
+  if (first >= columns - 1) return fill(biases[columns - 1]);
+  Floats result;
+  for (int i = 0; i < kLanes; ++i) {
+    const std::int64_t column = first + i;
+    result[i] = biases[column < 0 ? 0 : column < columns ? column : columns - 1];
+  }
+  return result;
+}
+
+// Adds the biases of a row of the task to its scores of `count` tokens from `start` on, whole vectors.
+inline void add_bias(const AttentionTask& task, std::int64_t row, std::int64_t start, int count, float* scores) {
+  const float* biases = task.bias + row % task.group * task.bias_columns;
+  const std::int64_t own = length_of_row(task, row) - 1, first = start - own + task.bias_columns / 2;
+  for (int t = 0; t < count; t += kLanes)
+    store(scores + t, load(scores + t) + bias_of_tokens(biases, task.bias_columns, first + t));
+}
+
 }  // namespace
 }  // namespace weft::cpu

@@ -6,7 +6,8 @@
 // A row's result is one fixed sequence of operations on its own query and the tokens that it attends to, another one
 // than that of attention_skeleton.h. For each segment of tokens (kAttentionSegment, by absolute position):
 //
-//   scores          products of the query and the keys, summed in the order of tile_dot_bf16 and then scaled
+//   scores          products of the query and the keys, summed in the order of tile_dot_bf16 and then scaled; after the
+//                   bound, if there is one, the bias is added
 //   probabilities   exp(score - the segment's maximum); summed in f32, and rounded to bf16
 //   sums            products of the rounded probabilities and the values, in the order of tile_dot_bf16
 //
@@ -132,17 +133,18 @@ inline void add_packed_values(const TileScratch& tiles, TokenRange range, float*
   if (column < tiles.columns) multiply_tiles<groups, 1>(product);
 }
 
-// Replaces the rows' scores of the tokens [first, end), whole vectors, by probabilities in bf16. Each phase handles all
-// rows, so that their long dependency chains overlap.
+// Replaces the scores of rows from `first_row` on, of the tokens [first, end) after `begin`, whole vectors, by
+// probabilities in bf16. Each phase handles all rows, so that their long dependency chains overlap.
 template <int rows>
-inline void softmax_rows(const AttentionTask& task, float* scores, int first, int end, const TokenRange* seen,
-                         float* maximum, float* total) {
+inline void softmax_rows(const AttentionTask& task, std::int64_t first_row, std::int64_t begin, float* scores,
+                         int first, int end, const TokenRange* seen, float* maximum, float* total) {
   Floats highest[rows], sum[rows];
   for (int r = 0; r < rows; ++r) highest[r] = fill(kLowest);
   for (int r = 0; r < rows; ++r) {
     float* row = scores + r * kAttentionSegment;
     for (int t = first; t < end; t += kLanes) store(row + t, load(row + t) * task.scale);
     if (task.softcap != 0) cap_scores<1>(row + first, end - first, task.softcap);
+    if (task.bias != nullptr) add_bias(task, first_row + r, begin + first, end - first, row + first);
     for (int t = first; t < seen[r].from; ++t) row[t] = kMinusInfinity;
     for (int t = seen[r].to; t < end; ++t) row[t] = kMinusInfinity;
   }
@@ -278,8 +280,9 @@ class TileSegment {
       TokenRange seen[kTogether];
       const bool is_whole = r + kTogether <= rows;
       for (int i = 0; i < (is_whole ? kTogether : 1); ++i) seen[i] = seen_by(first + r + i);
-      (is_whole ? softmax_rows<kTogether> : softmax_rows<1>)(task_, tiles_.scores + r * kAttentionSegment, begin, end,
-                                                             seen, scratch_.maximum + (first + r) * kLanes,
+      (is_whole ? softmax_rows<kTogether> : softmax_rows<1>)(task_, task_.first_row + first + r, begin_,
+                                                             tiles_.scores + r * kAttentionSegment, begin, end, seen,
+                                                             scratch_.maximum + (first + r) * kLanes,
                                                              scratch_.total + (first + r) * kLanes);
       r += is_whole ? kTogether : 1;
     }
