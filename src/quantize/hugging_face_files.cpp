@@ -84,9 +84,10 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
     }
   }
   const bool has_positions = c.rope_of(0) != nullptr || facts.rotary.unrotated_period || c.sliding_window;
-  USER_CHECK(has_positions || facts.rotary.is_absent || !facts.rotary.kind_in_folders.empty(),
-             "[{}] must not be false: the layers of {} in folders have rotary positions", facts.rotary.switch_in_gguf,
-             c.architecture);
+  USER_CHECK(
+      has_positions || facts.rotary.is_absent || facts.first_position_row || !facts.rotary.kind_in_folders.empty(),
+      "[{}] must not be false: the layers of {} in folders have rotary positions", facts.rotary.switch_in_gguf,
+      c.architecture);
   if (!facts.rotary.kind_in_folders.empty()) json[facts.rotary.kind_in_folders] = has_positions ? "rope" : "nope";
   if (facts.rotary.unrotated_period) {
     json["no_rope_layers"] = Json::array();

@@ -338,7 +338,8 @@ TEST_P(EveryQuantizedModel, FromAGgufFileIsTheSameAsFromTheFolder) {
   EXPECT_EQ(logits(a), logits(b));
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, EveryQuantizedModel, ::testing::ValuesIn(make_model_registry().architectures()),
+INSTANTIATE_TEST_SUITE_P(Architectures, EveryQuantizedModel,
+                         ::testing::ValuesIn(text_architectures(make_model_registry())),
                          [](const auto& info) { return info.param; });
 
 }  // namespace weft::quantized_model_test
