@@ -52,6 +52,30 @@ std::vector<Meta> results_of_attention(const OpRequest& request) {
   return std::vector<Meta>{Meta::tensor(query.dtype, query.shape)};
 }
 
+// With a column for every distance, and for fewer of them; also with a window, sinks and a bound of the scores.
+void add_samples_with_bias(OpDefinition& op) {
+  for (const std::int64_t columns : {1, 39, 2 * 70 - 1})
+    for (const DType pages : {DType::f32, DType::bf16, DType::q8_0})
+      op.sample({{"query", {9, 4, 32}},
+                 SampleTensor::pages("kv", {.dtype = pages, .block = 16, .heads = 2, .head_dim = 32}, 15),
+                 SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, 16),
+                 {"bias", {4, columns}, DType::f32}},
+                {{"scale", 0.25}});
+  op.sample({{"query", {9, 4, 24}},
+             SampleTensor::pages("kv", {.dtype = DType::f16, .block = 5, .heads = 4, .head_dim = 24}, 45),
+             SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, 5),
+             {"sinks", {4}, DType::f32},
+             {"bias", {4, 25}, DType::f32}},
+            {{"scale", 0.25}, {"window", 11}, {"softcap", 1.5}});
+  for (const Attribute& window : {Attribute(), Attribute(150)})
+    for (const DType pages : {DType::f32, DType::bf16})
+      op.sample({{"query", {391, 4, 32}},
+                 SampleTensor::pages("kv", {.dtype = pages, .block = 16, .heads = 2, .head_dim = 32}, 80),
+                 SampleTensor::batch("batch", {{300, 300}, {1, 1}, {63, 63}, {27, 90}}, 16),
+                 {"bias", {4, 255}, DType::f32}},
+                {{"scale", 0.25}, {"window", window}, {"causal", false}});
+}
+
 }  // namespace
 }  // namespace weft
 
@@ -125,28 +149,7 @@ OP(attention) {
                  SampleTensor::pages("kv", {.dtype = pages, .block = 16, .heads = 2, .head_dim = 32}, 80),
                  SampleTensor::batch("batch", {{300, 300}, {1, 1}, {63, 63}, {27, 90}}, 16)},
                 {{"scale", 0.25}, {"window", window}, {"causal", false}});
-  // A bias by head and distance: with a column for every distance, and for fewer of them; also with a window, sinks and
-  // a bound of the scores.
-  for (const std::int64_t columns : {1, 39, 2 * 70 - 1})
-    for (const DType pages : {DType::f32, DType::bf16, DType::q8_0})
-      op.sample({{"query", {9, 4, 32}},
-                 SampleTensor::pages("kv", {.dtype = pages, .block = 16, .heads = 2, .head_dim = 32}, 15),
-                 SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, 16),
-                 {"bias", {4, columns}, DType::f32}},
-                {{"scale", 0.25}});
-  op.sample({{"query", {9, 4, 24}},
-             SampleTensor::pages("kv", {.dtype = DType::f16, .block = 5, .heads = 4, .head_dim = 24}, 45),
-             SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, 5),
-             {"sinks", {4}, DType::f32},
-             {"bias", {4, 25}, DType::f32}},
-            {{"scale", 0.25}, {"window", 11}, {"softcap", 1.5}});
-  for (const Attribute& window : {Attribute(), Attribute(150)})
-    for (const DType pages : {DType::f32, DType::bf16})
-      op.sample({{"query", {391, 4, 32}},
-                 SampleTensor::pages("kv", {.dtype = pages, .block = 16, .heads = 2, .head_dim = 32}, 80),
-                 SampleTensor::batch("batch", {{300, 300}, {1, 1}, {63, 63}, {27, 90}}, 16),
-                 {"bias", {4, 255}, DType::f32}},
-                {{"scale", 0.25}, {"window", window}, {"causal", false}});
+  weft::add_samples_with_bias(op);
   // Softmax over up to 70 tokens; the order of the sums is free.
   op.tolerance(DType::f32, {.absolute = 2e-5, .relative = 2e-5});
   op.tolerance(DType::f16, {.absolute = 2e-3, .relative = 2e-3});
