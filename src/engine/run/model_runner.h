@@ -47,8 +47,8 @@ class ModelRunner {
 
   const ModelFacts& facts() const { return model_->facts(); }
   const Checkpoint& checkpoint() const { return model_->checkpoint(); }
-  // Sentences about the memory that options cost this model (Weights::costs_of_options).
   const ModelDefinition& definition() const { return model_->definition(); }
+  // Sentences about the memory that options cost this model (Weights::costs_of_options).
   const std::vector<std::string>& notes() const { return notes_; }
   std::int64_t vocabulary_size() const { return facts().config.vocab_size; }
   std::int64_t max_tokens() const { return model_->max_tokens(); }
