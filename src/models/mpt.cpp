@@ -33,6 +33,7 @@ constexpr const char* kBiasInGguf = "attention.max_alibi_bias";
 void complete_mpt(ModelConfig& c) {
   const bool is_folder = c.format == CheckpointFormat::hugging_face;
   if (is_folder && c.widening > 0) c.intermediate_size = c.widening * c.hidden_size;
+  if (!is_folder && c.intermediate_size % c.hidden_size == 0) c.widening = c.intermediate_size / c.hidden_size;
   c.merges_query_key_value = true;
   if (c.query_key_value_limit == 0) c.query_key_value_limit = std::numeric_limits<double>::infinity();
   if (is_folder && c.alibi_bias_max == 0) c.alibi_bias_max = 8;
