@@ -172,7 +172,7 @@ bool may_be_quantized(std::string_view module) {
   if (last.ends_with("norm")) return false;  // some have a weight for each head
   for (const char* embedding :
        {"embed_tokens", "embed_tokens_per_layer", "embed_positions", "embed_in", "word_embeddings", "wte", "wpe",
-        "position_embeddings", "token_type_embeddings", "tok_embeddings"})
+        "position_embeddings", "token_type_embeddings", "tok_embeddings", "relative_attention_bias"})
     if (last == embedding) return false;
   // Coefficients of residual streams.
   if (last == "modality_router" || last == "prediction_coefs" || last == "correction_coefs") return false;
