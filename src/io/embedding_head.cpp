@@ -67,6 +67,14 @@ struct Source {
   std::string where;
 };
 
+Source source_of(const Checkpoint& checkpoint) {
+  const auto find = [&checkpoint](const std::string& name) -> const Tensor* {
+    const TensorEntry* entry = checkpoint.find(name);
+    return entry == nullptr ? nullptr : &entry->tensor;
+  };
+  return {find, checkpoint.path()};
+}
+
 // The numbers of a tensor, which must have this shape. Empty if it is not there.
 std::vector<float> numbers_of(const Source& source, const std::string& name, const Shape& shape) {
   const Tensor* tensor = source.find(name);
@@ -123,11 +131,7 @@ DenseLayer layer_of_module(const Checkpoint& checkpoint, const SentenceModule& m
 
 std::vector<DenseLayer> layers_of_scores(const Checkpoint& checkpoint, const ArchitectureFacts& facts,
                                          const ModelConfig& config) {
-  const auto find = [&](const std::string& name) -> const Tensor* {
-    const TensorEntry* entry = checkpoint.find(name);
-    return entry == nullptr ? nullptr : &entry->tensor;
-  };
-  const Source source{find, checkpoint.path()};
+  const Source source = source_of(checkpoint);
   USER_CHECK(!facts.score_layers.empty(), "[{}] scores of texts are not supported in models of {}", checkpoint.path(),
              config.architecture);
   std::vector<DenseLayer> layers;
@@ -157,12 +161,9 @@ std::vector<DenseLayer> layers_of_embedding(const Checkpoint& checkpoint, const 
       if (module.name == "Dense") layers.push_back(layer_of_module(checkpoint, module, width()));
     return layers;
   }
-  const auto find = [&](const std::string& name) -> const Tensor* {
-    const TensorEntry* entry = checkpoint.find(name);
-    return entry == nullptr ? nullptr : &entry->tensor;
-  };
+  const Source source = source_of(checkpoint);
   for (const std::string name : kDenseTensors)
-    if (find(name + ".weight") != nullptr) layers.push_back(layer_of({find, checkpoint.path()}, name, width()));
+    if (source.find(name + ".weight") != nullptr) layers.push_back(layer_of(source, name, width()));
   return layers;
 }
 

@@ -75,8 +75,8 @@ PreparedPrompt pair_of(const std::string& first, const std::string& second, cons
 // A model that makes embeddings has a prompt for each text: those of the first texts come first.
 void add_texts(PreparedRequest& prepared, const ServedModel& model) {
   ApiRequest& request = prepared.request;
-  for (const auto& texts : {request.first_texts, request.second_texts})
-    request.prompts.insert(request.prompts.end(), texts.begin(), texts.end());
+  for (const auto* texts : {&request.first_texts, &request.second_texts})
+    request.prompts.insert(request.prompts.end(), texts->begin(), texts->end());
   add_completion_prompts(prepared, model);
 }
 

@@ -7,13 +7,21 @@
 
 namespace weft {
 
-double RankingAnswer::score(const ScoredPair& pair) const {
+std::vector<double> RankingAnswer::scores() const {
   const EmbeddingHead& head = model().embedding_head;
-  if (head.scores) return finished_score(head, pooled(pair.first), request().normalizes.value_or(true));
-  const auto embedding = [&](std::size_t prompt) {
-    return finished_embedding(head, pooled(prompt), std::nullopt, false);
-  };
-  return cosine(embedding(pair.first), embedding(pair.second));
+  std::vector<double> scores;
+  if (head.scores) {
+    for (const ScoredPair& pair : prepared().pairs)
+      scores.push_back(finished_score(head, pooled(pair.first), request().normalizes.value_or(true)));
+    return scores;
+  }
+  // A text may be in many pairs.
+  std::vector<std::vector<float>> embeddings;
+  for (std::size_t i = 0; i < size(); ++i)
+    embeddings.push_back(finished_embedding(head, pooled(i), std::nullopt, false));
+  for (const ScoredPair& pair : prepared().pairs)
+    scores.push_back(cosine(embeddings[pair.first], embeddings[pair.second]));
+  return scores;
 }
 
 // The results of /rerank, the best first; of equal ones the first.
@@ -33,8 +41,7 @@ Json RankingAnswer::ranked(const std::vector<double>& scores) const {
 }
 
 Json RankingAnswer::whole_answer() {
-  std::vector<double> scores;
-  for (const ScoredPair& pair : prepared().pairs) scores.push_back(score(pair));
+  const std::vector<double> scores = this->scores();
   Json answer{{"id", "score-" + id()}, {"model", model_name()}, {"usage", usage_json(usage())}};
   if (request().endpoint == rerank) {
     answer["results"] = ranked(scores);

@@ -15,7 +15,8 @@ class RankingAnswer final : public PooledAnswer {
 
  private:
   Json whole_answer() override;
-  double score(const ScoredPair& pair) const;
+  // Of all pairs, in their order.
+  std::vector<double> scores() const;
   Json ranked(const std::vector<double>& scores) const;
 };
 
