@@ -218,6 +218,8 @@ void print_statistics(const Engine::Generation& generation, std::size_t prompt_t
       << fmt::format("Generation: {} tokens, {:.3f} tokens-per-sec\n", generated,
                      rate(timed, generation.generation_seconds))
       << fmt::format("Peak memory: {:.3f} GB\n", static_cast<double>(peak_resident_bytes()) / 1e9);
+  if (generation.proposed_tokens > 0)
+    err << fmt::format("Proposed: {} tokens, {} kept\n", generation.proposed_tokens, generation.kept_tokens);
   const ReplayReport replay = runner.replay_report();
   const FirstTimeWork::Counts captured = replay.first_time[static_cast<std::size_t>(FirstTime::capture)];
   if (captured.after_ready > 0)

@@ -8,7 +8,10 @@
 
 #include "base/available_memory.h"
 #include "base/error.h"
+#include "engine/run/step_of_chunks.h"
 #include "engine/schedule/kv_sizing.h"
+#include "engine/speculation/draft_model.h"
+#include "engine/speculation/ngram_proposer.h"
 
 namespace weft {
 namespace {
@@ -25,7 +28,7 @@ void fail_by(const RequestEvent& event) {
 }
 
 Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models, Stopwatch* watch)
-    : context_(std::move(context)), speculation_(speculative_config(context_->options.speculative_config)) {
+    : context_(std::move(context)), speculation_(speculative_config(context_->options)) {
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
   const ModelDefinition& definition =
@@ -47,6 +50,8 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   laps.lap("tokenizer");
   find_ends();
   limit_pages(default_page_count());
+  notes_ = runner_->notes();
+  make_proposer(models);
   const StepLimits most = runner_->step_limits();
   const auto sequences_of_step = static_cast<std::size_t>(most.sequences);
   step_requests_.reserve(sequences_of_step);
@@ -124,13 +129,36 @@ void Engine::pace_prompts() {
   scheduler_.pace_prompts();
 }
 
-// One more token than the draft has can follow in a step.
-void Engine::propose(Request& request) {
-  request.draft.clear();
-  if (request.computed == 0 || request.computed + 1 != request.token_count()) return;
-  const std::int64_t most =
-      std::min(request.parameters.max_tokens - std::ssize(request.output), max_model_len() - request.token_count()) - 1;
-  request.proposer.propose(request.prompt, request.output, most, request.draft);
+// Once there are KV pages.
+void Engine::make_proposer(const ModelRegistry& models) {
+  if (speculation_.num_speculative_tokens == 0) return;
+  proposed_for_.reserve(static_cast<std::size_t>(runner_->step_limits().sequences));
+  if (speculation_.model.empty()) {
+    proposer_ = std::make_unique<NgramProposer>(speculation_);
+    return;
+  }
+  auto model = std::make_unique<DraftModel>(
+      speculation_, DraftTarget{.options = context_->options,
+                                .models = models,
+                                .runner = *runner_,
+                                .vocabulary = tokenizer_ == nullptr ? nullptr : &tokenizer_->vocabulary(),
+                                .kv_tokens = page_count_ * page_tokens()});
+  notes_.insert(notes_.end(), model->notes().begin(), model->notes().end());
+  proposer_ = std::move(model);
+}
+
+// For the sequences that decode. One more token than the draft has can follow in a step.
+void Engine::propose() {
+  proposed_for_.clear();
+  for (const auto& [id, request] : requests_) {
+    request->draft.clear();
+    if (request->computed == 0 || request->computed + 1 != request->token_count() || !request->pace.is_due()) continue;
+    const std::int64_t of_answer = request->parameters.max_tokens - std::ssize(request->output),
+                       of_context = max_model_len() - request->token_count();
+    const std::int64_t most = std::min({of_answer - 1, of_context - 1, speculation_.num_speculative_tokens});
+    if (most > 0) proposed_for_.push_back({.sequence = request.get(), .kept = request->kept.get(), .most = most});
+  }
+  if (!proposed_for_.empty()) proposer_->propose(proposed_for_);
 }
 
 EngineStatistics Engine::statistics() const {
@@ -141,9 +169,9 @@ EngineStatistics Engine::statistics() const {
 }
 
 void Engine::schedule() {
-  if (speculation_.num_speculative_tokens > 0)
-    for (const auto& [id, request] : requests_) propose(*request);
+  if (proposer_ != nullptr) propose();
   chunks_ = scheduler_.schedule();
+  CHECK(!chunks_.empty() || is_idle(), "no sequence fits into the KV pages");
   first_scheduled_.clear();
   for (const ScheduledSequence* sequence : scheduler_.first_scheduled())
     first_scheduled_.push_back({request_of(*sequence).id, sequence->cached_tokens});
@@ -165,19 +193,7 @@ Phase Engine::phase_of(const ScheduledSequence& sequence) const {
 }
 
 const Tensor& Engine::run(Phase phase, std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows) {
-  const std::int64_t block = runner_->facts().kv.block;
-  std::size_t widest = 0;
-  for (const Chunk& chunk : chunks) widest = std::max(widest, chunk.sequence->pages.size());
-  step_.begin(static_cast<std::int64_t>(widest), phase);
-  for (const Chunk& chunk : chunks) {
-    const ScheduledSequence& sequence = *chunk.sequence;
-    const std::int64_t end = sequence.computed + chunk.rows;
-    for (std::int64_t at = sequence.computed; at < end; ++at)
-      step_.add_row(sequence.token(at), at, sequence.pages[static_cast<std::size_t>(at / block)] * block + at % block,
-                    {.token_type = at >= sequence.second_text ? 1 : 0, .adapter = request_of(sequence).adapter});
-    step_.add_sequence(end, sequence.pages);
-  }
-  for (const std::int64_t row : logit_rows) step_.want_logits(row);
+  fill_step(step_, chunks, logit_rows, page_tokens(), phase);
   const Tensor& logits = runner_->step(step_.input());
   for (const Chunk& chunk : chunks) chunk.sequence->computed += chunk.rows;
   return logits;
@@ -228,11 +244,7 @@ bool Engine::run_phase(Phase phase) {
   const std::vector<Chunk>& chunks = phase_chunks_[static_cast<std::size_t>(phase)];
   if (chunks.empty()) return true;
   logit_rows_.clear();
-  std::int64_t end = 0;
-  for (const Chunk& chunk : chunks) {
-    end += chunk.rows;
-    for (std::int64_t row = end - chunk.logit_rows; row < end; ++row) logit_rows_.push_back(row);
-  }
+  add_logit_rows(chunks, logit_rows_);
   const Tensor* logits = nullptr;
   try {
     logits = &run(phase, chunks, logit_rows_);
@@ -279,6 +291,7 @@ void Engine::run_alone(NewRequest request, const std::function<void(const Reques
 Engine::Generation Engine::generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
                                     const std::function<void(const std::string&)>& on_text) {
   Generation result;
+  const std::int64_t proposed = proposed_tokens_, kept = kept_tokens_;
   auto start = std::chrono::steady_clock::now();
   run_alone({.prompt = std::make_shared<const std::vector<int>>(prompt), .parameters = parameters},
             [&](const RequestEvent& event) {
@@ -293,6 +306,8 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
               if (on_text && !event.text.empty()) on_text(event.text);
             });
   result.generation_seconds = seconds_since(start);
+  result.proposed_tokens = proposed_tokens_ - proposed;
+  result.kept_tokens = kept_tokens_ - kept;
   return result;
 }
 

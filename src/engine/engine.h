@@ -21,7 +21,9 @@
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/stop_texts.h"
 #include "engine/schedule/scheduler.h"
-#include "engine/speculation/ngram_proposer.h"
+#include "engine/speculation/proposal_pace.h"
+#include "engine/speculation/proposer.h"
+#include "engine/speculation/speculative_config.h"
 #include "io/detokenizer.h"
 #include "io/embedding_head.h"
 #include "io/tokenizer.h"
@@ -86,6 +88,8 @@ class Engine {
   // The tokens that end an answer, ascending.
   const std::vector<int>& end_tokens() const { return ends_; }
   const Context& context() const { return *context_; }
+  // Sentences for the user about the model, and about the one that proposes tokens.
+  const std::vector<std::string>& notes() const { return notes_; }
   std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
 
   // KV pages, which all sequences share, and the tokens in each.
@@ -127,9 +131,10 @@ class Engine {
     std::vector<int> tokens;
     std::string text;
     FinishReason finished = FinishReason::none;
-    std::int64_t cached_tokens = 0;  // tokens of the prompt that were found in the prefix cache
-    double prompt_seconds = 0;       // until the first token
-    double generation_seconds = 0;   // for the others
+    std::int64_t cached_tokens = 0;                     // tokens of the prompt that were found in the prefix cache
+    std::int64_t proposed_tokens = 0, kept_tokens = 0;  // of speculative decoding
+    double prompt_seconds = 0;                          // until the first token
+    double generation_seconds = 0;                      // for the others
   };
   Generation generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
                       const std::function<void(const std::string&)>& on_text = {});
@@ -147,12 +152,12 @@ class Engine {
  private:
   struct Request : ScheduledSequence {
     int id = 0;
-    std::int64_t adapter = 0;
     SamplingParameters parameters;
     std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;
     LogitMasks masks;
-    NgramProposer proposer;
+    ProposalPace pace;
+    std::unique_ptr<Proposer::Kept> kept;        // for the proposer; null where it keeps nothing
     std::unique_ptr<TokenMask> constraint;       // null: any text may follow
     std::vector<TokenLogprobs> prompt_logprobs;  // until the event of the first token takes them
     std::optional<Pooling> pooling;
@@ -173,7 +178,8 @@ class Engine {
   void check_request(const NewRequest& request) const;
   void reopen_device();
   void fail_chunks(std::span<const Chunk> chunks, const std::string& error);
-  void propose(Request& request);
+  void make_proposer(const ModelRegistry& models);
+  void propose();
   void schedule();
   // `first_hidden` is the chunk's first row in the step, and `first_row` its first row of logits.
   void finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t first_row, std::int64_t first_hidden);
@@ -202,10 +208,13 @@ class Engine {
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<Tokenizer> tokenizer_;  // null for a dummy checkpoint without one
   std::vector<int> ends_;                 // tokens that end an answer
+  std::vector<std::string> notes_;
   std::int64_t page_count_ = 0;
   Scheduler scheduler_;
   bool is_paced_ = false;
   SpeculativeConfig speculation_;
+  std::unique_ptr<Proposer> proposer_;            // null: nothing is proposed
+  std::vector<Proposer::Sequence> proposed_for_;  // of the current step
   std::int64_t proposed_tokens_ = 0, kept_tokens_ = 0;
   std::unordered_map<int, std::unique_ptr<Request>> requests_;
   int next_request_ = 0;

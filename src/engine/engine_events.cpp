@@ -68,7 +68,7 @@ void Engine::finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t
   if (chunk.draft_rows == 0) return;
   proposed_tokens_ += chunk.draft_rows;
   kept_tokens_ += kept;
-  if (goes_on) request.proposer.report(static_cast<std::size_t>(chunk.draft_rows), static_cast<std::size_t>(kept));
+  if (goes_on) request.pace.report(chunk.draft_rows, kept);
 }
 
 bool Engine::sample(Request& request, const Tensor& logits, std::int64_t row) {

@@ -82,7 +82,7 @@ int Engine::add(NewRequest added) {
   }
   request->stops = StopTexts(parameters.stop, parameters.includes_stop);
   request->masks = LogitMasks(parameters, ends_);
-  request->proposer = NgramProposer(speculation_);
+  if (proposer_ != nullptr) request->kept = proposer_->begin(*request);
   request->draft.reserve(static_cast<std::size_t>(speculation_.num_speculative_tokens));
   if (parameters.constraint != nullptr) request->constraint = parameters.constraint->begin();
   if (tokenizer_ != nullptr) {

@@ -58,7 +58,7 @@ OpenedModel open_model(const ModelRequest& request, const NoteFunction& note, St
 std::unique_ptr<Engine> open_engine(const ModelRequest& request, const NoteFunction& note, Stopwatch* watch) {
   OpenedModel opened = open_model(request, note, watch);
   auto engine = std::make_unique<Engine>(opened.context, std::move(opened.checkpoint), make_model_registry(), watch);
-  const std::vector<std::string>& notes = engine->runner().notes();
+  const std::vector<std::string>& notes = engine->notes();
   for (const std::string& sentence : notes) note(sentence);
   if (engine->has_tokenizer()) note_warnings(engine->tokenizer().vocabulary(), notes, note);
   const std::string& last = engine->context().options.compile_to;

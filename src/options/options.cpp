@@ -73,11 +73,12 @@ std::string with_short_group(std::string_view name) {
   return text;
 }
 
-// A single dash is for names of one letter, -tp and -cc, so that a verb may have its own flags with one dash.
+// A single dash is for names of one letter, -tp, -md and -cc, so that a verb may have its own flags with one dash.
 bool has_dashes_of_an_option(std::string_view name) {
   const std::string_view stripped = strip_dashes(name);
   if (name.starts_with("--")) return stripped.size() > 1;
-  return stripped.size() == 1 || stripped == "tp" || stripped == "cc" || stripped.starts_with("cc.");
+  const bool is_short = stripped.size() == 1 || stripped == "tp" || stripped == "md";
+  return is_short || stripped == "cc" || stripped.starts_with("cc.");
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct ScheduledSequence {
   std::string cache_salt;     // sequences with different ones share nothing in the prefix cache
   // Where the second text of a pair begins, whose tokens have BERT's token type 1.
   std::int64_t second_text = INT64_MAX;
+  std::int64_t adapter = 0;  // which LoRA adapter computes it; sequences of different ones have different salts
 
   // Tokens that may follow. They are computed after the others if there is room for them, and their logits are wanted.
   std::vector<int> draft;
@@ -111,8 +112,8 @@ class Scheduler {
   // Ends a sequence, whether it runs or waits, and releases its pages.
   void remove(ScheduledSequence& sequence);
 
-  // The sequences of the next step, with pages for their rows; none only if there are no sequences. Valid until the
-  // next call, except for sequences that were removed. Allocates nothing.
+  // The sequences of the next step, with pages for their rows; none if there are no sequences, or if none has tokens
+  // that are not computed. Valid until the next call, except for sequences that were removed. Allocates nothing.
   std::span<const Chunk> schedule();
   // The sequences whose first rows are in this step, and those that lost their pages for it. Valid as long as it.
   std::span<const ScheduledSequence* const> first_scheduled() const { return first_scheduled_; }

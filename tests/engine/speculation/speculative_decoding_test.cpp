@@ -24,19 +24,28 @@ struct Outcome {
   EngineStatistics statistics;
 };
 
+// What is proposed: nothing; what followed the last tokens before; what the model itself says, so that all guesses but
+// those at a temperature are right; what another model of random weights says, whose guesses are seldom right.
+enum class By : std::uint8_t { nothing, look_up, same_model, other_model };
+constexpr By kProposers[] = {By::look_up, By::same_model, By::other_model};
+
 class SpeculativeDecoding : public ::testing::Test {
  protected:
-  Outcome run(const std::vector<SamplingParameters>& requests, bool proposes, Settings settings = {}) const {
-    if (proposes)
-      settings.emplace_back(
-          "speculative-config",
-          R"({"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":3,"prompt_lookup_min":1})");
+  std::string config_of(By proposer) const {
+    if (proposer == By::nothing) return "";
+    if (proposer == By::look_up)
+      return R"({"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":3,"prompt_lookup_min":1})";
+    const std::string& model = proposer == By::same_model ? path_ : other_path_;
+    return R"({"method":"draft_model","num_speculative_tokens":4,"model":")" + model + "\"}";
+  }
+  Outcome run(const std::vector<SamplingParameters>& requests, By proposer, Settings settings = {}) const {
+    settings.emplace_back("speculative-config", config_of(proposer));
     const auto engine = tiny_engine(path_, settings);
     Outcome result;
     result.answers.resize(requests.size());
     std::map<int, std::size_t> places;
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      // Prompts that repeat themselves, so that there is something to propose.
+      // Prompts that repeat themselves, so that there is something to look up.
       std::vector<int> prompt = some_ids(9, static_cast<int>(i)), again = prompt;
       prompt.insert(prompt.end(), again.begin(), again.end());
       places[engine->add(prompt, requests[i])] = i;
@@ -45,6 +54,7 @@ class SpeculativeDecoding : public ::testing::Test {
       for (const RequestEvent& event : engine->step()) {
         Answer& answer = result.answers[places.at(event.request)];
         EXPECT_EQ(answer.finished, FinishReason::none) << "an event after the last";
+        EXPECT_EQ(event.error, "");
         answer.tokens.push_back(event.token);
         answer.text += event.text;
         answer.finished = event.finished;
@@ -54,15 +64,19 @@ class SpeculativeDecoding : public ::testing::Test {
     return result;
   }
   void expect_same(const std::vector<SamplingParameters>& requests, const Settings& settings = {}) const {
-    const Outcome without = run(requests, false, settings), with = run(requests, true, settings);
-    EXPECT_EQ(with.answers, without.answers);
+    const Outcome without = run(requests, By::nothing, settings);
     EXPECT_EQ(without.statistics.proposed_tokens, 0);
-    EXPECT_GT(with.statistics.proposed_tokens, 0);
-    EXPECT_LE(with.statistics.kept_tokens, with.statistics.proposed_tokens);
+    for (const By proposer : kProposers) {
+      SCOPED_TRACE(config_of(proposer));
+      const Outcome with = run(requests, proposer, settings);
+      EXPECT_EQ(with.answers, without.answers);
+      EXPECT_GT(with.statistics.proposed_tokens, 0);
+      EXPECT_LE(with.statistics.kept_tokens, with.statistics.proposed_tokens);
+    }
   }
 
-  const TemporaryFolder folder_;
-  const std::string path_ = write_tiny_model(folder_);
+  const TemporaryFolder folder_, other_folder_;
+  const std::string path_ = write_tiny_model(folder_), other_path_ = write_tiny_model(other_folder_, 2);
 };
 
 SamplingParameters greedy(std::int64_t tokens) {
@@ -83,11 +97,14 @@ TEST_F(SpeculativeDecoding, GivesTheSameAnswers) {
   reported.logprobs = 2;
   const std::vector<SamplingParameters> all{greedy(1), greedy(2), greedy(50), drawn, penalized, stopped, reported};
   for (const SamplingParameters& one : all)
-    EXPECT_EQ(run({one}, true).answers, run({one}, false).answers) << one.max_tokens;
+    for (const By proposer : kProposers)
+      EXPECT_EQ(run({one}, proposer).answers, run({one}, By::nothing).answers) << one.max_tokens;
   expect_same(all);
   expect_same(all, {{"max-num-batched-tokens", "9"}});
   expect_same(all, {{"block-size", "1"}});
   expect_same(all, {{"enforce-eager", "true"}});
+  expect_same(all, {{"max-num-seqs", "2"}});
+  expect_same(all, {{"activation-precision", "prompt=bf16,decode=int8"}});
 }
 
 // Sequences lose their pages; a draft takes them from nobody.
@@ -98,11 +115,19 @@ TEST_F(SpeculativeDecoding, GivesTheSameAnswersWhilePagesRunOut) {
 
 // A greedy answer of a small model soon repeats itself.
 TEST_F(SpeculativeDecoding, TakesFewerSteps) {
-  const Outcome without = run({greedy(100)}, false), with = run({greedy(100)}, true);
+  const Outcome without = run({greedy(100)}, By::nothing), with = run({greedy(100)}, By::look_up);
   EXPECT_EQ(without.steps, 100);
   EXPECT_EQ(with.answers, without.answers);
   EXPECT_GT(with.statistics.kept_tokens, 0);
   EXPECT_EQ(with.steps, 100 - with.statistics.kept_tokens);
+}
+
+// The first token follows the prompt, and the others come five at a time.
+TEST_F(SpeculativeDecoding, KeepsAllGuessesOfTheSameModel) {
+  const Outcome with = run({greedy(101)}, By::same_model);
+  EXPECT_EQ(with.statistics.kept_tokens, with.statistics.proposed_tokens);
+  EXPECT_EQ(with.statistics.kept_tokens, 80);
+  EXPECT_EQ(with.steps, 21);
 }
 
 }  // namespace weft::speculative_decoding_test
