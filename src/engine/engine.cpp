@@ -150,15 +150,18 @@ void Engine::make_proposer(const ModelRegistry& models) {
 // For the sequences that decode. One more token than the draft has can follow in a step.
 void Engine::propose() {
   proposed_for_.clear();
+  std::int64_t decoding = 0;
   for (const auto& [id, request] : requests_) {
     request->draft.clear();
-    if (request->computed == 0 || request->computed + 1 != request->token_count() || !request->pace.is_due()) continue;
+    if (request->computed == 0 || request->computed + 1 != request->token_count()) continue;
+    ++decoding;
+    if (!request->pace.is_due()) continue;
     const std::int64_t of_answer = request->parameters.max_tokens - std::ssize(request->output),
                        of_context = max_model_len() - request->token_count();
     const std::int64_t most = std::min({of_answer - 1, of_context - 1, speculation_.num_speculative_tokens});
     if (most > 0) proposed_for_.push_back({.sequence = request.get(), .kept = request->kept.get(), .most = most});
   }
-  if (!proposed_for_.empty()) proposer_->propose(proposed_for_);
+  if (speculation_pace_.begin(decoding) && !proposed_for_.empty()) proposer_->propose(proposed_for_);
 }
 
 EngineStatistics Engine::statistics() const {
@@ -175,10 +178,12 @@ void Engine::schedule() {
   first_scheduled_.clear();
   for (const ScheduledSequence* sequence : scheduler_.first_scheduled())
     first_scheduled_.push_back({request_of(*sequence).id, sequence->cached_tokens});
+  has_prompts_ = false;
   preempted_.clear();
   for (const ScheduledSequence* sequence : scheduler_.preempted()) preempted_.push_back(request_of(*sequence).id);
   for (const Chunk& chunk : chunks_) {
     step_requests_.push_back(request_of(*chunk.sequence).id);
+    has_prompts_ = has_prompts_ || chunk.rows - chunk.draft_rows > 1 || chunk.sequence->output.empty();
     std::vector<int>& output = chunk.sequence->output;
     if (output.capacity() > 0 || spare_outputs_.empty()) continue;
     output = std::move(spare_outputs_.back());
@@ -235,8 +240,13 @@ std::span<const RequestEvent> Engine::step() {
     phase_chunks_[static_cast<std::size_t>(phase_of(*chunk.sequence))].push_back(chunk);
   for (const Phase phase : {Phase::prompt, Phase::decode})
     if (!run_phase(phase)) return events_;
-  scheduler_.observe(seconds_since(start));
+  observe(seconds_since(start));
   return events_;
+}
+
+void Engine::observe(double seconds) {
+  scheduler_.observe(seconds);
+  if (!has_prompts_) speculation_pace_.observe(seconds, std::ssize(events_));
 }
 
 // Runs and finishes the chunks of a phase; without phases those of both. Returns false if the device was lost.

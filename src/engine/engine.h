@@ -23,6 +23,7 @@
 #include "engine/schedule/scheduler.h"
 #include "engine/speculation/proposal_pace.h"
 #include "engine/speculation/proposer.h"
+#include "engine/speculation/speculation_pace.h"
 #include "engine/speculation/speculative_config.h"
 #include "io/detokenizer.h"
 #include "io/embedding_head.h"
@@ -101,6 +102,8 @@ class Engine {
 
   // From now on prompts delay the sequences that decode by little: see schedule/prompt_pace.h.
   void pace_prompts();
+  // From now on tokens are proposed only while that pays: see speculation/speculation_pace.h.
+  void pace_proposals() { speculation_pace_.turn_on(); }
 
   // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the
   // vocabulary, and when prompt and answer may become longer than all KV pages.
@@ -180,6 +183,8 @@ class Engine {
   void fail_chunks(std::span<const Chunk> chunks, const std::string& error);
   void make_proposer(const ModelRegistry& models);
   void propose();
+  // The step of chunks_ took this time.
+  void observe(double seconds);
   void schedule();
   // `first_hidden` is the chunk's first row in the step, and `first_row` its first row of logits.
   void finish_chunk(const Chunk& chunk, const Tensor& logits, std::int64_t first_row, std::int64_t first_hidden);
@@ -213,13 +218,15 @@ class Engine {
   Scheduler scheduler_;
   bool is_paced_ = false;
   SpeculativeConfig speculation_;
-  std::unique_ptr<Proposer> proposer_;            // null: nothing is proposed
+  std::unique_ptr<Proposer> proposer_;  // null: nothing is proposed
+  SpeculationPace speculation_pace_;
   std::vector<Proposer::Sequence> proposed_for_;  // of the current step
   std::int64_t proposed_tokens_ = 0, kept_tokens_ = 0;
   std::unordered_map<int, std::unique_ptr<Request>> requests_;
   int next_request_ = 0;
 
   // State of the current step. The memory is reused by the next step.
+  bool has_prompts_ = false;  // whether it has rows that follow no sampled token
   std::span<const Chunk> chunks_;
   std::array<std::vector<Chunk>, 2> phase_chunks_;  // by Phase
   std::vector<int> step_requests_;                  // their ids

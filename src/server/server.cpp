@@ -73,6 +73,7 @@ void Server::serve(Engine& engine, const ServedModel& model, const std::function
   if (engine.context().stream_device == nullptr &&
       !engine.context().options.requested.contains("long-prefill-token-threshold"))
     engine.pace_prompts();
+  engine.pace_proposals();
   EngineLoop loop(
       engine,
       [this, &loop](StepReport report) {
