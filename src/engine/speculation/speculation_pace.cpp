@@ -20,10 +20,11 @@ bool SpeculationPace::begin(std::int64_t decoding) {
 void SpeculationPace::observe(double seconds, std::int64_t tokens) {
   if (!is_on_ || load_ == nullptr || tokens <= 0) return;
   Load& load = *load_;
-  const bool is_first = load.steps++ == 0;
   double& mean = load.seconds_per_token[load.proposes ? 1 : 0];
   const double last = seconds / static_cast<double>(tokens);
-  if (!is_first) mean = mean == 0 ? last : mean + kWeightOfLastStep * (last - mean);
+  const int step = load.steps++;
+  if (step == 1 && load.is_trial) mean = last;  // what was measured before the trial may be long ago
+  if (step > 0) mean += kWeightOfLastStep * (last - mean);
   if (load.steps >= (load.is_trial ? kTrial : load.period)) decide(load);
 }
 
