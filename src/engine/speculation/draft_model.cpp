@@ -59,17 +59,18 @@ struct DraftModel::Drafted : Proposer::Kept, ScheduledSequence {
     prompt = target.prompt;
     priority = target.priority;
     cache_salt = target.cache_salt;
+    is_known = has(prompt);
   }
   ~Drafted() override {
     if (is_scheduled) model.scheduler_.remove(*this);
   }
-  bool is_known() const {
-    const auto size = model.runner_->vocabulary_size();
-    const auto has = [&](int id) { return id < size; };
-    return std::all_of(prompt.begin(), prompt.end(), has) && std::all_of(output.begin(), output.end(), has);
+  // Whether the draft model has these tokens.
+  bool has(std::span<const int> ids) const {
+    return std::all_of(ids.begin(), ids.end(), [&](int id) { return id < model.runner_->vocabulary_size(); });
   }
 
   DraftModel& model;
+  bool is_known = false;  // whether it has all tokens of the sequence
   bool is_scheduled = false;
   std::size_t sampled = 0;              // tokens of `output` that are no guesses
   std::int64_t wanted = 0;              // guesses that are missing in this step
@@ -129,10 +130,11 @@ bool DraftModel::follow(const Sequence& one) {
   own.resize(static_cast<std::size_t>(same));
   drafted.computed = std::min(drafted.computed, drafted.token_count());
   own.insert(own.end(), sampled.begin() + same, sampled.end());
+  drafted.is_known = drafted.is_known && drafted.has(std::span(own).subspan(static_cast<std::size_t>(same)));
   drafted.sampled = own.size();
   drafted.guesses = &one.sequence->draft;
   const std::int64_t room = runner_->facts().config.context_length - drafted.token_count();
-  drafted.wanted = drafted.is_known() ? std::clamp<std::int64_t>(room, 0, one.most) : 0;
+  drafted.wanted = drafted.is_known ? std::clamp<std::int64_t>(room, 0, one.most) : 0;
   if (drafted.wanted == 0) return false;
   if (!std::exchange(drafted.is_scheduled, true)) scheduler_.add(drafted);
   scheduler_.publish(drafted);
