@@ -75,6 +75,18 @@ void CharacterSet::add_words(bool is_negated, bool in_class) {
   additions_.insert(additions_.end(), additions.begin(), additions.end());
 }
 
+void CharacterSet::add_set(const CharacterSet& other) {
+  items_ += other.items_;
+  additions_.insert(additions_.end(), other.additions_.begin(), other.additions_.end());
+  complements_.insert(complements_.end(), other.complements_.begin(), other.complements_.end());
+}
+
+bool CharacterSet::add_complement(const CharacterSet& other) {
+  if (!other.complements_.empty()) return false;
+  complements_.push_back(other.items_ + class_text(other.additions_));
+  return true;
+}
+
 std::string CharacterSet::text(bool is_negated) const {
   // PCRE2 matches a property faster than a class with that property alone.
   const bool is_property = items_.starts_with("\\p{") || items_.starts_with("\\P{");

@@ -20,6 +20,11 @@ class CharacterSet {
   // \w or \W. Outside a class, Oniguruma also counts six signs of Latin-1 as characters of words.
   void add_words(bool is_negated, bool in_class);
 
+  // All characters of another set.
+  void add_set(const CharacterSet& other);
+  // All characters outside of it. False and no change if it has complements itself.
+  bool add_complement(const CharacterSet& other);
+
   // The pattern of one character of the set, or of one outside it.
   std::string text(bool is_negated = false) const;
 

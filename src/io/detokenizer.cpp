@@ -39,7 +39,7 @@ std::string StreamingDetokenizer::push(int id) {
     pending_ += tokenizer_->token_bytes(id);
     return incomplete_utf8_suffix(pending_) == 0 ? stripped(take_bytes()) : std::string();
   }
-  if (vocabulary.kinds[static_cast<size_t>(id)] == TokenKind::byte) {
+  if (byte_of_token(vocabulary, id)) {
     pending_ += tokenizer_->token_bytes(id);
     const bool is_complete =
         vocabulary.decoder.byte_run == Decoder::ByteRun::keeps_valid_parts && incomplete_utf8_suffix(pending_) == 0;

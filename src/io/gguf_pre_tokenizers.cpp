@@ -53,9 +53,16 @@ const std::string& seed_coder() {
   return pattern;
 }
 // The pattern of o200k, which splits words by letter case.
+std::string by_letter_case(std::string_view digits) {
+  return joined({kFront, kUpper, "*", kLower, "+", kContractions, "?|", kFront, kUpper, "+", kLower, "*", kContractions,
+                 "?|", digits, kSignsAndSlashes, kSpaces});
+}
 const std::string& o200k() {
-  static const std::string pattern = joined({kFront, kUpper, "*", kLower, "+", kContractions, "?|", kFront, kUpper, "+",
-                                             kLower, "*", kContractions, R"(?|\p{N}{1,3})", kSignsAndSlashes, kSpaces});
+  static const std::string pattern = by_letter_case(R"(\p{N}{1,3})");
+  return pattern;
+}
+const std::string& o200k_single_digits() {
+  static const std::string pattern = by_letter_case(R"(\p{N})");
   return pattern;
 }
 const std::string& tekken() {
@@ -143,8 +150,7 @@ std::vector<Row> pre_tokenizer_rows() {
       {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano", isolate(llama3()), true, true},
       {"dbrx smaug-bpe chatglm-bpe", isolate(llama3())},
       {"glm4", isolate(llama3()), true},
-      {"qwen2 stablelm2 hunyuan megrez solar-open grok-2 kormo", isolate(qwen2())},
-      {"deepseek-r1-qwen", isolate(qwen2()), false, true},
+      {"qwen2 deepseek-r1-qwen stablelm2 hunyuan megrez solar-open grok-2 kormo", isolate(qwen2())},
       {"qwen35", isolate(qwen35())},
       {"tekken", isolate(tekken()), true, true},
       {"gpt-4o llama4 kanana2 minimax-m2", isolate(o200k())},
@@ -170,7 +176,7 @@ std::vector<Row> pre_tokenizer_rows() {
       {"afmoe", put_first(thousands, isolate(kAfmoeScripts, kDeepSeek3))},
       {"exaone-moe", isolate(exaone_moe())},
       {"tiny_aya", isolate(R"(\d{1,3}(?=(?:\d{3})*(?![\p{L}\p{M}\p{N}\p{Pc}])))", tiny_aya())},
-      {"youtu", isolate(kYoutuScripts, o200k()), true},
+      {"youtu", isolate(kYoutuScripts, o200k_single_digits()), true},
       {"jais-2", isolate(jais2())},
       {"gemma4", isolate(R"([^\n]+|\n+)"), false, true},
   };

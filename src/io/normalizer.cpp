@@ -14,6 +14,7 @@
 #include "io/character_map.h"
 #include "io/regex.h"
 #include "io/unicode.h"
+#include "io/unicode_differences.h"
 #include "io/vocabulary.h"
 
 namespace weft {
@@ -41,8 +42,7 @@ int options_of(UnicodeForm form) {
   return 0;
 }
 
-std::string in_form(std::string_view text, UnicodeForm form) {
-  if (is_ascii(text)) return std::string(text);
+std::string known_in_form(std::string_view text, UnicodeForm form) {
   utf8proc_uint8_t* mapped = nullptr;
   const utf8proc_ssize_t size =
       utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
@@ -51,6 +51,24 @@ std::string in_form(std::string_view text, UnicodeForm form) {
   if (size == UTF8PROC_ERROR_NOMEM) throw std::bad_alloc();
   CHECK(size >= 0, "[tokenizer] a Unicode form of {} bytes: {}", text.size(), utf8proc_errmsg(size));
   return std::string(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
+}
+
+// A character without form stays, and no other one combines with it.
+std::string in_form(std::string_view text, UnicodeForm form) {
+  if (is_ascii(text)) return std::string(text);
+  std::string result;
+  size_t known = 0;  // where the text since the last such character begins
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Step step = utf8_step(text, at);
+    const size_t end = at + step.length;
+    if (step.character >= 0x80 && is_different(step.character, CharacterProperty::form)) {
+      result += known_in_form(text.substr(known, at - known), form);
+      result += text.substr(at, step.length);
+      known = end;
+    }
+    at = end;
+  }
+  return result + known_in_form(text.substr(known), form);
 }
 
 // Calls `append(character, result)` for each character.
@@ -157,7 +175,7 @@ struct Normalizer::Step {
 
   std::string operator()(std::string_view text, UnicodeForm form) const { return in_form(text, form); }
   std::string operator()(std::string_view text, const PrependText& prepend) const {
-    return text.empty() ? std::string() : prepend.text + std::string(text);
+    return text.empty() && !prepend.also_if_removed ? std::string() : prepend.text + std::string(text);
   }
   std::string operator()(std::string_view text, const ReplaceText& one) const {
     if (regex) return replace(text, *regex, one.replacement);
@@ -198,7 +216,13 @@ Normalizer& Normalizer::operator=(Normalizer&&) noexcept = default;
 bool Normalizer::removes_first(std::string_view text, std::string_view normal) const {
   if (text.empty()) return false;
   const size_t first = utf8_step(text, 0).length;
-  return apply(text.substr(0, first)).empty() && apply(text.substr(first)) == normal;
+  std::string result(text.substr(0, first));
+  for (const Step& step : steps_) {
+    result = std::visit([&](const auto& what) { return step(result, what); }, step.what);
+    const auto* const map = std::get_if<MapCharacters>(&step.what);
+    if (result.empty() && map != nullptr && map->by_grapheme) return false;
+  }
+  return result.empty() && apply(text.substr(first)) == normal;
 }
 
 std::string Normalizer::apply(std::string_view text) const {

@@ -14,6 +14,7 @@ enum class UnicodeForm { nfc, nfd, nfkc, nfkd };
 // Puts a text in front of any text that is not empty.
 struct PrependText {
   std::string text;
+  bool also_if_removed = false;  // also in front of a text of which the steps before left nothing, as SentencePiece
 };
 
 struct ReplaceText {
@@ -65,7 +66,8 @@ class Normalizer {
   std::string apply(std::string_view text) const;
 
   // Whether the steps remove the first character of a text, whose normal form is `normal`. A removal that needs more
-  // characters than the first one is not recognized.
+  // characters than the first one is not recognized. One by a map of grapheme clusters does not count, because Hugging
+  // Face does not record it: the next character takes the place of the first one.
   bool removes_first(std::string_view text, std::string_view normal) const;
 
  private:

@@ -22,10 +22,14 @@ void check_scores(const Vocabulary& vocabulary) {
 
 }  // namespace
 
+bool is_in_model(const Vocabulary& vocabulary, size_t id) {
+  return vocabulary.in_model.empty() || vocabulary.in_model[id];
+}
+
 bool is_made_by_model(const Vocabulary& vocabulary, size_t id) {
   const TokenKind kind = vocabulary.kinds[id];
-  if (kind != TokenKind::normal && kind != TokenKind::user_defined) return false;
-  return vocabulary.in_model.empty() || vocabulary.in_model[id];
+  if (!vocabulary.in_model.empty()) return vocabulary.in_model[id] && !is_special_kind(kind);
+  return kind == TokenKind::normal || kind == TokenKind::user_defined;
 }
 
 std::unique_ptr<const PieceModel> make_piece_model(const Vocabulary& vocabulary, const TokenIndex& index) {

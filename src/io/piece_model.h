@@ -30,12 +30,15 @@ class PieceModel {
  public:
   virtual ~PieceModel() = default;
 
-  // Appends the tokens of a piece, which is UTF-8 and shorter than 2 GiB.
+  // Appends the tokens of a piece, which is shorter than 2 GiB. It is UTF-8, or bytes if the vocabulary is in the
+  // byte-level alphabet.
   virtual void append(std::string_view piece, PieceScratch& scratch, std::vector<int>& ids) const = 0;
 };
 
-// Whether a Unigram or WordPiece model makes the token from plain text: it is one of the model, and not a control
-// token.
+// Whether the model has the token, which an added token may lack.
+bool is_in_model(const Vocabulary& vocabulary, size_t id);
+
+// Whether the model makes the token from plain text: it is one of the model, and not a control token.
 bool is_made_by_model(const Vocabulary& vocabulary, size_t id);
 
 // Makes the model of a checked vocabulary. It keeps references to both arguments, but does not need the merges later.

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/utf8.h"
+#include "io/byte_alphabet.h"
 #include "io/unicode.h"
+#include "io/unicode_differences.h"
 
 namespace weft {
 
@@ -95,6 +99,22 @@ Pieces apply_metaspace(const Pieces& pieces, const Metaspace& step, bool is_firs
   return result;
 }
 
+// The pieces with their texts in another form.
+template <class Append>
+Pieces in_other_form(const Pieces& pieces, const Append& append) {
+  Pieces result;
+  result.text.reserve(pieces.text.size() * 5 / 4);
+  for (size_t i = 0; i < pieces.ranges.size(); ++i) {
+    const auto begin = static_cast<uint32_t>(result.text.size());
+    append(pieces[i], result.text);
+    // A byte is up to two bytes in the alphabet.
+    USER_CHECK(result.text.size() <= kMaxBytes,
+               "[tokenizer] a text in the byte-level alphabet may have at most {} bytes", kMaxBytes);
+    result.ranges.push_back({begin, static_cast<uint32_t>(result.text.size())});
+  }
+  return result;
+}
+
 // A match, or the text between two matches.
 struct Part {
   Pieces::Range range;
@@ -155,6 +175,16 @@ void append_joined(std::vector<Part>& parts, SplitBehavior behavior, std::vector
 
 }  // namespace
 
+const std::string& bert_punctuation_pattern() {
+  static const std::string pattern = [] {
+    std::vector<CharacterRange> added, removed = unicode_additions("P");
+    for (const CharacterRange range : different_characters(CharacterProperty::punctuation))
+      (is_punctuation(range.first) ? removed : added).push_back(range);
+    return fmt::format("(?![{}])[!-/:-@\\[-`{{-~\\p{{P}}{}]", class_text(removed), class_text(added));
+  }();
+  return pattern;
+}
+
 PreTokenizer::PreTokenizer(const std::vector<PreTokenizerStep>& steps) {
   steps_.reserve(steps.size());
   for (const PreTokenizerStep& what : steps) {
@@ -181,6 +211,7 @@ Pieces PreTokenizer::split(std::string text, bool is_first) const {
   Regex::Scratch scratch;
   std::vector<Part> parts;
   std::vector<Pieces::Range> cut;
+  bool is_in_alphabet = false;
   for (const Step& step : steps_) {
     cut.clear();
     if (const auto* split = std::get_if<PatternSplit>(&step.what)) {
@@ -194,11 +225,14 @@ Pieces PreTokenizer::split(std::string text, bool is_first) const {
       pieces.ranges.swap(cut);
     } else if (const auto* metaspace = std::get_if<Metaspace>(&step.what)) {
       pieces = apply_metaspace(pieces, *metaspace, is_first);
+    } else if (std::holds_alternative<InByteAlphabet>(step.what)) {
+      pieces = in_other_form(pieces, append_in_byte_alphabet);
+      is_in_alphabet = true;
     } else {
       pieces = prefix_spaces(pieces);
     }
   }
-  return pieces;
+  return is_in_alphabet ? in_other_form(pieces, append_from_byte_alphabet) : pieces;
 }
 
 }  // namespace weft

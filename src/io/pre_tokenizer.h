@@ -48,11 +48,17 @@ struct Metaspace {
   bool needs_first_character = false;
 };
 
-using PreTokenizerStep = std::variant<PatternSplit, DigitSplit, PrefixSpace, Metaspace>;
+// Writes each piece in the byte-level alphabet, for the steps after it: Falcon looks for digits there. The pieces that
+// PreTokenizer returns are the bytes again.
+struct InByteAlphabet {};
+
+using PreTokenizerStep = std::variant<PatternSplit, DigitSplit, PrefixSpace, Metaspace, InByteAlphabet>;
 
 // The pattern of white space and the one of BERT's punctuation: the punctuation of Unicode and all signs of ASCII.
 extern const std::string_view kWhiteSpacePattern;
 extern const std::string_view kPunctuationPattern;
+// The same with the punctuation of Hugging Face's pre-tokenizers.
+const std::string& bert_punctuation_pattern();
 
 // GPT-2's pattern, which a ByteLevel step with use_regex applies.
 extern const std::string_view kGpt2Pattern;
@@ -76,8 +82,9 @@ class PreTokenizer {
   // UserError if a pattern is not a regular expression or uses a construct outside the subset of regex.h.
   explicit PreTokenizer(const std::vector<PreTokenizerStep>& steps);
 
-  // `text` must be valid UTF-8 and shorter than 2 GiB; `is_first` says whether it begins the whole text. UserError if a
-  // pattern exceeds its limits.
+  // `text` must be valid UTF-8 and shorter than 2 GiB; `is_first` says whether it begins the whole text. The pieces are
+  // UTF-8, too, except that steps after InByteAlphabet may cut inside of a character. UserError if a pattern exceeds
+  // its limits.
   Pieces split(std::string text, bool is_first = true) const;
 
   // Whether a step has needs_first_character, so that `is_first` of split() depends on normalization.

@@ -4,10 +4,10 @@
 //
 // Those patterns are written for Oniguruma. Constructs with the same meaning in both engines are kept. Constructs with
 // another meaning in Oniguruma are translated (\s is Unicode's White_Space, \v is U+000B, {,n} is {0,n}, ^ and $ also
-// match at line breaks; character_set.h has the sets of characters). A nested class is a union. Any other construct
-// (\h, back references, callouts, negated nested classes, &&, {n,m}+ ...) is a UserError that names it, and never a
-// silently different match. Unicode properties are those of the installed PCRE2; general categories and scripts also
-// have the characters of Unicode 15 and 16.
+// match at line breaks; character_set.h has the sets of characters). A nested class is a union, and && an intersection.
+// Any other construct (\h, back references, callouts, && in nested classes, {n,m}+ ...) is a UserError that names it,
+// and never a silently different match. Unicode properties are those of the installed PCRE2; general categories and
+// scripts also have the characters of Unicode 15 and 16.
 //
 // A Regex never changes after construction. Several threads may use it, each with its own scratch.
 

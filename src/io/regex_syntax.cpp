@@ -183,28 +183,50 @@ class Translator {
   }
 
   // What the current item of a class follows. It decides whether a hyphen makes a range.
-  enum class After { begin, character, hyphen, range, set };
+  enum class After { begin, character, hyphen, range, set, nested };
 
-  // A nested class is a union with the outer one, so its items become items of the outer one.
   void translate_class() {
     in_class_ = true;
     const bool is_negated = next_is("[^");
     offset_ += is_negated ? 2 : 1;
+    result_ += read_class(is_negated);
+    in_class_ = false;
+  }
+
+  // The pattern of a class after its bracket. The sets between && are intersected: a character of the last set must
+  // also be one of the sets before it.
+  std::string read_class(bool is_negated) {
+    std::string others;
+    CharacterSet set = read_items(true);
+    if (!next_is("&&")) {
+      ++offset_;
+      return set.text(is_negated);
+    }
+    while (next_is("&&")) {
+      others += "(?=" + set.text() + ")";
+      offset_ += 2;
+      set = read_items(true);
+    }
+    ++offset_;
+    const std::string all = others + set.text();
+    return is_negated ? "(?:(?!" + all + ")\\p{Any})" : "(?:" + all + ")";
+  }
+
+  // Reads up to the closing bracket, or up to && if the class may have one.
+  CharacterSet read_items(bool may_intersect) {
     CharacterSet set;
     After after = After::begin;
     if (next_is("]")) add_character(take(1), set, after);
-    for (size_t depth = 1; depth > 0;) {
+    while (true) {
       if (offset_ >= pattern_.size()) refuse("[ without ]");
       const char c = pattern_[offset_];
-      if (c == ']') {
-        --depth;
-        ++offset_;
-        after = After::begin;
-      } else if (c == '[') {
-        begin_nested_class(after);
-        ++depth;
+      if (c == ']') return set;
+      if (c == '[') {
+        add_nested_class(set, after);
       } else if (next_is("&&")) {
-        refuse("&& in a character class");
+        if (!may_intersect || after == After::begin)
+          refuse("&& in a nested character class, or without a set before it");
+        return set;
       } else if (c == '-') {
         read_hyphen(set, after);
       } else if (c != '\\') {
@@ -216,16 +238,20 @@ class Translator {
         after = After::set;
       }
     }
-    result_ += set.text(is_negated);
-    in_class_ = false;
   }
 
-  void begin_nested_class(After& after) {
-    for (const std::string_view begin : {"[:", "[^", "[]"})
+  // A nested class is a union with the outer one.
+  void add_nested_class(CharacterSet& set, After& after) {
+    for (const std::string_view begin : {"[:", "[]", "[^]"})
       if (next_is(begin)) refuse(std::string(begin) + " in a character class");
     if (after == After::hyphen) refuse("-[ in a character class");
-    after = After::begin;
+    after = After::nested;
+    const bool is_negated = next_is("[^");
+    offset_ += is_negated ? 2 : 1;
+    const CharacterSet nested = read_items(false);
     ++offset_;
+    if (!is_negated) return set.add_set(nested);
+    if (!set.add_complement(nested)) refuse("a negated set in a negated nested character class");
   }
 
   static void add_character(const std::string& text, CharacterSet& set, After& after) {

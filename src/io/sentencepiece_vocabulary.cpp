@@ -25,7 +25,10 @@ Vocabulary vocabulary_from_sentencepiece(SentencePieceTables tables) {
   if (!tables.character_map.empty())
     vocabulary.normalizer.emplace_back(MapCharacters{.bytes = std::move(tables.character_map)});
   if (tables.remove_extra_spaces) vocabulary.normalizer.emplace_back(SqueezeSpaces{});
-  if (tables.front == Front::every_stretch) vocabulary.normalizer.emplace_back(PrependText{std::string(kSpaceMark)});
+  // Without extra spaces, a mark after which nothing remains is one of them.
+  if (tables.front == Front::every_stretch)
+    vocabulary.normalizer.emplace_back(
+        PrependText{.text = std::string(kSpaceMark), .also_if_removed = !tables.remove_extra_spaces});
   if (tables.front == Front::first_stretch) {
     vocabulary.steps.emplace_back(Metaspace{.front = Metaspace::Front::first, .split = false});
   } else {

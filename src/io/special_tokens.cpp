@@ -89,9 +89,11 @@ std::vector<SpecialTokenFinder::Stretch> SpecialTokenFinder::split(std::string_v
     offset = end;
     if (entry->is_special && !parse_special) continue;
     if (entry->token.single_word && !stands_alone(text, begin, end)) continue;
-    if (entry->token.strip_left) begin = strip_left(text, begin, done);
-    // The search goes on after the token's own text: Hugging Face also finds tokens in white space that one strips.
+    if (entry->token.strip_left) begin = std::max(done, strip_left(text, begin, done));
+    // The search goes on after the token's own text: Hugging Face also finds tokens in white space that one strips,
+    // except one that strips its left side and of which nothing is left.
     if (entry->token.strip_right) end = strip_right(text, end);
+    if (begin >= end) continue;
     if (done < begin) stretches.push_back({-1, done, begin});
     stretches.push_back({entry->token.id, begin, end});
     done = end;

@@ -75,7 +75,7 @@ void set_bert_rules(bool lowercase, Vocabulary& vocabulary) {
   vocabulary.byte_alphabet = false;
   vocabulary.normalizer = {BertText{.strip_accents = lowercase, .lowercase = lowercase}};
   vocabulary.steps = {PatternSplit{.pattern = std::string(kWhiteSpacePattern), .behavior = SplitBehavior::removed},
-                      PatternSplit{.pattern = std::string(kPunctuationPattern)}};
+                      PatternSplit{.pattern = bert_punctuation_pattern()}};
   vocabulary.decoder.form = Decoder::Form::word_piece;
   vocabulary.decoder.clean_up = true;
 }

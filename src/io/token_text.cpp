@@ -33,15 +33,27 @@ std::string word_piece_text(const Vocabulary& vocabulary, const std::string& tok
 
 }  // namespace
 
+std::optional<uint8_t> byte_of_token(const Vocabulary& vocabulary, int id) {
+  const auto index = static_cast<size_t>(id);
+  switch (vocabulary.decoder.byte_tokens) {
+    case Decoder::ByteTokens::of_kind:
+      if (vocabulary.kinds[index] != TokenKind::byte) return std::nullopt;
+      break;
+    case Decoder::ByteTokens::spelled:
+      break;
+    case Decoder::ByteTokens::none:
+      return std::nullopt;
+  }
+  return byte_of_token(vocabulary.tokens[index]);
+}
+
 void append_token_text(const Vocabulary& vocabulary, int id, bool is_first, std::string& text) {
   const Decoder& decoder = vocabulary.decoder;
   const std::string& token = vocabulary.tokens[static_cast<size_t>(id)];
   const TokenKind kind = vocabulary.kinds[static_cast<size_t>(id)];
-  if (kind == TokenKind::byte) {
-    if (const auto byte = byte_of_token(token)) {
-      text += static_cast<char>(*byte);
-      return;
-    }
+  if (const auto byte = byte_of_token(vocabulary, id)) {
+    text += static_cast<char>(*byte);
+    return;
   }
   if (decoder.form == Decoder::Form::word_piece) {
     text += word_piece_text(vocabulary, token, is_first);
@@ -54,7 +66,7 @@ void append_token_text(const Vocabulary& vocabulary, int id, bool is_first, std:
     text += decoder.unknown_text;
     return;
   }
-  if (kind == TokenKind::control || decoder.replacements.empty()) {
+  if ((kind == TokenKind::control && !decoder.replaces_in_control) || decoder.replacements.empty()) {
     text += token;
     return;
   }

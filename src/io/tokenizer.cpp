@@ -132,7 +132,7 @@ void Tokenizer::append_plain(std::string text, bool is_first, PieceScratch& scra
   }
 }
 
-// Ordinary text must not become an added token, so only normal tokens are returned.
+// Ordinary text must not become a control token.
 std::optional<int> Tokenizer::whole_token(std::string_view piece, std::string& text) const {
   if (vocabulary_->byte_alphabet) {
     text.clear();
@@ -140,7 +140,7 @@ std::optional<int> Tokenizer::whole_token(std::string_view piece, std::string& t
     piece = text;
   }
   const std::optional<int> id = index_->find(piece, vocabulary_->tokens);
-  return id && vocabulary_->kinds[*id] == TokenKind::normal ? id : std::nullopt;
+  return id && is_made_by_model(*vocabulary_, static_cast<size_t>(*id)) ? id : std::nullopt;
 }
 
 void Tokenizer::check_id(int id) const {

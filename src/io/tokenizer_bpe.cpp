@@ -47,7 +47,7 @@ BytePairMerger::BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& i
   } else {
     for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
       const std::string& text = vocabulary.tokens[id];
-      if (text.empty() || text.size() > 4) continue;
+      if (text.empty() || text.size() > 4 || !is_in_model(vocabulary, id)) continue;
       const Utf8Step step = utf8_step(text, 0);
       if (step.status == Utf8Status::complete && step.length == text.size())
         token_of_character_.add(step.character, static_cast<int32_t>(id));

@@ -1,19 +1,28 @@
 // The members model and added_tokens of tokenizer.json.
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <future>
 #include <limits>
+#include <set>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/huge_pages.h"
 #include "base/text.h"
+#include "io/added_tokens.h"
+#include "io/byte_alphabet.h"
 #include "io/fallback_tokens.h"
 #include "io/tokenizer_json_parts.h"
 
 namespace weft::tokenizer_json {
 namespace {
+
+constexpr int kMostDecimals = 308;  // 1e308 is the largest power of ten
 
 struct Piece {
   std::string_view text;
@@ -27,6 +36,46 @@ void place_token(int id, std::string_view text, TokenKind kind, const std::strin
              quote(text), quote(token));
   token = text;
   vocabulary.kinds[id] = kind;
+}
+
+// 1, 10, ... as the nearest numbers.
+const std::array<double, kMostDecimals + 1>& powers_of_ten() {
+  static const auto kPowers = [] {
+    std::array<double, kMostDecimals + 1> powers{};
+    for (size_t i = 0; i < powers.size(); ++i) {
+      const std::string text = fmt::format("1e{}", i);
+      std::from_chars(text.data(), text.data() + text.size(), powers[i]);
+    }
+    return powers;
+  }();
+  return kPowers;
+}
+
+// serde_json, with which Hugging Face reads the file, divides the digits of a number by a power of ten. The quotient
+// may differ from the nearest number in the last bit, which decides between paths with equal sums. Scores are written
+// with the fewest digits, so these are the digits of the file.
+double as_read_by_serde(double score) {
+  std::array<char, 32> text{};
+  const char* const end =
+      std::to_chars(text.data(), text.data() + text.size(), std::abs(score), std::chars_format::scientific).ptr;
+  uint64_t digits = 0;
+  int exponent = 0, decimals = 0;
+  bool after_point = false;
+  for (const char* at = text.data(); at != end; ++at) {
+    if (*at == 'e') {
+      std::from_chars(at[1] == '+' ? at + 2 : at + 1, end, exponent);
+      break;
+    }
+    if (*at == '.') {
+      after_point = true;
+    } else {
+      digits = digits * 10 + static_cast<uint64_t>(*at - '0');
+      decimals += after_point ? 1 : 0;
+    }
+  }
+  decimals -= exponent;
+  if (decimals <= 0 || decimals > kMostDecimals) return score;
+  return std::copysign(static_cast<double>(digits) / powers_of_ten()[static_cast<size_t>(decimals)], score);
 }
 
 // Calls visit(piece) with each member of {"text": id, ...}.
@@ -92,7 +141,7 @@ void read_tokens(const Member& root, const Member& vocab, Vocabulary& vocabulary
   visit_pieces(vocab, has_scores, [&](const Piece& piece) {
     place_token(piece.id, piece.text, TokenKind::normal, vocab.path, vocabulary);
     vocabulary.in_model[static_cast<size_t>(piece.id)] = true;
-    if (has_scores) vocabulary.scores[static_cast<size_t>(piece.id)] = piece.score;
+    if (has_scores) vocabulary.scores[static_cast<size_t>(piece.id)] = as_read_by_serde(piece.score);
   });
   for (const Member& token : added) {
     const int id = id_of(member(token, "id"));
@@ -149,6 +198,14 @@ std::vector<Merge> merges_of(const Member& model) {
   return merges;
 }
 
+bool has_all_bytes(const Vocabulary& vocabulary) {
+  std::set<std::string_view> missing;
+  for (int byte = 0; byte < 256; ++byte) missing.insert(text_of_byte(static_cast<uint8_t>(byte)));
+  for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
+    if (vocabulary.in_model[id]) missing.erase(vocabulary.tokens[id]);
+  return missing.empty();
+}
+
 void read_merges(const Member& model, std::future<std::vector<Merge>> merges, Vocabulary& vocabulary) {
   const Member dropout = member(model, "dropout");
   if (dropout.present && as<double>(dropout, "a number") != 0.0) refuse(dropout);
@@ -158,7 +215,16 @@ void read_merges(const Member& model, std::future<std::vector<Merge>> merges, Vo
   vocabulary.ignore_merges = bool_of(member(model, "ignore_merges"), false);
   vocabulary.fuse_unknown = bool_of(member(model, "fuse_unk"), false);
   const Member unknown = member(model, "unk_token");
-  if (unknown.present && !text_of(unknown).empty()) vocabulary.unknown = find_token(unknown, vocabulary);
+  if (!unknown.present || text_of(unknown).empty()) return;
+  if (vocabulary.byte_alphabet && has_all_bytes(vocabulary)) {
+    vocabulary.unknown = find_token(text_of(unknown), vocabulary);
+    // No text is unknown there.
+    if (!vocabulary.unknown)
+      vocabulary.warnings.push_back(
+          fmt::format("[tokenizer.json] {} {} is left out: there is no such token", unknown.path, shown(unknown.json)));
+  } else {
+    vocabulary.unknown = find_token(unknown, vocabulary);
+  }
 }
 
 void read_unigram(const Member& model, Vocabulary& vocabulary) {

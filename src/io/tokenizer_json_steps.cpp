@@ -84,11 +84,11 @@ void read_splitter(const Member& part, std::vector<PreTokenizerStep>& steps) {
     std::get<PatternSplit>(steps.back()).invert = true;
   } else if (name == "BertPreTokenizer") {
     steps.emplace_back(split(kWhiteSpacePattern, SplitBehavior::removed));
-    steps.emplace_back(split(kPunctuationPattern, SplitBehavior::isolated));
+    steps.emplace_back(split(bert_punctuation_pattern(), SplitBehavior::isolated));
   } else if (name == "Punctuation") {
     const Member behavior = member(part, "behavior");
     steps.emplace_back(
-        split(kPunctuationPattern, behavior.present ? read_behavior(behavior) : SplitBehavior::isolated));
+        split(bert_punctuation_pattern(), behavior.present ? read_behavior(behavior) : SplitBehavior::isolated));
   } else if (name == "CharDelimiterSplit") {
     steps.emplace_back(split(text_of(member(part, "delimiter")), SplitBehavior::removed));
     std::get<PatternSplit>(steps.back()).is_literal = true;
@@ -152,6 +152,7 @@ void read_decoder_part(const Member& part, bool& is_fused, Decoder& decoder, Voc
     is_fused = true;
   } else if (name == "ByteFallback") {
     decoder.byte_run = Decoder::ByteRun::all_or_nothing;
+    decoder.byte_tokens = Decoder::ByteTokens::spelled;
   } else if (name == "Replace") {
     const ReplaceText replace = read_replacement(part);
     if (!replace.is_literal || replace.pattern.empty() || is_fused) refuse(part);
@@ -181,11 +182,16 @@ void read_normalizer(const Member& root, Vocabulary& vocabulary) {
 
 void read_pre_tokenizer(const Member& root, Vocabulary& vocabulary) {
   bool in_byte_alphabet = false;
+  bool is_written = false;  // the steps see the alphabet
   for (const Member& part : parts_of(root, "pre_tokenizer", "pretokenizers")) {
     const Member type = member(part, "type");
-    USER_CHECK(!in_byte_alphabet, "[tokenizer.json] pre-tokenizer ByteLevel must be the last, but {} {} follows",
-               type.path, quote(text_of(type)));
+    const bool keeps_text = text_of(type) != "ByteLevel" && text_of(type) != "Metaspace";
+    USER_CHECK(
+        keeps_text || !in_byte_alphabet,
+        "[tokenizer.json] after the pre-tokenizer ByteLevel only those may follow that keep the text, but {} is {}",
+        type.path, quote(text_of(type)));
     if (text_of(type) != "ByteLevel") {
+      if (in_byte_alphabet && !std::exchange(is_written, true)) vocabulary.steps.emplace_back(InByteAlphabet{});
       read_splitter(part, vocabulary.steps);
       continue;
     }
@@ -205,6 +211,8 @@ void read_decoder(const Member& root, Vocabulary& vocabulary) {
   USER_CHECK(!parts.empty(), "[tokenizer.json] decoder must be given, but is missing");
   Decoder& decoder = vocabulary.decoder;
   decoder.form = vocabulary.byte_alphabet ? Decoder::Form::bytes : Decoder::Form::pieces;
+  decoder.byte_tokens = Decoder::ByteTokens::none;
+  decoder.replaces_in_control = true;
   bool is_byte_level = false;
   bool is_fused = false;
   for (const Member& part : parts) {

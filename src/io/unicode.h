@@ -1,6 +1,7 @@
 #pragma once
 
-// Properties of characters that tokenizers ask for. The tables are those of utf8proc.
+// Properties of characters that tokenizers ask for: those of utf8proc, except where Hugging Face has others
+// (io/unicode_differences.h).
 
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ bool is_nonspacing_mark(char32_t c);
 bool is_combining_mark(char32_t c);
 // Cc, Cf, Cs or Co.
 bool is_control(char32_t c);
+
+// Category P of utf8proc.
+bool is_punctuation(char32_t c);
 
 void append_lowercase(char32_t c, std::string& text);
 

@@ -72,8 +72,9 @@ struct Vocabulary {
   std::vector<Merge> merges;     // TokenModel::merges: in rank order
   std::vector<double> scores;    // TokenModel::scores and unigram: one for each token
   std::vector<AddedToken> added_tokens;
-  // TokenModel::unigram and word_piece: whether the model has the token, which an added token may lack; one for each
-  // token. Empty: the model has those of the kinds normal and user_defined.
+  // Whether the model has the token, which an added token may lack; one for each token. tokenizer.json lists byte
+  // tokens among the others, so that their spellings in a text become them. Empty: unigram and word_piece have the
+  // tokens of the kinds normal and user_defined, and the models of pairs have all.
   std::vector<bool> in_model;
   // TokenModel::unigram: sums of scores are those of tokenizer.json, in double. Otherwise they are SentencePiece's, in
   // float.

@@ -34,6 +34,17 @@ TEST(GgufPreTokenizers, AMissingNameIsDefaultAndNotGpt2) {
   EXPECT_GT(find_gguf_pre_tokenizer("").steps.size(), find_gguf_pre_tokenizer("gpt-2").steps.size());
 }
 
+// As llama.cpp does (llama-cpp-python 0.3.36).
+TEST(GgufPreTokenizers, DigitsOfYoutuStandAlone) {
+  const Pieces pieces = PreTokenizer(find_gguf_pre_tokenizer("youtu").steps).split("a123");
+  EXPECT_EQ(pieces.ranges.size(), 4U);
+  EXPECT_EQ(PreTokenizer(find_gguf_pre_tokenizer("gpt-4o").steps).split("a123").ranges.size(), 2U);
+}
+
+TEST(GgufPreTokenizers, OnlyFilesSayThatDistilledModelsHaveABeginning) {
+  EXPECT_FALSE(find_gguf_pre_tokenizer("deepseek-r1-qwen").add_bos);
+}
+
 TEST(GgufPreTokenizers, AnUnknownNameIsRefusedWithTheNearest) {
   const std::string message = message_of([] { find_gguf_pre_tokenizer("smolm"); });
   EXPECT_NE(message.find("tokenizer.ggml.pre must be"), std::string::npos) << message;

@@ -88,6 +88,19 @@ TEST(PreTokenizer, PunctuationOfBert) {
             (Strings{"a", "$", "b", "\u3002", "`", "c"}));
 }
 
+// The expected pieces are those of tokenizers 0.23.3, which has the digits of Unicode 17 and the punctuation of
+// Unicode 8.
+TEST(PreTokenizer, DigitsAreNewAndPunctuationIsOld) {
+  EXPECT_EQ(split({DigitSplit{.individual = false}}, "a\U00010D40\U00011DE0"), (Strings{"a", "\U00010D40\U00011DE0"}));
+  EXPECT_EQ(split({PatternSplit{.pattern = bert_punctuation_pattern()}}, "a\u2e43b\u166d-\u1b4e"),
+            (Strings{"a\u2e43b", "\u166d", "-", "\u1b4e"}));
+}
+
+TEST(PreTokenizer, StepsAfterTheByteLevelAlphabetCutBytes) {
+  const std::vector<PreTokenizerStep> steps = {InByteAlphabet{}, DigitSplit{.individual = false}};
+  EXPECT_EQ(split(steps, "a\u4f72 12"), (Strings{"a\xE4", "\xBD\xB2", " ", "12"}));
+}
+
 TEST(PreTokenizer, NoTextGivesNoPieces) {
   EXPECT_TRUE(split({PatternSplit{.pattern = std::string(kGpt2Pattern)}}, "").empty());
   EXPECT_EQ(split({}, "whole text"), (Strings{"whole text"}));

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -54,6 +55,27 @@ TEST(SentencePieceModel, FrontRules) {
   EXPECT_EQ(encode(model(2), "a</s>a"), (Ids{1, 5, 2, 5}));
   EXPECT_EQ(encode(model(2), "a</s>a", false), (Ids{1, 5, 2, 4}));
   EXPECT_EQ(encode(model(2, number(3, 0) + number(4, 0)), "a"), (Ids{1, 4}));
+}
+
+// The map of this model removes U+0001, and sentencepiece 0.2.3 puts the mark in front of the rest, which is nothing.
+TEST(SentencePieceModel, ATextThatNormalizationRemovesHasAMark) {
+  // A trie with the key "\x01" and an empty replacement.
+  std::vector<std::uint32_t> units(512, 0);
+  units[0] = 2u << 10;
+  units[2 ^ 1] = 1u | (1u << 8) | (4u << 10);
+  units[2 ^ 1 ^ 4] = 0x80000000;
+  std::string trie(units.size() * 4, 0);
+  std::memcpy(trie.data(), units.data(), trie.size());
+  const std::uint32_t size = static_cast<std::uint32_t>(trie.size());
+  std::string map(4, 0);
+  std::memcpy(map.data(), &size, 4);
+  map += trie + std::string(1, 0);
+  EXPECT_EQ(encode(model(2, bytes(2, map) + number(4, 0)), "\x01"), (Ids{1, 3}));
+  EXPECT_EQ(encode(model(2, bytes(2, map) + number(4, 0)),
+                   "\x01"
+                   "a"),
+            (Ids{1, 5}));
+  EXPECT_EQ(encode(model(2, bytes(2, map) + number(4, 1)), "\x01"), (Ids{1}));
 }
 
 TEST(SentencePieceModel, UserDefinedPiecesMatchSpaces) { EXPECT_EQ(encode(model(2), "a  a"), (Ids{1, 5, 6, 5})); }

@@ -58,6 +58,15 @@ TEST(SpecialTokenFinder, FindsATokenInTheWhiteSpaceThatTheOneBeforeStripped) {
   EXPECT_EQ(split(vocabulary, "<m> \n  b"), (Strings{"#256[<m> \n  ]", "#258[\n]", "  b"}));
 }
 
+// As tokenizers 0.23.3 does.
+TEST(SpecialTokenFinder, ATokenThatStripsItsLeftSideDoesNotTakeWhatTheOneBeforeHas) {
+  Vocabulary vocabulary = small_vocabulary({}, {"  "});
+  vocabulary.added_tokens[0].strip_left = true;
+  vocabulary.added_tokens[0].strip_right = true;
+  EXPECT_EQ(split(vocabulary, "     "), (Strings{"#256[     ]"}));
+  EXPECT_EQ(split(vocabulary, "a    b  c"), (Strings{"a", "#256[    ]", "b", "#256[  ]", "c"}));
+}
+
 TEST(SpecialTokenFinder, CircledLettersAreWordCharacters) {
   Vocabulary vocabulary = small_vocabulary({}, {"foo"});
   vocabulary.added_tokens[0].single_word = true;

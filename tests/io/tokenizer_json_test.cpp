@@ -93,6 +93,28 @@ TEST(TokenizerJson, ReadsPreTokenizersInTheirOrder) {
   EXPECT_EQ(encode(file, "ab"), (Ids{257}));
 }
 
+// Falcon's sequence. Its digits are found in the byte-level alphabet, in which the last byte of "\u4f72" is "\u00b2".
+TEST(TokenizerJson, PreTokenizersAfterByteLevelSeeItsAlphabet) {
+  json file = small_file();
+  file["model"]["vocab"]["12"] = 259;
+  file["model"]["vocab"]["\u00bd\u00b2"] = 260;
+  file["model"]["vocab"]["\u00e4\u00bd"] = 261;
+  file["model"]["merges"] = {"a b", "\u0120 ab", "1 2", "\u00bd \u00b2", "\u00e4 \u00bd"};
+  file["pre_tokenizer"] = {{"type", "Sequence"},
+                           {"pretokenizers",
+                            {{{"type", "Punctuation"}, {"behavior", "Contiguous"}},
+                             {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}},
+                             {{"type", "Digits"}, {"individual_digits", false}},
+                             {{"type", "Split"},
+                              {"pattern", {{"Regex", "[0-9][0-9][0-9]"}}},
+                              {"behavior", "Isolated"},
+                              {"invert", false}}}}};
+  EXPECT_EQ(encode(file, "ab 1212"), (Ids{256, ' ', 259, '1', '2'}));
+  EXPECT_EQ(encode(file, "\u4f72"), (Ids{0xE4, 260}));
+  file["pre_tokenizer"]["pretokenizers"][2] = {{"type", "Metaspace"}};
+  EXPECT_NE(error_of(file.dump()).find("pre_tokenizer.pretokenizers[2].type is \"Metaspace\""), std::string::npos);
+}
+
 TEST(TokenizerJson, ReadsTheTemplateForOneText) {
   json file = small_file();
   file["post_processor"] = {
@@ -163,6 +185,34 @@ TEST(TokenizerJson, CharactersWithByteFallback) {
   EXPECT_EQ(encode(file, "ab \u00e9"), (Ids{4, 5, 4}));
 }
 
+// The decoder alone says whether the spelling of a byte is that byte, as in tokenizers 0.23.3.
+TEST(TokenizerJson, TheDecoderSaysWhichTokensAreBytes) {
+  json file = character_file();
+  file["model"]["byte_fallback"] = false;
+  EXPECT_EQ(Tokenizer(read_tokenizer_json(file.dump())).decode(Ids{5, 0, 1}), "ab\u00e9");
+  file = character_file();
+  file["decoder"] = file["pre_tokenizer"];
+  EXPECT_EQ(Tokenizer(read_tokenizer_json(file.dump())).decode(Ids{0, 4}), "<0xC3> ");
+}
+
+TEST(TokenizerJson, DecodersChangeTheTextOfControlTokens) {
+  json file = character_file();
+  file["added_tokens"][0]["content"] = "<\u2581>";
+  EXPECT_EQ(Tokenizer(read_tokenizer_json(file.dump())).decode(Ids{2, 258}), "a< >");
+}
+
+TEST(TokenizerJson, CharactersHaveTheTokensOfTheVocabularyOnly) {
+  json file = character_file();
+  file["added_tokens"].push_back({{"id", 259}, {"content", "\u00e9"}, {"special", false}, {"single_word", true}});
+  EXPECT_EQ(encode(file, "\u00e9"), (Ids{259}));
+  EXPECT_EQ(encode(file, "a\u00e9"), (Ids{4, 2, 0, 1}));
+  file["model"]["ignore_merges"] = true;
+  EXPECT_EQ(encode(file, "a\u00e9"), (Ids{4, 2, 0, 1}));
+  // A whole piece may be the spelling of a byte.
+  file["pre_tokenizer"]["add_prefix_space"] = false;
+  EXPECT_EQ(encode(file, "<0xC3>"), (Ids{0}));
+}
+
 json unigram_file() {
   json file = small_file();
   file["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "never"}};
@@ -185,6 +235,18 @@ TEST(TokenizerJson, UnigramSumsScoresInDouble) {
   EXPECT_EQ(encode(file, "ab"), (Ids{2, 3}));
 }
 
+// Hugging Face's reader of JSON rounds the score of "ab" to the number below it, so that it is not the sum of the
+// others.
+TEST(TokenizerJson, ScoresAreRoundedAsTheReferenceReadsThem) {
+  json file = unigram_file();
+  file["model"]["vocab"][3][1] = -6.3847879573784425;
+  file["model"]["vocab"][4][1] = -7.3847879573784425;
+  EXPECT_EQ(encode(file, "ab"), (Ids{2, 3}));
+  file["model"]["vocab"][3][1] = -6.25;
+  file["model"]["vocab"][4][1] = -7.25;
+  EXPECT_EQ(encode(file, "ab"), (Ids{4}));
+}
+
 TEST(TokenizerJson, UnigramHasTheTokensOfItsVocabularyOnly) {
   json file = unigram_file();
   file["added_tokens"].push_back({{"id", 5}, {"content", "aab"}, {"special", false}, {"single_word", true}});
@@ -196,6 +258,13 @@ TEST(TokenizerJson, UnigramHasTheTokensOfItsVocabularyOnly) {
   EXPECT_EQ(encode(file, "aab"), (Ids{2, 2, 3}));
   file["model"]["vocab"][4][1] = -1.5;
   EXPECT_EQ(encode(file, "aab"), (Ids{2, 4}));
+}
+
+TEST(TokenizerJson, UnigramHasBytesAmongItsTokens) {
+  json file = unigram_file();
+  file["model"]["vocab"].push_back(json::array({"<0x61>", -3}));
+  file["model"]["byte_fallback"] = true;
+  EXPECT_EQ(encode(file, "b<0x61>"), (Ids{3, 5}));
 }
 
 TEST(TokenizerJson, WordPieceKeepsTokensThatAreAlsoAdded) {
@@ -267,7 +336,6 @@ TEST(TokenizerJson, SaysWhichMemberIsMissingOrMistyped) {
   EXPECT_EQ(says("/model/merges/0", "ab", "model.merges[0] must be two tokens, but is \"ab\""), "");
   EXPECT_EQ(says("/model/merges/0", json::array({"a"}), "model.merges[0] must be two tokens"), "");
   EXPECT_EQ(says("/model/merges/0", "a c", "the result of merge 0 must be a token, but \"ac\""), "");
-  EXPECT_EQ(says("/model/unk_token", "<unk>", "model.unk_token must be a token, but \"<unk>\""), "");
   EXPECT_EQ(says("/model", 1, "model must be an object"), "");
   EXPECT_EQ(says("/added_tokens", "x", "added_tokens must be a list"), "");
   EXPECT_EQ(says("/added_tokens/0", "x", "added_tokens[0] must be an object"), "");
@@ -275,6 +343,17 @@ TEST(TokenizerJson, SaysWhichMemberIsMissingOrMistyped) {
   EXPECT_EQ(says("/added_tokens/0/id", 65, "gives id 65 to \"<|s|>\", which \"A\" has already"), "");
   EXPECT_EQ(says("/pre_tokenizer/type", nullptr, "pre_tokenizer.type must be a string, but is missing"), "");
   EXPECT_EQ(says("/pre_tokenizer/use_regex", "yes", "pre_tokenizer.use_regex must be true or false"), "");
+}
+
+TEST(TokenizerJson, TheUnknownTokenIsNeededUnlessAllBytesHaveTokens) {
+  json file = small_file();
+  file["model"]["unk_token"] = "<unk>";
+  const Vocabulary vocabulary = read_tokenizer_json(file.dump());
+  EXPECT_FALSE(vocabulary.unknown.has_value());
+  EXPECT_EQ(vocabulary.warnings.at(0),
+            "[tokenizer.json] model.unk_token \"<unk>\" is left out: there is no such token");
+  file["model"]["vocab"].erase("!");
+  EXPECT_NE(error_of(file.dump()).find("model.unk_token must be a token, but \"<unk>\""), std::string::npos);
 }
 
 TEST(TokenizerJson, RefusesTextThatIsNoJsonObject) {
