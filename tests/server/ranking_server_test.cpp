@@ -80,6 +80,22 @@ TEST_F(Ranking, TheBestDocumentComesFirst) {
     EXPECT_EQ(answer(path, fields)["results"], results) << path;
 }
 
+TEST_F(Ranking, EmbeddingsAreWhatPoolingAnswers) {
+  const Json own = answer("/v1/embeddings", R"("input":"abc")"), raw = answer("/pooling", R"("input":"abc")");
+  EXPECT_EQ(raw["data"][0]["data"], own["data"][0]["embedding"]);
+  EXPECT_EQ(raw["data"][0]["object"], "pooling");
+  EXPECT_EQ(answer("/pooling", R"("input":"abc","task":"embed")")["data"], raw["data"]);
+  EXPECT_EQ(status("/pooling", R"("input":"abc","task":"classify")"), 400);
+  EXPECT_EQ(status("/classify", R"("input":"abc")"), 501);
+}
+
+// As that of /v1/embeddings.
+TEST_F(Ranking, LongTextsLoseTheirEnd) {
+  const std::string begin(9, 'a'), text = begin + "bcdefgh";
+  EXPECT_EQ(scores(R"("text_1":"abc","text_2":")" + text + R"(","truncate_prompt_tokens":9)"),
+            scores(R"("text_1":"abc","text_2":")" + begin + "\""));
+}
+
 TEST_F(Ranking, WrongRequestsAreRefused) {
   EXPECT_EQ(status("/rerank", R"("documents":["a"])"), 400);
   EXPECT_EQ(status("/rerank", R"("query":"a")"), 400);
@@ -88,6 +104,8 @@ TEST_F(Ranking, WrongRequestsAreRefused) {
   EXPECT_EQ(status("/rerank", R"("query":"a","documents":[{"title":"b"}])"), 400);
   EXPECT_EQ(status("/rerank", R"("query":"a","documents":["b"],"top_n":-1)"), 400);
   EXPECT_EQ(status("/rerank", R"("query":"a","documents":["b"],"max_tokens_per_doc":5)"), 501);
+  EXPECT_EQ(status("/rerank", R"("query":"a","documents":["b"],"instruction":"c")"), 501);
+  EXPECT_EQ(status("/rerank", R"("query":"a","documents":["b"],"max_tokens_per_doc":0)"), 200);
   EXPECT_EQ(status("/score", R"("text_2":"a")"), 400);
   EXPECT_EQ(status("/score", R"("text_1":["a","b"],"text_2":["a","b","c"])"), 400);
   EXPECT_EQ(status("/score", R"("text_1":"a","text_2":"b","model":"other")"), 404);
