@@ -112,7 +112,8 @@ struct ApiRequest {
   std::optional<bool> normalizes;
   // Of score and rerank: one text or one for each of the others; the documents.
   std::vector<std::string> first_texts, second_texts;
-  std::optional<std::int64_t> top_n;  // of rerank; 0: all
+  std::optional<std::int64_t> top_n;                                     // of rerank; 0: all
+  std::optional<std::int64_t> max_tokens_per_query, max_tokens_per_doc;  // of each first and second text; 0: all
   std::optional<bool> return_documents;
   std::optional<std::string> instruction;  // of score and rerank, to a model that reads one
   std::optional<std::string> task;         // of raw_pooling

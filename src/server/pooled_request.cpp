@@ -117,11 +117,37 @@ PreparedPrompt joined_pair(const std::string& first, const std::string& second, 
   return prompt_of(std::move(pair.ids), static_cast<std::int64_t>(pair.second), request, model);
 }
 
+// The text of at most so many of its tokens; 0: all of it.
+std::string begin_of(const std::string& text, std::int64_t most, const ServedModel& model, const char* field) {
+  if (most == 0) return text;
+  std::vector<int> ids = encoded(text, false, model, field);
+  if (std::ssize(ids) <= most) return text;
+  ids.resize(static_cast<std::size_t>(most));
+  return model.tokenizer->decode(ids);
+}
+
+// The texts as the model reads them; the answer has them whole.
+struct RankedTexts {
+  std::vector<std::string> first, second;
+};
+RankedTexts ranked_texts(const ApiRequest& request, const ServedModel& model) {
+  const auto begins = [&](const std::vector<std::string>& texts, std::optional<std::int64_t> most, const char* field) {
+    if (most.value_or(0) >= model.max_model_len)
+      throw wrong_value(
+          fmt::format("[{}] must be less than the context of {} tokens, but is {}", field, model.max_model_len, *most),
+          field);
+    std::vector<std::string> result;
+    for (const std::string& text : texts) result.push_back(begin_of(text, most.value_or(0), model, field));
+    return result;
+  };
+  return {begins(request.first_texts, request.max_tokens_per_query, "max_tokens_per_query"),
+          begins(request.second_texts, request.max_tokens_per_doc, "max_tokens_per_doc")};
+}
+
 // A model that makes embeddings has a prompt for each text: those of the first texts come first.
-void add_texts(PreparedRequest& prepared, const ServedModel& model) {
-  ApiRequest& request = prepared.request;
-  for (const auto* texts : {&request.first_texts, &request.second_texts})
-    request.prompts.insert(request.prompts.end(), texts->begin(), texts->end());
+void add_texts(PreparedRequest& prepared, const RankedTexts& texts, const ServedModel& model) {
+  for (const auto* each : {&texts.first, &texts.second})
+    prepared.request.prompts.insert(prepared.request.prompts.end(), each->begin(), each->end());
   add_completion_prompts(prepared, model);
 }
 
@@ -142,13 +168,14 @@ PreparedRequest prepare_ranking(ApiRequest request, const ServedModel& model) {
   if (!request.instruction.value_or("").empty() && !reads_instructions)
     throw not_made_here("the prompt of the model's scores has no place for an instruction");
   PreparedRequest prepared{.request = std::move(request), .parameters = {.max_tokens = 1}, .pooling = model.pooling};
-  if (!head.scores) add_texts(prepared, model);
+  const ApiRequest& own = prepared.request;
+  const RankedTexts texts = ranked_texts(own, model);
+  if (!head.scores) add_texts(prepared, texts, model);
   for (std::size_t i = 0; i < seconds; ++i) {
     const std::size_t first = firsts == 1 ? 0 : i;
     prepared.pairs.push_back(head.scores ? ScoredPair{i, i} : ScoredPair{first, firsts + i});
-    const ApiRequest& own = prepared.request;
     const auto pair_of = model.score_template ? templated_pair : joined_pair;
-    if (head.scores) prepared.prompts.push_back(pair_of(own.first_texts[first], own.second_texts[i], own, model));
+    if (head.scores) prepared.prompts.push_back(pair_of(texts.first[first], texts.second[i], own, model));
   }
   return prepared;
 }

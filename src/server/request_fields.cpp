@@ -236,8 +236,8 @@ const FieldRow kRows[] = {
     {"documents", score | rerank, ReadField(read_second_texts)},
     {"top_n", rerank, &ApiRequest::top_n, 0},
     {"return_documents", rerank, &ApiRequest::return_documents},
-    {"max_tokens_per_doc", score | rerank, RefusedField{501, is_zero, "use truncate_prompt_tokens"}},
-    {"max_tokens_per_query", score | rerank, RefusedField{501, is_zero}},
+    {"max_tokens_per_query", score | rerank, &ApiRequest::max_tokens_per_query, 0},
+    {"max_tokens_per_doc", score | rerank, &ApiRequest::max_tokens_per_doc, 0},
     {"instruction", score | rerank, &ApiRequest::instruction},
 
     {"user", kBoth | kPooled, IgnoredField{}},
