@@ -14,7 +14,7 @@ using Extents = std::vector<std::int64_t>;
 std::int64_t embedding_width(const ModelConfig& c) { return c.embedding_width > 0 ? c.embedding_width : c.hidden_size; }
 
 Extents token_rows(const ModelConfig& c, int) { return {c.vocab_size, embedding_width(c)}; }
-Extents position_rows(const ModelConfig& c, int) {
+Extents embedded_position_rows(const ModelConfig& c, int) {
   if (c.position_rows == 0) return {};
   return {c.position_rows, embedding_width(c)};
 }
@@ -86,7 +86,7 @@ WeightTable encoder_weights() {
   add_positions(weights, module + "position_embeddings");
   for (ModelWeight& weight : weights) {
     if (weight.name == "token_embd") weight.shape = token_rows;
-    if (weight.name == "position_embd") weight.shape = position_rows;
+    if (weight.name == "position_embd") weight.shape = embedded_position_rows;
   }
   weights.push_back(
       {"token_type_embd", "token_types.weight", module + "token_type_embeddings.weight", token_type_rows});
