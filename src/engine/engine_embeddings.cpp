@@ -56,7 +56,11 @@ void Engine::pool(Request& request, const Chunk& chunk, std::int64_t first_hidde
 }
 
 EmbeddingHead Engine::embedding_head() const {
-  return embedding_head_of(runner_->checkpoint(), runner_->definition().facts, runner_->facts().config);
+  const ModelConfig& config = runner_->facts().config;
+  LogitHead logits;
+  logits.weight = runner_->definition().key(config.tie_word_embeddings ? "token_embd" : "output", config, -1);
+  if (has_tokenizer()) logits.find_token = [this](std::string_view text) { return tokenizer().find(text); };
+  return embedding_head_of(runner_->checkpoint(), runner_->definition().facts, config, logits);
 }
 
 std::vector<float> Engine::embed(const std::vector<int>& prompt, Pooling pooling) {

@@ -19,10 +19,11 @@ std::string salt_of(const NewRequest& request) {
 }  // namespace
 
 void Engine::check_generates() const {
-  USER_CHECK(runner_->facts().config.is_causal,
-             "[{}] computes embeddings (weft embed, /v1/embeddings of weft serve) and generates no text: its tokens "
-             "attend to later ones",
-             runner_->checkpoint().path());
+  const ModelConfig& config = runner_->facts().config;
+  USER_CHECK(config.generates(), "[{}] generates no text: {}", runner_->checkpoint().path(),
+             config.is_classifier() ? "it scores texts (/v1/rerank, /v1/score and /classify of weft serve)"
+                                    : "its tokens attend to later ones, and it computes embeddings (weft embed, "
+                                      "/v1/embeddings of weft serve)");
 }
 
 void Engine::check_request(const NewRequest& request) const {

@@ -232,8 +232,10 @@ struct ArchitectureFacts {
   std::vector<std::string_view> keys;
   // Keys of config.json that state what all models of this architecture have: true, if they are there.
   std::vector<std::string_view> always;
-  // The head of models that score texts (...ForSequenceClassification), the last layer last. Empty: they are refused.
+  // The head of models that score texts (...ForSequenceClassification), the last layer last. Empty: that of a decoder
+  // has one layer, `score`, and encoders with one are refused.
   std::vector<ScoreLayer> score_layers;
+  bool scores_mean_in_gguf = false;  // GGUF files, which do not state it, pool the mean for scores, not the first token
   // Sets fields that follow from others, after all keys are read. May be null.
   void (*complete)(ModelConfig& config) = nullptr;
 };

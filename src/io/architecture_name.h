@@ -14,7 +14,9 @@ namespace weft {
 // Of a config.json, in which it is model_type. UserError if it states none.
 std::string architecture_of(const JsonFields& fields);
 
-std::string architecture_from_json(std::string_view text, const std::string& where);
+// The first of its `architectures`, "LlamaForCausalLM"; "" if there is none.
+std::string first_class_of(const JsonFields& fields);
+
 std::string architecture_from_gguf(const Gguf& gguf);
 
 // UserError, which names the architecture and the known ones, if the architecture is not one of them.

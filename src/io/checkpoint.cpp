@@ -49,6 +49,7 @@ std::vector<std::int64_t> matrix_shape(const GgufTensor& tensor) {
 struct Checkpoint::Contents {
   std::string path;
   std::string architecture;
+  std::string architecture_class;
   ModelFiles source;
   std::optional<Gguf> gguf;                  // views of `files`
   std::string config_path;                   // if the path is a folder
@@ -130,7 +131,10 @@ void Checkpoint::Contents::read_config(const std::string& name) {
   USER_CHECK(text, "[{}] wanted a folder with {}, but it has none{}", path, name, hint_of_folder(path));
   config_text = std::move(*text);
   config_files.push_back(described(name, config_text));
-  architecture = architecture_from_json(config_text, config_path);
+  const Json language_model = text_config(parse_config_json(config_text, config_path), config_path);
+  const JsonFields fields(language_model, config_path);
+  architecture = architecture_of(fields);
+  architecture_class = first_class_of(fields);
   const auto quantization = source.text(kModelOptConfig);
   if (!quantization || !add_modelopt_config(*quantization, source.path_of(kModelOptConfig), config_path, config_text))
     return;
@@ -276,6 +280,7 @@ const std::string& Checkpoint::path() const { return contents_->path; }
 bool Checkpoint::is_gguf() const { return contents_->gguf.has_value(); }
 bool Checkpoint::is_dummy() const { return contents_->is_dummy; }
 const std::string& Checkpoint::architecture() const { return contents_->architecture; }
+const std::string& Checkpoint::architecture_class() const { return contents_->architecture_class; }
 const std::vector<std::string>& Checkpoint::notes() const { return contents_->notes; }
 const std::vector<TensorEntry>& Checkpoint::tensors() const { return contents_->tensors; }
 

@@ -85,6 +85,8 @@ class Checkpoint {
 
   // May be unknown to Weft. The architecture's file in src/models has the facts that config() needs.
   const std::string& architecture() const;
+  // "LlamaForCausalLM": the first of config.json's architectures; "" if there is none, and for a GGUF file.
+  const std::string& architecture_class() const;
   // UserErrors as in model_config.h.
   ModelConfig config(const ArchitectureFacts& facts) const;
   // Reads generation_config.json. All fields are absent for a GGUF file and for a folder without that file. Keys in

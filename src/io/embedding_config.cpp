@@ -47,9 +47,9 @@ Pooling pooling_of_config(const JsonFields& fields) {
   return *found;
 }
 
-std::optional<Pooling> pooling_of_modules(const Checkpoint& checkpoint) {
+std::optional<Pooling> pooling_of_modules(const Checkpoint& checkpoint, std::span<const SentenceModule> modules) {
   std::optional<Pooling> pooling;
-  for (const SentenceModule& module : modules_of(checkpoint)) {
+  for (const SentenceModule& module : modules) {
     const std::string& name = module.name;
     if (name == "Transformer" || name == "Normalize" || (name == "Dense" && pooling)) continue;
     USER_CHECK(
@@ -94,7 +94,7 @@ Json config_of(const Checkpoint& checkpoint, const SentenceModule& module) {
 
 // The names of modules end with their class: sentence_transformers.models.Pooling.
 std::vector<SentenceModule> modules_of(const Checkpoint& checkpoint) {
-  const auto text = checkpoint.folder_file(kModuleList);
+  const auto text = checkpoint.is_gguf() ? std::nullopt : checkpoint.folder_file(kModuleList);
   if (!text) return {};
   const Json list = parse_json(*text, kModuleList, {.most_bytes = 1u << 20, .deepest = 20});
   USER_CHECK(list.is_array(), "[{}] must be a list of modules, but is {}", kModuleList, list.type_name());
@@ -121,18 +121,9 @@ Pooling pooling_from_text(std::string_view text, const std::string& what) {
 
 std::string_view pooling_text(Pooling pooling) { return kPoolingWords[static_cast<std::size_t>(pooling)].first; }
 
-std::optional<Pooling> pooling_of(const Checkpoint& checkpoint) {
+std::optional<Pooling> pooling_of(const Checkpoint& checkpoint, std::span<const SentenceModule> modules) {
   if (checkpoint.is_gguf()) return pooling_of_gguf(checkpoint);
-  return pooling_of_modules(checkpoint);
-}
-
-Pooling pooling_of_scores(const Checkpoint& checkpoint) {
-  constexpr const char* kKey = "classifier_pooling";
-  const auto text = checkpoint.is_gguf() ? std::nullopt : checkpoint.folder_file(kModuleConfig);
-  if (!text) return Pooling::cls;
-  const Json config = parse_config_json(*text, kModuleConfig);
-  const JsonFields fields(config, kModuleConfig);
-  return pooling_from_text(fields.find_text(kKey).value_or("cls"), kKey);
+  return pooling_of_modules(checkpoint, modules);
 }
 
 std::optional<std::int64_t> longest_text_of(const Checkpoint& checkpoint) {

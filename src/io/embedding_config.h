@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,21 +23,19 @@ enum class Pooling : std::uint8_t { last, mean, cls };
 Pooling pooling_from_text(std::string_view text, const std::string& what);
 std::string_view pooling_text(Pooling pooling);
 
-// Nullopt where the checkpoint states none, as those that generate text. UserError for a pooling that is not in the
-// list, and for a module after it other than Dense and Normalize, since the embeddings would be others.
-std::optional<Pooling> pooling_of(const Checkpoint& checkpoint);
-// Of a model that scores texts: classifier_pooling of config.json, or the first token.
-Pooling pooling_of_scores(const Checkpoint& checkpoint);
-
-// The longest text that a folder of sentence-transformers states, in tokens; nullopt where it states none.
-std::optional<std::int64_t> longest_text_of(const Checkpoint& checkpoint);
-
 // A module of modules.json, of which the first is the model: the class of its type, and its folder.
 struct SentenceModule {
   std::string name, folder;
   std::string path(const char* file) const { return folder.empty() ? std::string(file) : folder + "/" + file; }
 };
-// Empty for a folder without the list.
+// Nullopt where the checkpoint states none, as those that generate text. UserError for a pooling that is not in the
+// list, and for a module after it other than Dense and Normalize, since the embeddings would be others.
+std::optional<Pooling> pooling_of(const Checkpoint& checkpoint, std::span<const SentenceModule> modules);
+
+// The longest text that a folder of sentence-transformers states, in tokens; nullopt where it states none.
+std::optional<std::int64_t> longest_text_of(const Checkpoint& checkpoint);
+
+// Empty for a folder without the list, and for a GGUF file.
 std::vector<SentenceModule> modules_of(const Checkpoint& checkpoint);
 // The config.json of a module; UserError if there is none.
 Json config_of(const Checkpoint& checkpoint, const SentenceModule& module);

@@ -8,12 +8,14 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "io/checkpoint.h"
 #include "io/config_fields.h"
 #include "io/feed_forward_config.h"
-#include "io/gguf.h"
+#include "io/quantized_weight.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
 #include "tensor/reference_math.h"
@@ -22,7 +24,7 @@ namespace weft {
 namespace {
 
 constexpr const char* kDenseTensors[] = {"dense_2", "dense_3"};
-constexpr const char *kFirstScore = "cls", *kLastScore = "cls.output", *kScoreNorm = "cls.norm";
+constexpr const char *kFirstScore = "cls", *kScoreNorm = "cls.norm";
 
 double activated(DenseActivation activation, double x) {
   switch (activation) {
@@ -37,6 +39,8 @@ double activated(DenseActivation activation, double x) {
   }
   return x;
 }
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 void normalize(const DenseLayer& layer, std::vector<double>& y) {
   const auto count = static_cast<double>(y.size());
@@ -129,16 +133,66 @@ DenseLayer layer_of_module(const Checkpoint& checkpoint, const SentenceModule& m
   return layer;
 }
 
+// A row of a weight, in f32.
+std::vector<float> row_of(const Checkpoint& checkpoint, const ModelConfig& config, const std::string& weight,
+                          std::int64_t row) {
+  std::vector<float> numbers(static_cast<std::size_t>(config.hidden_size));
+  if (const QuantizationConfig* codes = config.quantization ? config.quantization->of(weight) : nullptr) {
+    weight_rows(checkpoint, *codes, weight).read(row, 1, reinterpret_cast<std::byte*>(numbers.data()));
+    return numbers;
+  }
+  const Tensor& tensor = checkpoint.tensor(weight);
+  const DType dtype = tensor.meta.dtype;
+  USER_CHECK(is_floating(dtype) || is_block(dtype), "[{}] {} must have numbers or blocks of them, but is {}",
+             checkpoint.path(), weight, tensor.meta.text());
+  convert_row(dtype, tensor.data() + bytes_of(dtype, row * config.hidden_size), DType::f32,
+              reinterpret_cast<std::byte*>(numbers.data()), config.hidden_size);
+  return numbers;
+}
+
+// A row for each score, of the weight that makes logits.
+DenseLayer layer_of_tokens(const Checkpoint& checkpoint, const ModelConfig& config, std::span<const TokenScore> scores,
+                           const std::string& weight) {
+  USER_CHECK(config.logit_softcap == 0 && !config.head_bias,
+             "[{}] scores that are logits of tokens are not supported with a soft cap or a bias of logits",
+             checkpoint.path());
+  DenseLayer layer{.inputs = config.hidden_size, .outputs = std::ssize(scores)};
+  const auto scale = static_cast<float>(config.logit_scale / config.logit_divisor);
+  for (const TokenScore& score : scores) {
+    std::vector<float> row = row_of(checkpoint, config, weight, score.token);
+    if (score.less) {
+      const std::vector<float> other = row_of(checkpoint, config, weight, *score.less);
+      std::transform(row.begin(), row.end(), other.begin(), row.begin(), std::minus<>());
+    }
+    for (const float number : row) layer.weight.push_back(number * scale);
+  }
+  return layer;
+}
+
+// GGUF files of rerankers that generate text have the rows of the tokens yes and no: the score is the softmax of the
+// first, which is the sigmoid of the difference.
+void take_difference_of_rows(DenseLayer& layer) {
+  const auto width = static_cast<std::ptrdiff_t>(layer.inputs);
+  std::transform(layer.weight.begin(), layer.weight.begin() + width, layer.weight.begin() + width, layer.weight.begin(),
+                 std::minus<>());
+  layer.weight.resize(static_cast<std::size_t>(layer.inputs));
+  if (!layer.bias.empty()) layer.bias = {layer.bias[0] - layer.bias[1]};
+  layer.outputs = 1;
+}
+
 std::vector<DenseLayer> layers_of_scores(const Checkpoint& checkpoint, const ArchitectureFacts& facts,
                                          const ModelConfig& config) {
+  static const std::vector<ScoreLayer> kOfDecoders{{"score"}};
+  const std::vector<ScoreLayer>& wanted =
+      facts.score_layers.empty() && config.is_causal ? kOfDecoders : facts.score_layers;
   const Source source = source_of(checkpoint);
-  USER_CHECK(!facts.score_layers.empty(), "[{}] scores of texts are not supported in models of {}", checkpoint.path(),
+  USER_CHECK(!wanted.empty(), "[{}] scores of texts are not supported in models of {}", checkpoint.path(),
              config.architecture);
   std::vector<DenseLayer> layers;
   std::int64_t width = config.hidden_size;
-  for (const ScoreLayer& one : facts.score_layers) {
-    const bool is_last = &one == &facts.score_layers.back();
-    const std::string name = !checkpoint.is_gguf() ? std::string(one.module) : is_last ? kLastScore : kFirstScore;
+  for (const ScoreLayer& one : wanted) {
+    const bool is_last = &one == &wanted.back();
+    const std::string name = !checkpoint.is_gguf() ? std::string(one.module) : is_last ? kLastScoreLayer : kFirstScore;
     layers.push_back(layer_of(source, name, width));
     DenseLayer& layer = layers.back();
     layer.activation = one.activation;
@@ -150,14 +204,16 @@ std::vector<DenseLayer> layers_of_scores(const Checkpoint& checkpoint, const Arc
     layer.norm_eps = config.norm_eps;
     USER_CHECK(!layer.norm.empty(), "[{}] wanted {}.weight, but it is not there", source.where, norm);
   }
+  if (checkpoint.is_gguf() && config.is_causal && width == 2) take_difference_of_rows(layers.back());
   return layers;
 }
 
-std::vector<DenseLayer> layers_of_embedding(const Checkpoint& checkpoint, const ModelConfig& config) {
+std::vector<DenseLayer> layers_of_embedding(const Checkpoint& checkpoint, const ModelConfig& config,
+                                            std::span<const SentenceModule> modules) {
   std::vector<DenseLayer> layers;
   const auto width = [&] { return layers.empty() ? config.hidden_size : layers.back().outputs; };
   if (!checkpoint.is_gguf()) {
-    for (const SentenceModule& module : modules_of(checkpoint))
+    for (const SentenceModule& module : modules)
       if (module.name == "Dense") layers.push_back(layer_of_module(checkpoint, module, width()));
     return layers;
   }
@@ -167,44 +223,50 @@ std::vector<DenseLayer> layers_of_embedding(const Checkpoint& checkpoint, const 
   return layers;
 }
 
-// The keys of sentence-transformers in config.json. Without them, the score is a probability.
-bool has_sigmoid(const Checkpoint& checkpoint) {
-  if (checkpoint.is_gguf()) return true;
-  const auto text = checkpoint.folder_file("config.json");
-  if (!text) return true;
-  const Json config = parse_config_json(*text, "config.json");
-  const JsonFields fields(config, "config.json");
-  auto name = fields.find_text("sbert_ce_default_activation_function");
-  if (const auto inner = fields.find_object("sentence_transformers"))
-    if (const auto newer = inner->find_text("activation_fn")) name = newer;
-  if (!name || name->ends_with(".Sigmoid")) return true;
-  USER_CHECK(name->ends_with(".Identity"),
-             "[config.json] the activation of scores must be Sigmoid or Identity of torch.nn, but is {}", quote(*name));
-  return false;
+// Numbers from 0 on are words of transformers for classes without names.
+std::vector<std::string> labels_of(const Checkpoint& checkpoint, std::vector<std::string> stated, std::int64_t count) {
+  for (std::int64_t i = 0; stated.empty() && i < count; ++i) stated.push_back(fmt::format("LABEL_{}", i));
+  USER_CHECK(std::ssize(stated) == count || count == 1, "[{}] the labels must be those of {} classes, but are {}",
+             checkpoint.path(), count, stated.size());
+  return stated;
+}
+
+void add_scores(const Checkpoint& checkpoint, const ArchitectureFacts& facts, const ModelConfig& config,
+                std::span<const SentenceModule> modules, const LogitHead& logits, EmbeddingHead& head) {
+  ScoreConfig scores = score_config_of(checkpoint, config, modules, logits.find_token);
+  head.pooling = checkpoint.is_gguf() && facts.scores_mean_in_gguf ? Pooling::mean : scores.pooling;
+  head.has_sigmoid = scores.has_sigmoid;
+  head.classes = scores.classes;
+  head.layers = scores.tokens.empty() ? layers_of_scores(checkpoint, facts, config)
+                                      : std::vector{layer_of_tokens(checkpoint, config, scores.tokens, logits.weight)};
+  head.labels = labels_of(checkpoint, std::move(scores.labels), head.layers.back().outputs);
+  head.prompt = score_prompt_of(checkpoint, modules);
+  // As vLLM joins texts whose score is made of logits.
+  if (!head.prompt && !scores.tokens.empty())
+    head.prompt = ScorePrompt{.source = "{query}{document}", .is_plain = true, .adds_special = true};
 }
 
 }  // namespace
 
-bool scores_texts(const Checkpoint& checkpoint, const ModelConfig& config) {
-  if (config.architecture_class.ends_with("ForSequenceClassification") && !config.is_causal) return true;
-  return checkpoint.is_gguf() && checkpoint.find(std::string(kLastScore) + ".weight") != nullptr;
-}
-
 bool is_of_embedding_head(std::string_view gguf_tensor) {
   const std::string_view module = gguf_tensor.substr(0, gguf_tensor.rfind('.'));
-  if (module == kFirstScore || module == kLastScore || module == kScoreNorm) return true;
+  if (module == kFirstScore || module == kLastScoreLayer || module == kScoreNorm) return true;
   return std::find(std::begin(kDenseTensors), std::end(kDenseTensors), module) != std::end(kDenseTensors);
 }
 
-EmbeddingHead embedding_head_of(const Checkpoint& checkpoint, const ArchitectureFacts& facts,
-                                const ModelConfig& config) {
+EmbeddingHead embedding_head_of(const Checkpoint& checkpoint, const ArchitectureFacts& facts, const ModelConfig& config,
+                                const LogitHead& logits) {
   EmbeddingHead head{.width = config.hidden_size};
   if (checkpoint.is_dummy()) return head;
-  head.scores = scores_texts(checkpoint, config);
-  head.pooling = head.scores ? pooling_of_scores(checkpoint) : pooling_of(checkpoint);
-  head.layers = head.scores ? layers_of_scores(checkpoint, facts, config) : layers_of_embedding(checkpoint, config);
+  const std::vector<SentenceModule> modules = modules_of(checkpoint);
+  head.scores = scores_texts(checkpoint, config, modules);
+  if (head.scores) {
+    add_scores(checkpoint, facts, config, modules, logits, head);
+  } else {
+    head.pooling = pooling_of(checkpoint, modules);
+    head.layers = layers_of_embedding(checkpoint, config, modules);
+  }
   if (!head.layers.empty()) head.width = head.layers.back().outputs;
-  head.has_sigmoid = head.scores && has_sigmoid(checkpoint);
   return head;
 }
 
@@ -223,7 +285,22 @@ std::vector<float> finished_embedding(const EmbeddingHead& head, std::vector<flo
 double finished_score(const EmbeddingHead& head, std::vector<float> pooled, bool activates) {
   const std::vector<float> numbers = finished_embedding(head, std::move(pooled), std::nullopt, false);
   CHECK(numbers.size() == 1, "a head of {} numbers has no one score", numbers.size());
-  return head.has_sigmoid && activates ? 1 / (1 + std::exp(-double{numbers[0]})) : double{numbers[0]};
+  return head.has_sigmoid && activates ? sigmoid(numbers[0]) : double{numbers[0]};
+}
+
+std::vector<double> finished_classes(const EmbeddingHead& head, std::vector<float> pooled, bool activates) {
+  const std::vector<float> numbers = finished_embedding(head, std::move(pooled), std::nullopt, false);
+  std::vector<double> classes(numbers.begin(), numbers.end());
+  if (!activates || head.classes == ClassActivation::none) return classes;
+  if (head.classes == ClassActivation::sigmoid || classes.size() == 1) {
+    std::transform(classes.begin(), classes.end(), classes.begin(), sigmoid);
+    return classes;
+  }
+  const double largest = *std::max_element(classes.begin(), classes.end());
+  for (double& number : classes) number = std::exp(number - largest);
+  const double sum = std::accumulate(classes.begin(), classes.end(), 0.0);
+  for (double& number : classes) number /= sum;
+  return classes;
 }
 
 double cosine(std::span<const float> a, std::span<const float> b) {

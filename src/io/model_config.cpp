@@ -271,6 +271,10 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   read_dtype(fields, config);
   read_token_ids(fields, config);
   complete(facts, config);
+  if (!config.generates()) {
+    config.tie_word_embeddings = true;
+    config.head_bias = false;
+  }
   check_layers(where, config);
   return config;
 }

@@ -254,6 +254,9 @@ struct ModelConfig {
   double attention_softcap = 0;  // scores become cap tanh(score / cap); 0 for none
   double logit_softcap = 0;      // the same of logits
   bool is_causal = true;         // false: tokens attend to later ones, too (Bidirectional)
+  // Whether the class of a folder scores texts (io/score_config.h). Such models have no head of logits.
+  bool is_classifier() const { return architecture_class.ends_with("ForSequenceClassification"); }
+  bool generates() const { return is_causal && !is_classifier(); }
   // Most tokens that a query attends to, including its own; without is_causal, as many after its own as before it.
   std::optional<std::int64_t> sliding_window;
   // For each layer, whether it has the window. Empty: all layers have it, or there is no window.

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/architecture_name.h"
 
 namespace weft {
 
@@ -22,9 +23,7 @@ bool is_causal(const GgufFields& fields, Bidirectional bidirectional) {
 }
 
 std::string architecture_class(const JsonFields& fields, Bidirectional bidirectional) {
-  const auto* classes = fields.value("architectures");
-  if (classes == nullptr || !classes->is_array() || classes->empty() || !classes->front().is_string()) return "";
-  const std::string name = classes->front();
+  const std::string name = first_class_of(fields);
   const bool has_task = name.find("For") != std::string::npos;
   const bool generates = name.ends_with("ForCausalLM") || name.ends_with("ForConditionalGeneration");
   const bool is_encoder = bidirectional == Bidirectional::always;
@@ -34,11 +33,11 @@ std::string architecture_class(const JsonFields& fields, Bidirectional bidirecti
              "[{}] architectures must be a class that computes hidden states or scores of texts (...Model, "
              "...ForMaskedLM, ...ForSequenceClassification), but is {}",
              fields.where(), quote(name));
-  USER_CHECK(
-      (generates || !has_task) && name.find("Bidirectional") == std::string::npos,
-      "[{}] architectures must be a class that generates text (...ForCausalLM, ...ForConditionalGeneration), but "
-      "is {}",
-      fields.where(), quote(name));
+  const bool scores = name.ends_with("ForSequenceClassification");
+  USER_CHECK((generates || scores || !has_task) && name.find("Bidirectional") == std::string::npos,
+             "[{}] architectures must be a class that generates text or scores it (...ForCausalLM, "
+             "...ForConditionalGeneration, ...ForSequenceClassification), but is {}",
+             fields.where(), quote(name));
   return name;
 }
 

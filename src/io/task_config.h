@@ -16,8 +16,8 @@ bool is_causal(const JsonFields& fields, Bidirectional bidirectional);
 bool is_causal(const GgufFields& fields, Bidirectional bidirectional);
 
 // The first of `architectures`; "" if there is none. UserError for classes of other tasks, such as
-// LlamaForSequenceClassification, and for those that attend to later tokens. Encoders may have the head of their
-// training (BertForMaskedLM), which is not read, or one that scores texts (io/embedding_head.h).
+// LlamaForTokenClassification, and for decoders whose tokens attend to later ones. A model may have a head that scores
+// texts (io/score_config.h), and an encoder that of its training (BertForMaskedLM), which is not read.
 std::string architecture_class(const JsonFields& fields, Bidirectional bidirectional);
 
 }  // namespace weft

@@ -15,13 +15,15 @@ constexpr const char* kShared[] = {"bos_token_id",       "dtype",        "eos_to
                                    "torch_dtype"};
 
 // The module around the language model in older and in newer folders, and the language model's own module; GPT-NeoX's
-// name of the head, and RoBERTa's and MPNet's of the encoder.
+// name of the head, and the names of the encoder in models with BERT's layers.
 constexpr std::array kModules = {std::pair{"language_model.model.", "model."},
                                  std::pair{"model.language_model.", "model."},
                                  std::pair{"language_model.lm_head.", "lm_head."},
                                  std::pair{"embed_out.", "lm_head."},
                                  std::pair{"roberta.", "bert."},
-                                 std::pair{"mpnet.", "bert."}};
+                                 std::pair{"mpnet.", "bert."},
+                                 std::pair{"electra.", "bert."},
+                                 std::pair{"albert.", "bert."}};
 
 // The embedding, or another tensor, in folders whose names lack the module around the layers, and that module.
 constexpr std::pair<const char*, const char*> kBareEmbeddings[] = {

@@ -107,7 +107,8 @@ std::vector<int> Tokenizer::encode(std::string_view text, EncodeOptions options)
 }
 
 Tokenizer::Pair Tokenizer::encode_pair(std::string_view first, std::string_view second) const {
-  USER_CHECK(!vocabulary_->between.empty(), "[tokenizer] has no tokens between two texts (post_processor pair)");
+  USER_CHECK(!vocabulary_->between.empty() || vocabulary_->suffix.empty(),
+             "[tokenizer] has no tokens between two texts (post_processor pair)");
   Pair pair{.ids = vocabulary_->prefix};
   const auto add = [&](const std::vector<int>& ids) { pair.ids.insert(pair.ids.end(), ids.begin(), ids.end()); };
   add(encode(first, {.add_special = false}));

@@ -42,7 +42,7 @@ class Tokenizer {
   std::vector<int> encode(std::string_view text, EncodeOptions options = {}) const;
 
   // Two texts as one, with the tokens that the vocabulary has around and between them. UserError as above, and if the
-  // vocabulary has none between texts.
+  // vocabulary has some after a text, but none between texts.
   struct Pair {
     std::vector<int> ids;
     std::size_t second = 0;  // where the tokens of the second text begin, which the last added tokens follow

@@ -102,6 +102,8 @@ void apply_tokenizer_config(const Json& json, const std::string& where, const st
   const TokenizerClass named = has_bos ? *its_class : TokenizerClass();
   vocabulary.prefix = added_tokens(fields, "add_bos_token", "bos_token", named.bos, has_bos, vocabulary);
   vocabulary.suffix = added_tokens(fields, "add_eos_token", "eos_token", named.eos, false, vocabulary);
+  vocabulary.between = vocabulary.suffix;
+  vocabulary.between.insert(vocabulary.between.end(), vocabulary.prefix.begin(), vocabulary.prefix.end());
 }
 
 }  // namespace weft

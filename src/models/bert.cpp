@@ -28,12 +28,9 @@ void complete_bert(ModelConfig& c) {
   c.tie_word_embeddings = true;
 }
 
-// Positions begin after that of the padding. max_position_embeddings counts the rows before them, too.
 void complete_roberta(ModelConfig& c) {
   complete_bert(c);
-  c.first_position_row = c.pad_token_id.value_or(1) + 1;
-  c.position_rows = c.context_length;
-  c.context_length -= c.first_position_row;
+  nn::begin_positions_after_padding(c);
 }
 
 constexpr const char* kBertSample = R"({

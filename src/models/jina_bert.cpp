@@ -55,6 +55,7 @@ constexpr const char* kJinaBertSample = R"({
 MODEL(jina_bert) {
   using namespace weft;
   models.add({.architectures = {"jina_bert_v2"},
+              .class_aliases = {{"bert", "JinaBert"}},
               .gguf_architecture = "jina-bert-v2",
               .facts = {.embedding = "bert.embeddings.word_embeddings.weight",
                         .defaults = kJinaBertDefaults,

@@ -162,6 +162,7 @@ void ModelRegistry::add(ModelDefinition definition) {
   for (const std::string& architecture : definition.architectures)
     CHECK(models_.emplace(architecture, definition).second, "architecture {} is already registered", architecture);
   for (const std::string& alias : definition.aliases) by_alias_.emplace(alias, definition.architectures[0]);
+  for (const auto& alias : definition.class_aliases) by_class_.push_back({alias, definition.architectures[0]});
   by_gguf_.emplace(definition.architecture_in_gguf(), definition.architectures[0]);
 }
 
@@ -175,6 +176,9 @@ const ModelDefinition& ModelRegistry::find(const std::string& architecture, cons
 
 const ModelDefinition& ModelRegistry::find(const Checkpoint& checkpoint) const {
   const std::string architecture = checkpoint.architecture();
+  for (const auto& [alias, own] : by_class_)
+    if (architecture == alias.word && checkpoint.architecture_class().starts_with(alias.class_begin))
+      return models_.at(own);
   if (by_alias_.contains(architecture)) return find(architecture, checkpoint.path());
   if (!checkpoint.is_gguf()) {
     check_architecture(architecture, architectures(), checkpoint.path());

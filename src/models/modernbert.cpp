@@ -89,6 +89,7 @@ MODEL(modernbert) {
                               {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_down.bias"}},
                  .keys = {"hidden_activation", "rope_local_base_freq", "rope.freq_base_swa"},
                  .score_layers = {{"head.dense", DenseActivation::gelu, "head.norm"}, {"classifier"}},
+                 .scores_mean_in_gguf = true,
                  .complete = complete_modernbert},
        .weights = modernbert_weights(),
        .forward = modernbert_forward,

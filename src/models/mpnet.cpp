@@ -18,12 +18,9 @@ constexpr const char* kMpnetDefaults = R"({
   "layer_norm_eps": 1e-12, "tie_word_embeddings": true
 })";
 
-// Positions begin after that of the padding. max_position_embeddings counts the rows before them, too.
 void complete_mpnet(ModelConfig& c) {
   c.attention_bias = c.attention_output_bias = c.mlp_bias = c.tie_word_embeddings = true;
-  c.first_position_row = c.pad_token_id.value_or(1) + 1;
-  if (c.format == CheckpointFormat::hugging_face) c.context_length -= c.first_position_row;
-  c.position_rows = c.first_position_row + c.context_length;
+  nn::begin_positions_after_padding(c);
 }
 
 void check_mpnet(const ModelConfig& c) {

@@ -93,13 +93,15 @@ bool is_of_images_or_sound(std::string_view name, const ModelConfig&) {
          is_in("multi_modal_projector.") || is_in("embed_vision.") || is_in("embed_audio.");
 }
 
-// What encoders have after their layers: the head of their training, and what io/embedding_head.h reads. Older folders
-// have the numbers of positions, too.
-bool is_of_encoder_head(std::string_view name, const ModelConfig& config) {
-  if (config.is_causal) return false;
+// What is after the layers of models that score texts, and of encoders: the head of their training, and what
+// io/embedding_head.h reads. Older folders of encoders have the numbers of positions, too.
+bool is_of_pooled_head(std::string_view name, const ModelConfig& config) {
   if (config.format == CheckpointFormat::gguf) return is_of_embedding_head(name);
-  for (const char* module : {"bert.pooler.", "cls.", "lm_head.", "head.", "decoder.", "qa_outputs.", "classifier.",
-                             "pre_classifier.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector."})
+  if (config.is_causal) return config.is_classifier() && name.starts_with("score.");
+  for (const char* module :
+       {"bert.pooler.", "cls.", "lm_head.", "head.", "decoder.", "qa_outputs.", "classifier.", "pre_classifier.",
+        "vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "predictions.", "sop_classifier.",
+        "discriminator_predictions.", "generator_predictions.", "generator_lm_head."})
     if (name.starts_with(module)) return true;
   return name == "bert.embeddings.position_ids" || name == "bert.embeddings.token_type_ids";
 }
@@ -144,7 +146,7 @@ constexpr Harmless kHarmless[] = {
     {has_name<is_in_joined_latents>, "attn_kv_b has the keys and values of latents, too"},
     {has_name<is_unused_scale>, "altup_correct_scale is off"},
     {has_name<is_of_images_or_sound>, "text passes through no part for images or sound"},
-    {has_name<is_of_encoder_head>, "it is no part of the layers: embeddings and scores are made of their results"},
+    {has_name<is_of_pooled_head>, "it is no part of the layers: embeddings and scores are made of their results"},
     {is_causal_mask, "each token attends to those before it"},
     {is_scale_of_kv_cache, "keys and values are stored without scales"},
     {is_bias_of_zeros, "a bias of zeros changes nothing"},

@@ -33,13 +33,14 @@ namespace weft {
 //               the dtype of the residual stream: [rank, K] and [N, rank], or stacks of them, or joined
 //   lora_mask   for joined ones: for each choice, 1 at the columns of its ranks, else 0 [choices, ranks]
 //   order       the columns of x in the order that the groups of a weight have, i32[K]; of each expert, i32[E, K]
+//   distance_bias
+//               what is added to the scores of attention, f32[heads, distances] (nn/score_bias.h), of the stored biases
+//               of buckets of distances, [buckets, heads]
 // The last ones have no keys, as they are computed from the config:
 //   rotary          the table of rotary positions, f32[positions, rotary_dim]
 //   sliding_rotary  the same for layers with a window, of config.sliding_rope
 //   query_scale     a factor of queries by position, f32[positions, 1]
-//   score_bias      what is added to the scores of attention, f32[heads, distances] (nn/score_bias.h); it has the key
-//   of
-//                   the learned biases of buckets, [buckets, heads], if the model has these
+//   alibi           what ALiBi adds to the scores of attention, f32[heads, distances] (nn/score_bias.h)
 enum class WeightRole : std::uint8_t {
   linear,
   transposed,
@@ -60,10 +61,11 @@ enum class WeightRole : std::uint8_t {
   lora_a,
   lora_b,
   lora_mask,
+  distance_bias,
   rotary,
   sliding_rotary,
   query_scale,
-  score_bias
+  alibi
 };
 
 // How activations meet quantized weights.

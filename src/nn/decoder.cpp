@@ -75,11 +75,10 @@ DecoderStep decoder_step(Builder& builder) {
   if (has_positions) step.rotary = builder.weight("cos_sin_cache", {}, WeightRole::rotary);
   if (has_sliding_positions)
     step.sliding_rotary = builder.weight("sliding_cos_sin_cache", {}, WeightRole::sliding_rotary);
-  if (c.has_score_bias()) {
-    const bool is_learned = c.distance_bucket_count > 0;
-    const std::vector<std::string> keys =
-        is_learned ? std::vector{builder.key("distance_bias")} : std::vector<std::string>();
-    step.score_bias = builder.weight("score_bias", keys, WeightRole::score_bias);
+  if (c.distance_bucket_count > 0) {
+    step.score_bias = builder.weight("score_bias", {builder.key("distance_bias")}, WeightRole::distance_bias);
+  } else if (c.has_score_bias()) {
+    step.score_bias = builder.weight("score_bias", {}, WeightRole::alibi);
   }
   return step;
 }
@@ -176,7 +175,7 @@ Values decoder_head(Builder& builder) {
   const ModelConfig& c = builder.facts.config;
   const Value hidden = builder.input("hidden", Meta::tensor(builder.facts.dtype, {tokens_symbol(), c.hidden_size}));
   const Value rows = builder.input("rows", Meta::tensor(DType::i64, {rows_symbol()}));
-  if (!c.is_causal) return {index_select(hidden, rows)};
+  if (!c.generates()) return {index_select(hidden, rows)};
   const std::string weight = builder.has_separate_head ? "output" : "token_embd";
   if (builder.facts.adapter_choices > 1 && builder.has_adapter({builder.key(weight)}))
     builder.adapters = index_select(builder.input(kAdapters, Meta::tensor(DType::i64, {tokens_symbol()})), rows);

@@ -1,6 +1,7 @@
 #include "nn/encoder.h"
 
 #include "nn/attention.h"
+#include "nn/linear.h"
 #include "nn/norm.h"
 #include "ops/add.h"
 #include "ops/embedding.h"
@@ -8,14 +9,35 @@
 namespace weft::nn {
 namespace {
 
-std::vector<std::int64_t> token_type_rows(const ModelConfig& c, int) {
-  if (c.token_type_count == 0) return {};
-  return {c.token_type_count, c.hidden_size};
+using Extents = std::vector<std::int64_t>;
+
+std::int64_t embedding_width(const ModelConfig& c) { return c.embedding_width > 0 ? c.embedding_width : c.hidden_size; }
+
+Extents token_rows(const ModelConfig& c, int) { return {c.vocab_size, embedding_width(c)}; }
+Extents embedded_position_rows(const ModelConfig& c, int) {
+  if (c.position_rows == 0) return {};
+  return {c.position_rows, embedding_width(c)};
 }
-std::vector<std::int64_t> per_column(const ModelConfig& c, int) { return {c.hidden_size}; }
-std::vector<std::int64_t> per_column_of_bias(const ModelConfig& c, int) {
+Extents token_type_rows(const ModelConfig& c, int) {
+  if (c.token_type_count == 0) return {};
+  return {c.token_type_count, embedding_width(c)};
+}
+Extents per_embedding(const ModelConfig& c, int) { return {embedding_width(c)}; }
+Extents per_embedding_of_bias(const ModelConfig& c, int) {
+  if (!c.norm_has_bias) return {};
+  return {embedding_width(c)};
+}
+Extents per_column(const ModelConfig& c, int) { return {c.hidden_size}; }
+Extents per_column_of_bias(const ModelConfig& c, int) {
   if (!c.norm_has_bias) return {};
   return {c.hidden_size};
+}
+Extents projection_rows(const ModelConfig& c, int) { return {c.hidden_size, embedding_width(c)}; }
+Extents projection_rows_if_needed(const ModelConfig& c, int layer) {
+  return embedding_width(c) == c.hidden_size ? Extents() : projection_rows(c, layer);
+}
+Extents per_column_if_projected(const ModelConfig& c, int) {
+  return embedding_width(c) == c.hidden_size ? Extents() : Extents{c.hidden_size};
 }
 
 void add_norm(WeightTable& weights, const std::string& name, const std::string& gguf, const std::string& folder) {
@@ -27,12 +49,26 @@ std::vector<std::int64_t> gate_rows(const ModelConfig& c, int) { return {c.inter
 
 }  // namespace
 
+void begin_positions_after_padding(ModelConfig& c) {
+  c.first_position_row = c.pad_token_id.value_or(1) + 1;
+  if (c.format == CheckpointFormat::hugging_face) c.context_length -= c.first_position_row;
+  c.position_rows = c.first_position_row + c.context_length;
+}
+
 void add_gate(WeightTable& weights, const std::string& name) {
   weights.push_back({"ffn_gate", "blk.{}.ffn_gate.weight", name + ".weight", gate_rows});
 }
 
 void add_embedding_norm(WeightTable& weights, const std::string& name) {
-  add_norm(weights, "token_embd_norm", "token_embd_norm", name);
+  weights.push_back({"token_embd_norm", "token_embd_norm.weight", name + ".weight", per_embedding});
+  weights.push_back({"token_embd_norm.bias", "token_embd_norm.bias", name + ".bias", per_embedding_of_bias});
+}
+
+void add_embedding_projection(WeightTable& weights, const std::string& name, bool is_always) {
+  weights.push_back({"token_embd_proj", "token_embd_proj.weight", name + ".weight",
+                     is_always ? projection_rows : projection_rows_if_needed});
+  weights.push_back({"token_embd_proj.bias", "token_embd_proj.bias", name + ".bias",
+                     is_always ? per_column : per_column_if_projected});
 }
 
 WeightTable encoder_weights() {
@@ -48,6 +84,10 @@ WeightTable encoder_weights() {
                    {"ffn_up", "", layer + "intermediate.dense"},
                    {"ffn_down", "", layer + "output.dense"}});
   add_positions(weights, module + "position_embeddings");
+  for (ModelWeight& weight : weights) {
+    if (weight.name == "token_embd") weight.shape = token_rows;
+    if (weight.name == "position_embd") weight.shape = embedded_position_rows;
+  }
   weights.push_back(
       {"token_type_embd", "token_types.weight", module + "token_type_embeddings.weight", token_type_rows});
   add_embedding_norm(weights, module + "LayerNorm");
@@ -64,7 +104,8 @@ Value encoder_embeddings(Builder& builder, const DecoderStep& step) {
     const Value types_of_tokens = builder.input("token_types", Meta::tensor(DType::i64, {tokens_symbol()}));
     x = add(x, embedding(types_of_tokens, types, x.dtype()));
   }
-  return norm(builder, x, "token_embd_norm");
+  x = norm(builder, x, "token_embd_norm");
+  return builder.has("token_embd_proj") ? linear(builder, x, "token_embd_proj") : x;
 }
 
 Values norm_of_sum_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,

@@ -114,6 +114,8 @@ std::vector<std::string> required_fields(Endpoint endpoint) {
       return {"tokens"};
     case responses:
     case embeddings:
+    case classify:
+    case raw_pooling:
       return {"input"};
     case rerank:
       return {"query", "documents"};
@@ -268,6 +270,8 @@ void check_fields(const ApiRequest& request) {
 const char* prompt_field(const ApiRequest& request) {
   switch (request.endpoint) {
     case embeddings:
+    case classify:
+    case raw_pooling:
       return "input";
     case rerank:
       return "documents";

@@ -32,10 +32,14 @@ enum Endpoint : unsigned {
   embeddings = 512,
   score = 1024,   // of pairs of texts
   rerank = 2048,  // of a text and documents
+  classify = 4096,
+  raw_pooling = 8192,  // vLLM's /pooling
 };
 
 // Whether its answer is made of pooled hidden states, and has no tokens.
-constexpr bool is_pooled(Endpoint endpoint) { return (endpoint & (embeddings | score | rerank)) != 0; }
+constexpr bool is_pooled(Endpoint endpoint) {
+  return (endpoint & (embeddings | score | rerank | classify | raw_pooling)) != 0;
+}
 
 // Whether it answers a conversation, which the model's template writes.
 constexpr bool answers_messages(Endpoint endpoint) { return (endpoint & (chat | responses | anthropic_messages)) != 0; }
@@ -108,9 +112,12 @@ struct ApiRequest {
   std::optional<bool> normalizes;
   // Of score and rerank: one text or one for each of the others; the documents.
   std::vector<std::string> first_texts, second_texts;
-  std::optional<std::int64_t> top_n;  // of rerank; 0: all
+  std::optional<std::int64_t> top_n;                                     // of rerank; 0: all
+  std::optional<std::int64_t> max_tokens_per_query, max_tokens_per_doc;  // of each first and second text; 0: all
   std::optional<bool> return_documents;
-  std::vector<std::string> unknown;  // fields that no row has
+  std::optional<std::string> instruction;  // of score and rerank, to a model that reads one
+  std::optional<std::string> task;         // of raw_pooling
+  std::vector<std::string> unknown;        // fields that no row has
 };
 
 // Reads the fields of an object. ApiError 400 for fields of the wrong type, up to ten in one message. The table says

@@ -25,7 +25,8 @@ struct BatchUrl {
 };
 constexpr BatchUrl kUrls[] = {{"/v1/chat/completions", chat}, {"/v1/completions", completions},
                               {"/v1/responses", responses},   {"/v1/embeddings", embeddings},
-                              {"/v1/score", score},           {"/v1/rerank", rerank}};
+                              {"/v1/score", score},           {"/v1/rerank", rerank},
+                              {"/classify", classify},        {"/pooling", raw_pooling}};
 
 const BatchUrl* find_url(std::string_view url) {
   for (const BatchUrl& known : kUrls)

@@ -15,20 +15,33 @@ std::string read_encoding(simdjson::dom::element value, ApiRequest& request) {
   return "";
 }
 
-Json EmbeddingAnswer::written(const std::vector<float>& pooled) const {
-  const std::vector<float> embedding =
-      finished_embedding(model().embedding_head, pooled, request().dimensions, request().normalizes.value_or(true));
+std::vector<float> EmbeddingAnswer::numbers(const std::vector<float>& pooled) const {
+  const EmbeddingHead& head = model().embedding_head;
+  const bool activates = request().normalizes.value_or(true);
+  if (!head.scores) return finished_embedding(head, pooled, request().dimensions, activates);
+  const std::vector<double> classes = finished_classes(head, pooled, activates);
+  return {classes.begin(), classes.end()};
+}
+
+Json EmbeddingAnswer::written(const std::vector<float>& numbers) const {
   if (request().encoding_format == "base64")
-    return encode_base64({reinterpret_cast<const char*>(embedding.data()), embedding.size() * sizeof(float)});
-  return embedding_json(embedding);
+    return encode_base64({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)});
+  return embedding_json(numbers);
 }
 
 Json EmbeddingAnswer::whole_answer() {
+  const bool is_raw = request().endpoint == raw_pooling;
   Json data = Json::array();
   for (std::size_t i = 0; i < size(); ++i)
-    data.push_back({{"index", i}, {"object", "embedding"}, {"embedding", written(pooled(i))}});
-  return {{"id", "embd-" + id()},  {"object", "list"},        {"created", std::time(nullptr)},
-          {"model", model_name()}, {"data", std::move(data)}, {"usage", usage_json(usage())}};
+    data.push_back({{"index", i},
+                    {"object", is_raw ? "pooling" : "embedding"},
+                    {is_raw ? "data" : "embedding", written(numbers(pooled(i)))}});
+  return {{"id", (is_raw ? "pooling-" : "embd-") + id()},
+          {"object", "list"},
+          {"created", std::time(nullptr)},
+          {"model", model_name()},
+          {"data", std::move(data)},
+          {"usage", usage_json(usage())}};
 }
 
 }  // namespace weft

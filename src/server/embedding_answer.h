@@ -1,6 +1,7 @@
 #pragma once
 
-// A request of /v1/embeddings while it runs.
+// A request of /v1/embeddings while it runs, or one of /pooling, whose answer has the same numbers under other names.
+// Of a model that scores texts /pooling has the scores.
 
 #include "server/pooled_answer.h"
 
@@ -17,7 +18,8 @@ class EmbeddingAnswer final : public PooledAnswer {
 
  private:
   Json whole_answer() override;
-  Json written(const std::vector<float>& pooled) const;
+  std::vector<float> numbers(const std::vector<float>& pooled) const;
+  Json written(const std::vector<float>& numbers) const;
 };
 
 }  // namespace weft

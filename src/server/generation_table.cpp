@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "server/class_answer.h"
 #include "server/embedding_answer.h"
 #include "server/generation.h"
 #include "server/llama_completion.h"
@@ -29,7 +30,9 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
     generation = std::make_shared<ResponsesAnswer>(std::move(prepared), model_, id, first, reply);
   } else if (prepared.request.endpoint == anthropic_messages) {
     generation = std::make_shared<MessagesAnswer>(std::move(prepared), model_, id, first, reply);
-  } else if (prepared.request.endpoint == embeddings) {
+  } else if (prepared.request.endpoint == classify) {
+    generation = std::make_shared<ClassAnswer>(std::move(prepared), model_, id, first, reply);
+  } else if (prepared.request.endpoint == embeddings || prepared.request.endpoint == raw_pooling) {
     generation = std::make_shared<EmbeddingAnswer>(std::move(prepared), model_, id, first, reply);
   } else if (is_pooled(prepared.request.endpoint)) {
     generation = std::make_shared<RankingAnswer>(std::move(prepared), model_, id, first, reply);

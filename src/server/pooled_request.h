@@ -1,6 +1,6 @@
 #pragma once
 
-// Requests whose answers are made of pooled hidden states: /v1/embeddings, /score and /rerank.
+// Requests whose answers are made of pooled hidden states: /v1/embeddings, /score, /rerank, /classify and /pooling.
 
 #include "server/prepared_request.h"
 

@@ -293,8 +293,8 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   }
   if (!model.generates)
     throw not_made_here(
-        "the model generates no text, since its tokens attend to later ones; /v1/embeddings, /v1/score "
-        "and /v1/rerank are there");
+        "the model generates no text, since it makes embeddings or scores of texts; /v1/embeddings, /v1/score, "
+        "/v1/rerank and /classify are there");
   PreparedRequest prepared{.request = std::move(request)};
   prepared.adapter = model.adapter_of(prepared.request.model.value_or(""));
   prepared.parameters = requested_sampling(prepared.request, model);

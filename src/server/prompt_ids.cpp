@@ -31,7 +31,7 @@ namespace {
 // As vLLM does with models of each kind: what is embedded loses its end, and keeps the tokens around it.
 void truncate(std::vector<int>& ids, AddedAround around, const ApiRequest& request, const ServedModel& model) {
   if (!request.truncate_prompt_tokens) return;
-  const bool is_embedded = request.endpoint == embeddings;
+  const bool is_embedded = is_pooled(request.endpoint);
   const std::int64_t given = *request.truncate_prompt_tokens;
   const auto most = static_cast<std::size_t>(given >= 0    ? given
                                              : is_embedded ? model.max_model_len

@@ -25,7 +25,9 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr unsigned kBoth = completions | chat, kText = completions | chat | tokenize;
-constexpr unsigned kPooled = embeddings | score | rerank;
+constexpr unsigned kPooledText = embeddings | classify | raw_pooling;
+constexpr unsigned kPooled = kPooledText | score | rerank;
+constexpr unsigned kEncoded = embeddings | raw_pooling;  // answers that are lists of numbers
 constexpr unsigned kTemplate = chat | tokenize | apply_template;
 // Counts take all fields of the request that they count, and the sampling changes no count.
 constexpr unsigned kAnthropic = anthropic_messages | anthropic_count;
@@ -57,7 +59,7 @@ const FieldRow kRows[] = {
     {"continue_final_message", kTemplate, &ApiRequest::continue_final_message},
     {"reasoning_effort", chat | apply_template, &ApiRequest::reasoning_effort},
     {"include_reasoning", chat | apply_template | responses, &ApiRequest::include_reasoning},
-    {"add_special_tokens", kText | embeddings, &ApiRequest::add_special_tokens},
+    {"add_special_tokens", kText | kPooledText, &ApiRequest::add_special_tokens},
     {"add_special", tokenize, &ApiRequest::add_special},
     {"parse_special", tokenize, &ApiRequest::parse_special},
     {"with_pieces", tokenize, &ApiRequest::with_pieces},
@@ -98,7 +100,7 @@ const FieldRow kRows[] = {
     {"response_format", kBoth, &ApiRequest::response_format},
     {"structured_outputs", kOpenAi, &ApiRequest::structured_outputs},
     {"truncate_prompt_tokens", kOpenAi | kPooled, &ApiRequest::truncate_prompt_tokens, -1},
-    {"truncation_side", kOpenAi | embeddings, ReadField(read_truncation_side)},
+    {"truncation_side", kOpenAi | kPooledText, ReadField(read_truncation_side)},
     {"return_token_ids", kBoth, &ApiRequest::return_token_ids},
     {"return_prompt_text", chat, &ApiRequest::return_prompt_text},
     {"request_id", kOpenAi | kPooled, &ApiRequest::request_id},
@@ -212,14 +214,16 @@ const FieldRow kRows[] = {
     {"top_logprobs", kAnthropic, RefusedField{400, is_zero, kNoLogprobs}},
     {"prompt_logprobs", kAnthropic, RefusedField{400, is_nothing, kNoLogprobs}},
 
-    {"input", embeddings, ReadField(read_prompt)},
-    {"encoding_format", embeddings, ReadField(read_encoding)},
+    {"input", kPooledText, ReadField(read_prompt)},
+    {"encoding_format", kEncoded, ReadField(read_encoding)},
     {"dimensions", embeddings, &ApiRequest::dimensions, 1},
+    {"dimensions", raw_pooling, RefusedField{400, is_nothing, "use /v1/embeddings"}},
+    {"task", raw_pooling, &ApiRequest::task},
     {"normalize", embeddings, &ApiRequest::normalizes},
     {"use_activation", kPooled, &ApiRequest::normalizes},  // vLLM's name; of scores, whether they are probabilities
-    {"embed_dtype", embeddings, RefusedField{501, is_float32, "numbers are float32"}},
-    {"endianness", embeddings, RefusedField{501, is_little_endian, "bytes are little-endian"}},
-    {"messages", embeddings, RefusedField{501, is_nothing, "use input"}},
+    {"embed_dtype", kEncoded, RefusedField{501, is_float32, "numbers are float32"}},
+    {"endianness", kEncoded, RefusedField{501, is_little_endian, "bytes are little-endian"}},
+    {"messages", kPooledText, RefusedField{501, is_nothing, "use input"}},
 
     // The names of several programs for the same.
     {"text_1", score, ReadField(read_first_texts)},
@@ -232,8 +236,9 @@ const FieldRow kRows[] = {
     {"documents", score | rerank, ReadField(read_second_texts)},
     {"top_n", rerank, &ApiRequest::top_n, 0},
     {"return_documents", rerank, &ApiRequest::return_documents},
-    {"max_tokens_per_doc", rerank, RefusedField{501, is_nothing, "use truncate_prompt_tokens"}},
-    {"instruction", score | rerank, RefusedField{501, is_empty}},
+    {"max_tokens_per_query", score | rerank, &ApiRequest::max_tokens_per_query, 0},
+    {"max_tokens_per_doc", score | rerank, &ApiRequest::max_tokens_per_doc, 0},
+    {"instruction", score | rerank, &ApiRequest::instruction},
 
     {"user", kBoth | kPooled, IgnoredField{}},
     {"session_id", kOpenAi, IgnoredField{}},

@@ -37,6 +37,8 @@ constexpr Route kRoutes[] = {
     request("/v2/rerank", rerank),
     request("/reranking", rerank),
     request("/v1/reranking", rerank),
+    request("/classify", classify),
+    request("/pooling", raw_pooling),
     request("/tokenize", tokenize),
     request("/detokenize", detokenize),
     {"/reset_prefix_cache", kPost, RouteKind::reset_prefix_cache, false, true},

@@ -107,6 +107,28 @@ void set_parsers(ServedModel& model, const Engine& engine, const ServedModelSett
                                               std::string(model.reasoning->begin), std::string(model.reasoning->end));
 }
 
+// A template that is given may be one for chats, if the model generates text, too.
+void set_score_template(ServedModel& model, const Checkpoint& checkpoint, const ServedModelSettings& settings) {
+  const std::optional<ScorePrompt>& stated = model.embedding_head.prompt;
+  const Vocabulary& vocabulary = model.tokenizer->vocabulary();
+  if (!settings.chat_template.empty()) {
+    ScoreTemplate given({.source = chosen_chat_template(&checkpoint, settings.chat_template, Json::object()),
+                         .instruction = stated ? stated->instruction : "",
+                         .arguments = settings.template_arguments,
+                         .adds_special = true});
+    if (given.has_both_texts(vocabulary)) {
+      model.score_template.emplace(std::move(given));
+      return;
+    }
+  }
+  if (!stated) return;
+  model.score_template.emplace(*stated);
+  if (!model.score_template->has_both_texts(vocabulary))
+    model.missing_score_template =
+        "the model's chat template does not write messages with the roles query and document; weft serve "
+        "--chat-template FILE gives it one that does";
+}
+
 }  // namespace
 
 bool ServedModel::has_name(const std::string& name) const {
@@ -130,7 +152,7 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                     .fingerprint = fingerprint_of(engine, settings),
                     .max_model_len = engine.max_model_len(),
                     .vocabulary_size = engine.runner().vocabulary_size(),
-                    .generates = engine.runner().facts().config.is_causal,
+                    .generates = engine.runner().facts().config.generates(),
                     .embedding_head = engine.embedding_head(),
                     .most_sequences = engine.context().options.max_num_seqs,
                     .tokenizer = engine.has_tokenizer() ? &engine.tokenizer() : nullptr,
@@ -163,6 +185,7 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
   } else {
     model.missing_template = "the model has no chat template; weft serve --chat-template FILE gives it one";
   }
+  if (model.embedding_head.scores && model.tokenizer != nullptr) set_score_template(model, checkpoint, settings);
   model.cache_config = {{"block_size", std::to_string(engine.page_tokens())},
                         {"cache_dtype", engine.context().options.kv_cache_dtype},
                         {"enable_prefix_caching", engine.context().options.enable_prefix_caching ? "True" : "False"},

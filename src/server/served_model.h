@@ -17,6 +17,7 @@
 #include "io/embedding_head.h"
 #include "server/metric_values.h"
 #include "server/reasoning.h"
+#include "server/score_template.h"
 #include "server/tool_calls/dialects.h"
 
 namespace weft {
@@ -41,6 +42,8 @@ struct ServedModel {
   bool generates = true;           // false: there is nothing but embeddings
   std::optional<Pooling> pooling;  // nullopt: there are no embeddings
   EmbeddingHead embedding_head;
+  std::optional<ScoreTemplate> score_template;    // of two texts; nullopt: the tokenizer joins them
+  std::string missing_score_template;             // why two texts have no prompt; "": they have one
   std::int64_t most_sequences = 0;                // in a step
   std::size_t most_bytes_of_token = 0;            // of prompts; see prompt_length.h
   const Tokenizer* tokenizer = nullptr;           // null for a dummy checkpoint without one

@@ -32,7 +32,7 @@ std::string read(const Case& one) {
   }
   std::string result;
   const std::string message = message_of([&] {
-    const auto pooling = pooling_of(Checkpoint::open(folder / ""));
+    const auto pooling = pooling_of(Checkpoint::open(folder / ""), modules_of(Checkpoint::open(folder / "")));
     result = !pooling ? "none" : *pooling == Pooling::last ? "last" : *pooling == Pooling::mean ? "mean" : "cls";
   });
   return message.empty() ? result : message;
@@ -71,7 +71,7 @@ TEST(EmbeddingConfig, OfGgufIsANumber) {
     auto file = checkpoint_parts::tiny_gguf();
     file.u32("llama.pooling_type", type);
     checkpoint_parts::write(folder / "a.gguf", file.bytes());
-    return pooling_of(Checkpoint::open(folder / "a.gguf"));
+    return pooling_of(Checkpoint::open(folder / "a.gguf"), {});
   };
   EXPECT_EQ(read_gguf(0), std::nullopt);
   EXPECT_EQ(read_gguf(1), Pooling::mean);

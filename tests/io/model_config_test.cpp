@@ -380,7 +380,7 @@ TEST(ModelConfig, ListsGgufKeysOfNoKnownPrefix) {
 TEST(ModelConfig, RefusesClassesThatGenerateNoText) {
   for (const char* name : {"LlamaForCausalLM", "Gemma3ForConditionalGeneration"})
     EXPECT_EQ(refusal("architectures", {name}), "") << name;
-  for (const char* name : {"LlamaBidirectionalModel", "LlamaForSequenceClassification"})
+  for (const char* name : {"LlamaBidirectionalForSequenceClassification", "LlamaForTokenClassification"})
     EXPECT_NE(refusal("architectures", {name}).find(name), std::string::npos) << name;
 }
 

@@ -50,6 +50,8 @@ TEST(TokenizerConfig, ItsFlagsCountForClassesThatReadThem) {
     EXPECT_EQ(ends({{"add_bos_token", false}}), std::pair(Ids(), Ids())) << name;
     EXPECT_EQ(ends({{"add_bos_token", true}, {"add_eos_token", true}}), std::pair(Ids{1}, Ids{2})) << name;
     EXPECT_EQ(ends({{"add_bos_token", false}, {"add_eos_token", true}}), std::pair(Ids(), Ids{2})) << name;
+    // Between two texts are the end of the first one and the begin of the second one.
+    EXPECT_EQ(with(named({{"tokenizer_class", name}, {"add_eos_token", true}})).between, (Ids{2, 1})) << name;
   }
   for (const char* name : {"PreTrainedTokenizerFast", "GPT2TokenizerFast", "Qwen2Tokenizer"}) {
     const Vocabulary read = with(named({{"tokenizer_class", name}, {"add_bos_token", false}}));

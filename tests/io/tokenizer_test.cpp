@@ -39,6 +39,22 @@ TEST(Tokenizer, PrefixAndSuffixAreAddedOnRequest) {
   EXPECT_EQ(tokenizer.encode("a", {.add_special = false}), (Ids{'a'}));
 }
 
+TEST(Tokenizer, TwoTextsAreJoinedAsTheVocabularySays) {
+  const auto joined = [](Ids prefix, Ids between, Ids suffix) {
+    Vocabulary vocabulary = small_vocabulary({}, {"<s>", "</s>"});
+    vocabulary.prefix = std::move(prefix);
+    vocabulary.between = std::move(between);
+    vocabulary.suffix = std::move(suffix);
+    const Tokenizer::Pair pair = Tokenizer(std::move(vocabulary)).encode_pair("a", "bc");
+    EXPECT_EQ(pair.ids[pair.second], 'b');
+    return pair.ids;
+  };
+  EXPECT_EQ(joined({256}, {257, 257}, {257}), (Ids{256, 'a', 257, 257, 'b', 'c', 257}));
+  EXPECT_EQ(joined({256}, {256}, {}), (Ids{256, 'a', 256, 'b', 'c'}));
+  EXPECT_EQ(joined({}, {}, {}), (Ids{'a', 'b', 'c'}));
+  EXPECT_NE(message_of([&] { joined({256}, {}, {257}); }).find("no tokens between two texts"), std::string::npos);
+}
+
 TEST(Tokenizer, EveryTextOfBytesSurvivesTheRoundTrip) {
   const Tokenizer tokenizer(small_vocabulary({{"\xC3", "\xA9"}, {"\xF0", "\x9F"}, {" ", " "}}));
   for (const std::string text : {"plain", "caf\u00e9  \u4e2d\u6587 \U0001F600\n", "\x01\x7f\u00a0\u00ad"}) {

@@ -26,6 +26,26 @@ TEST(Aliases, NameTheSameWeights) {
   }
 }
 
+// The sample of each such architecture has the word and the class.
+TEST(Aliases, OfAClassAreWordsOfOthers) {
+  const ModelRegistry models = make_model_registry();
+  const TemporaryFolder folder;
+  int count = 0;
+  for (const std::string& architecture : models.architectures()) {
+    const ModelDefinition& model = models.find(architecture, "test");
+    for (const auto& [word, begin] : model.class_aliases) {
+      const auto found = [&](const std::string& name) {
+        const SampleCheckpoint sample(model, {{"model_type", word}, {"architectures", {name}}});
+        return &models.find(Checkpoint::open(sample.write_folder(folder, name, DType::f32)));
+      };
+      EXPECT_EQ(found(begin + "Model"), &model);
+      EXPECT_EQ(found("Other" + begin), &models.find(word, "test"));
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 0);
+}
+
 TEST(Aliases, OfGgufFilesAllowSectionsOfPositions) {
   const ModelRegistry models = make_model_registry();
   const TemporaryFolder folder;

@@ -80,6 +80,24 @@ TEST_F(Ranking, TheBestDocumentComesFirst) {
     EXPECT_EQ(answer(path, fields)["results"], results) << path;
 }
 
+TEST_F(Ranking, EmbeddingsAreWhatPoolingAnswers) {
+  const Json own = answer("/v1/embeddings", R"("input":"abc")"), raw = answer("/pooling", R"("input":"abc")");
+  EXPECT_EQ(raw["data"][0]["data"], own["data"][0]["embedding"]);
+  EXPECT_EQ(raw["data"][0]["object"], "pooling");
+  EXPECT_EQ(answer("/pooling", R"("input":"abc","task":"embed")")["data"], raw["data"]);
+  EXPECT_EQ(status("/pooling", R"("input":"abc","task":"classify")"), 400);
+  EXPECT_EQ(status("/classify", R"("input":"abc")"), 501);
+}
+
+// As that of /v1/embeddings.
+TEST_F(Ranking, LongTextsLoseTheirEnd) {
+  const std::string begin(9, 'a'), text = begin + "bcdefgh";
+  EXPECT_EQ(scores(R"("text_1":"abc","text_2":")" + text + R"(","truncate_prompt_tokens":9)"),
+            scores(R"("text_1":"abc","text_2":")" + begin + "\""));
+  EXPECT_EQ(scores(R"("text_1":"abc","text_2":")" + text + R"(","max_tokens_per_doc":9)"),
+            scores(R"("text_1":"abc","text_2":")" + begin + "\""));
+}
+
 TEST_F(Ranking, WrongRequestsAreRefused) {
   EXPECT_EQ(status("/rerank", R"("documents":["a"])"), 400);
   EXPECT_EQ(status("/rerank", R"("query":"a")"), 400);
@@ -87,7 +105,9 @@ TEST_F(Ranking, WrongRequestsAreRefused) {
   EXPECT_EQ(status("/rerank", R"("query":"a","documents":[1])"), 400);
   EXPECT_EQ(status("/rerank", R"("query":"a","documents":[{"title":"b"}])"), 400);
   EXPECT_EQ(status("/rerank", R"("query":"a","documents":["b"],"top_n":-1)"), 400);
-  EXPECT_EQ(status("/rerank", R"("query":"a","documents":["b"],"max_tokens_per_doc":5)"), 501);
+  EXPECT_EQ(status("/rerank", R"("query":"a","documents":["b"],"max_tokens_per_doc":-1)"), 400);
+  EXPECT_EQ(status("/rerank", R"("query":"a","documents":["b"],"max_tokens_per_query":1000000)"), 400);
+  EXPECT_EQ(status("/rerank", R"("query":"a","documents":["b"],"instruction":"c")"), 501);
   EXPECT_EQ(status("/score", R"("text_2":"a")"), 400);
   EXPECT_EQ(status("/score", R"("text_1":["a","b"],"text_2":["a","b","c"])"), 400);
   EXPECT_EQ(status("/score", R"("text_1":"a","text_2":"b","model":"other")"), 404);
@@ -147,6 +167,15 @@ TEST_F(Scoring, TheSecondTextIsCut) {
   EXPECT_EQ(answer("/score", pair + R"(,"truncate_prompt_tokens":-1)")["usage"]["prompt_tokens"], 64);
   EXPECT_EQ(scores(pair + R"(,"truncate_prompt_tokens":9)"), scores(R"("text_1":"cat","text_2":"xxx")"));
   EXPECT_EQ(status("/score", pair + R"(,"truncate_prompt_tokens":5)"), 400);
+}
+
+TEST_F(Scoring, EachTextHasAMostOfTokens) {
+  const std::string pair = R"("text_1":"catcat","text_2":"dogdog")";
+  EXPECT_EQ(scores(pair + R"(,"max_tokens_per_query":3,"max_tokens_per_doc":2)"),
+            scores(R"("text_1":"cat","text_2":"do")"));
+  EXPECT_EQ(scores(pair + R"(,"max_tokens_per_query":0,"max_tokens_per_doc":0)"), scores(pair));
+  const Json ranked = answer("/rerank", R"("query":"cat","documents":["dogdog"],"max_tokens_per_doc":1)")["results"];
+  EXPECT_EQ(ranked[0]["document"]["text"], "dogdog");
 }
 
 TEST_F(Scoring, MakesNothingElse) {

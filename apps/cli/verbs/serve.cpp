@@ -290,7 +290,7 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
     log(start_line(model, *engine, server));
     if (model.pooling)
       log(fmt::format("{} with the pooling {}",
-                      model.embedding_head.scores ? "/v1/score and /v1/rerank answer"
+                      model.embedding_head.scores ? "/v1/score, /v1/rerank and /classify answer"
                                                   : "/v1/embeddings, /v1/score and /v1/rerank answer",
                       pooling_text(*model.pooling)));
     if (model.chat_template && !model.reads_tools)

@@ -22,8 +22,7 @@ const RopeConfig& rope_of_table(const ModelConfig& config, WeightRole role) {
 
 Meta Weights::table_meta(WeightRole role) const {
   const ModelConfig& config = facts_.config;
-  if (role == WeightRole::score_bias)
-    return Meta::tensor(DType::f32, {config.head_count, 2 * nn::reach_of_biases(config) - 1});
+  if (role == WeightRole::alibi) return score_bias_meta();
   const std::int64_t columns = role == WeightRole::query_scale ? 1 : rope_of_table(config, role).rotary_dim;
   return Meta::tensor(DType::f32, {config.context_length, columns});
 }
@@ -52,7 +51,7 @@ Tensor Weights::table(WeightRole role) const {
     nn::fill_query_scales(config, positions, table.as<float>());
     return table;
   }
-  if (role == WeightRole::score_bias) {
+  if (role == WeightRole::alibi) {
     nn::fill_alibi(config, table.as<float>());
     return table;
   }
@@ -66,8 +65,13 @@ Tensor Weights::table(WeightRole role) const {
   return table;
 }
 
-Tensor Weights::learned_biases(const std::string& key) const {
-  Tensor table = Tensor::empty(table_meta(WeightRole::score_bias));
+Meta Weights::score_bias_meta() const {
+  const ModelConfig& config = facts_.config;
+  return Meta::tensor(DType::f32, {config.head_count, 2 * nn::reach_of_biases(config) - 1});
+}
+
+Tensor Weights::distance_biases(const std::string& key) const {
+  Tensor table = Tensor::empty(score_bias_meta());
   const Tensor& stored = checkpoint_.tensor(key);
   const std::int64_t count = element_count(stored.meta.shape).number();
   const Tensor of_buckets = Tensor::empty(Meta::tensor(DType::f32, {count}));

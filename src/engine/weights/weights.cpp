@@ -23,14 +23,14 @@ std::string joined(const std::vector<std::string>& keys) {
 
 bool is_table(WeightRole role) {
   using enum WeightRole;
-  return role == rotary || role == sliding_rotary || role == query_scale || role == score_bias;
+  return role == rotary || role == sliding_rotary || role == query_scale || role == alibi;
 }
 
 std::string table_name(WeightRole role) {
-  return role == WeightRole::query_scale  ? "of query factors"
-         : role == WeightRole::score_bias ? "of score biases"
-         : role == WeightRole::rotary     ? "of positions"
-                                          : "of positions in a window";
+  return role == WeightRole::query_scale ? "of query factors"
+         : role == WeightRole::alibi     ? "of score biases"
+         : role == WeightRole::rotary    ? "of positions"
+                                         : "of positions in a window";
 }
 
 // Keys and values of latent attention may be parts of one tensor, and adapters are beside the weights.
@@ -268,6 +268,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   if (role == scale) return block_scale_meta(keys);
   if (role == WeightRole::order) return order_meta(keys[0]);
   if (is_table(role)) return table_meta(role);
+  if (role == distance_bias) return score_bias_meta();
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
   if (is_exact_vector(role)) meta.dtype = DType::f32;
@@ -307,7 +308,7 @@ Tensor Weights::dummy(const std::vector<std::string>& keys, WeightRole role) {
 
 Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   using enum WeightRole;
-  if (is_table(role) && keys.empty()) return table(role);
+  if (is_table(role)) return table(role);
   if (role == number || role == reciprocal) {
     Tensor one = Tensor::empty(Meta::tensor(DType::f32, {1}));
     const float value = number_in(checkpoint_, keys[0]);
@@ -316,7 +317,7 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   }
   if (checkpoint_.is_dummy()) return dummy(keys, role);
   if (is_adapter(role)) return adapter(keys, role);
-  if (role == score_bias) return learned_biases(keys[0]);
+  if (role == distance_bias) return distance_biases(keys[0]);
   if (role == row_scale) return row_scales(keys);
   if (role == scale) return block_scales(keys);
   if (role == WeightRole::order) return this->order(keys[0]);

@@ -69,8 +69,9 @@ class Weights {
  private:
   static std::size_t joined_dim(const Meta& meta, WeightRole role);
   Meta table_meta(WeightRole role) const;
+  Meta score_bias_meta() const;
   Tensor table(WeightRole role) const;
-  Tensor learned_biases(const std::string& key) const;
+  Tensor distance_biases(const std::string& key) const;
   std::vector<float> frequency_factors(const RopeConfig& rope) const;
   // The quantization of a weight's module, for a stack that of its first expert. Null if the weight is not quantized.
   const QuantizationConfig* config_of(const std::string& key) const;

@@ -1,7 +1,7 @@
 """Makes the folders beside this file: one tiny encoder of random weights for each architecture, as transformers writes
 and runs it, with the pooled hidden states of texts of several lengths; and models that score pairs of texts, with their
-scores. Run with torch and transformers installed;
-../README.md says which versions made what is here.
+scores, or that have classes of texts, with their probabilities. Run with torch, transformers and sentence-transformers
+installed; ../README.md says which versions made what is here.
 
     python3 tests/data/encoders/make.py [FOLDER...]
 """
@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "models"))
 from make import IDS as ALL_IDS, randomise, write_tokenizer  # noqa: E402
 from jina_bert import JinaBert  # noqa: E402
+from reranker import make_reranker  # noqa: E402
 
 # RoBERTa counts the positions of padding, which is token 1, in another way.
 IDS = [62 if token == 1 else token for token in ALL_IDS]
@@ -47,7 +48,12 @@ CONFIGS = {
         **dict(SHAPE, num_hidden_layers=7), num_key_value_heads=1, head_dim=16, query_pre_attn_scalar=16,
         sliding_window=10, use_bidirectional_attention=True, pad_token_id=0, bos_token_id=2, eos_token_id=1),
     "mpnet": lambda: transformers.MPNetConfig(**dict(SHAPE, max_position_embeddings=66), pad_token_id=1),
+    "electra": lambda: transformers.ElectraConfig(**SHAPE, embedding_size=16),
+    "albert": lambda: transformers.AlbertConfig(**dict(SHAPE, num_hidden_layers=3), embedding_size=16),
 }
+
+# Decoders, which score the last token. No token of a text is padding.
+DECODER = dict(SHAPE, num_key_value_heads=2, tie_word_embeddings=False, pad_token_id=None)
 
 # The keys of published files, where transformers writes newer ones, which it reads, too. None: not there.
 PUBLISHED = {
@@ -70,7 +76,27 @@ SCORES = {
     "modernbert_scores": (transformers.ModernBertForSequenceClassification, lambda: transformers.ModernBertConfig(
         **MODERNBERT, local_attention=8, classifier_pooling="mean", classifier_bias=True, norm_bias=True)),
     "mpnet_scores": (transformers.MPNetForSequenceClassification, CONFIGS["mpnet"]),
+    "electra_scores": (transformers.ElectraForSequenceClassification, CONFIGS["electra"]),
+    "albert_scores": (transformers.AlbertForSequenceClassification, CONFIGS["albert"]),
+    "llama_scores": (transformers.LlamaForSequenceClassification, lambda: transformers.LlamaConfig(**DECODER)),
+    "mistral_scores": (transformers.MistralForSequenceClassification, lambda: transformers.MistralConfig(
+        **DECODER, sliding_window=None)),
+    "qwen2_scores": (transformers.Qwen2ForSequenceClassification, lambda: transformers.Qwen2Config(**DECODER)),
+    "qwen3_scores": (transformers.Qwen3ForSequenceClassification, lambda: transformers.Qwen3Config(
+        **DECODER, head_dim=8)),
+    "gemma_scores": (transformers.GemmaForSequenceClassification, lambda: transformers.GemmaConfig(
+        **dict(DECODER, tie_word_embeddings=True), head_dim=8)),
 }
+
+# Models with several classes, and transformers' word for what they are.
+LABELS = {0: "no", 1: "perhaps", 2: "yes"}
+CLASSES = {
+    "bert_classes": (transformers.BertForSequenceClassification, CONFIGS["bert"], "single_label_classification"),
+    "xlm_roberta_classes": (transformers.XLMRobertaForSequenceClassification, CONFIGS["xlm_roberta"],
+                            "multi_label_classification"),
+    "qwen3_classes": (transformers.Qwen3ForSequenceClassification, SCORES["qwen3_scores"][1], None),
+}
+ACTIVATIONS = {"multi_label_classification": torch.sigmoid}
 
 # As publishers write it.
 JINA = dict(
@@ -79,7 +105,8 @@ JINA = dict(
     layer_norm_eps=1e-12, hidden_act="gelu", pad_token_id=0, torch_dtype="float32")
 
 # After all others, whose seeds are their places.
-LATER = ["mpnet", "mpnet_scores", "jina_bert"]
+LATER = ["mpnet", "mpnet_scores", "jina_bert", "electra", "electra_scores", "albert", "albert_scores", "llama_scores",
+         "mistral_scores", "qwen2_scores", "qwen3_scores", "gemma_scores", *CLASSES, "qwen3_reranker"]
 
 # Where the second text begins in so many ids.
 PAIRS = [(3, 8), (20, 21), (30, 64), (1, 2)]
@@ -103,10 +130,16 @@ def make(name, seed):
     if name == "jina_bert":
         return make_jina_bert(seed)
     path = os.path.join(HERE, name)
+    if name == "qwen3_reranker":
+        return make_reranker(path, seed)
     scores = name in SCORES
-    config = SCORES[name][1]() if scores else CONFIGS[name]()
+    with_head = {**SCORES, **CLASSES}
+    config = with_head[name][1]() if name in with_head else CONFIGS[name]()
     config.num_labels = 1 if scores else config.num_labels
-    model = SCORES[name][0](config) if scores else transformers.AutoModel.from_config(
+    if name in CLASSES:
+        config.id2label, config.label2id = LABELS, {label: i for i, label in LABELS.items()}
+        config.problem_type = CLASSES[name][2]
+    model = with_head[name][0](config) if name in with_head else transformers.AutoModel.from_config(
         config, attn_implementation="eager", dtype=torch.float32)
     randomise(model, seed)
     model.eval()
@@ -121,6 +154,8 @@ def make(name, seed):
     write_tokenizer(path, config.vocab_size)
     if scores:
         return record_scores(path, model, config)
+    if name in CLASSES:
+        return record_classes(path, model, ACTIVATIONS.get(CLASSES[name][2], lambda x: torch.softmax(x, -1)))
     record_embeddings(path, model)
 
 
@@ -149,6 +184,18 @@ def record_scores(path, model, config):
         json.dump({"ids": IDS[:64], "pairs": pairs}, file)
         file.write("\n")
     print(f"{os.path.basename(path)}: {[pair['logit'] for pair in pairs]}")
+
+
+def record_classes(path, model, activation):
+    texts = []
+    for length in LENGTHS[:4]:
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([IDS[:length]])).logits[0]
+        texts.append({"length": length, "probabilities": [round(x, 7) for x in activation(logits).tolist()]})
+    with open(os.path.join(path, "classes.json"), "w") as file:
+        json.dump({"ids": IDS[:64], "labels": list(LABELS.values()), "texts": texts}, file)
+        file.write("\n")
+    print(f"{os.path.basename(path)}: {texts[-1]}")
 
 
 if __name__ == "__main__":
