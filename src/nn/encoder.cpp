@@ -68,11 +68,11 @@ Value encoder_embeddings(Builder& builder, const DecoderStep& step) {
 }
 
 Values norm_of_sum_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
-                          const LayerHalf& feed_forward) {
+                          const LayerHalf& feed_forward, const NormsOfSums& norms) {
   for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
     builder.enter_layer(layer);
-    x = norm(builder, add(x, attention(x, layer)), "attn_output_norm", layer);
-    x = norm(builder, add(x, feed_forward(x, layer)), "layer_output_norm", layer);
+    x = norm(builder, add(x, attention(x, layer)), norms.attention, layer);
+    x = norm(builder, add(x, feed_forward(x, layer)), norms.feed_forward, layer);
   }
   builder.enter_layer(-1);
   return decoder_results(step, x);
