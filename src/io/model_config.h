@@ -150,6 +150,8 @@ struct ModelConfig {
   std::int64_t hidden_size = 0;
   std::int64_t parallel_norm_count = 0;  // of a parallel layer, as files state it; 0: they do not
   std::int64_t embedding_width = 0;      // of tokens, where files may state another; 0: hidden_size
+  std::int64_t token_width() const { return embedding_width == 0 ? hidden_size : embedding_width; }
+  bool projects_embeddings() const { return token_width() != hidden_size; }
   std::int64_t intermediate_size = 0;
   std::int64_t widening = 0;  // intermediate_size as a multiple of hidden_size, where files state it so
   std::int64_t layer_count = 0;
@@ -186,6 +188,8 @@ struct ModelConfig {
   std::int64_t context_length = 0;
   NormKind norm = NormKind::rms;
   bool norm_has_bias = false;
+  bool norm_has_weight = true;      // where a switch of the files states it
+  bool norms_before_halves = true;  // the same; false: the sum of a half and its input is normalized
   double norm_eps = 0;
   // The number of rows in the table of learned positions, 0 if there is none, and the row of position 0.
   std::int64_t position_rows = 0;
@@ -244,11 +248,13 @@ struct ModelConfig {
   double attention_output_scale = 1;
   double gate_scale = 1;  // factors of the feed-forward's gate and of its result
   double feed_forward_scale = 1;
-  double residual_scale = 1;   // a factor of what a layer adds to the residual sum
-  double logit_scale = 1;      // a factor of the logits
-  double logit_divisor = 1;    // a divisor of the logits
-  double attention_scale = 0;  // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
-  double query_width = 0;      // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
+  double residual_scale = 1;             // a factor of what a layer adds to the residual sum
+  double logit_scale = 1;                // a factor of the logits
+  double logit_divisor = 1;              // a divisor of the logits
+  double attention_scale = 0;            // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
+  bool divides_attention_scale = false;  // by the number of the layer, counted from one
+  double attention_scale_of(int layer) const;
+  double query_width = 0;  // query_pre_attn_scalar: attention_scale is 1 / sqrt of it; 0 if absent
   // Queries, keys and values are clamped to it and its negative; transformers clamps to 0, too.
   double query_key_value_limit = std::numeric_limits<double>::infinity();
   double attention_softcap = 0;  // scores become cap tanh(score / cap); 0 for none

@@ -18,6 +18,10 @@ std::int64_t ModelConfig::kv_head_count_of(int layer) const {
   return full_kv_head_count == 0 || slides(layer) ? kv_head_count : full_kv_head_count;
 }
 
+double ModelConfig::attention_scale_of(int layer) const {
+  return divides_attention_scale ? attention_scale / (layer + 1) : attention_scale;
+}
+
 int ModelConfig::kv_layer_of(int layer) const {
   int of = layer;
   while (of >= 0 && (!has_own_kv(of) || slides(of) != slides(layer))) --of;

@@ -40,7 +40,7 @@ Meta codes_meta(const QuantizationConfig& config, std::int64_t rows, std::int64_
 Meta scale_meta(const QuantizationConfig& config, std::int64_t rows, std::int64_t columns) {
   using enum QuantizationScheme;
   if (config.scheme == block)
-    return Meta::tensor(DType::f32, {ceil_div(rows, config.block_rows), columns / config.block_columns});
+    return Meta::tensor(DType::f32, {ceil_div(rows, config.block_rows), ceil_div(columns, config.block_columns)});
   if (config.scheme == nvfp4) return Meta::tensor(DType::f8e4m3, {rows, columns / kNvfp4Group});
   return config.scale_per_row ? Meta::tensor(DType::f32, {rows, 1}) : Meta::tensor(DType::f32, {1});
 }
@@ -103,7 +103,7 @@ void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConf
                             std::int64_t rows, std::int64_t columns) {
   using enum QuantizationScheme;
   if (config.scheme == grouped) return check_grouped_weight(checkpoint, config, weight, rows, columns);
-  const std::int64_t width = config.scheme == block ? config.block_columns : config.scheme == nvfp4 ? kNvfp4Group : 1;
+  const std::int64_t width = config.scheme == nvfp4 ? kNvfp4Group : 1;  // the last blocks of fp8 may be shorter
   USER_CHECK(columns % width == 0, "[{}] {} has rows of {}, which blocks of {} do not divide", checkpoint.path(),
              weight, columns, width);
   const QuantizedNames names = quantized_names(config, weight);

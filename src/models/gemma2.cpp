@@ -62,6 +62,8 @@ MODEL(gemma2) {
                  .numbers = {{&ModelConfig::query_width, "query_pre_attn_scalar"},
                              {&ModelConfig::attention_softcap, "attn_logit_softcapping", "attn_logit_softcapping"},
                              {&ModelConfig::logit_softcap, "final_logit_softcapping", "final_logit_softcapping"}},
+                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
                  .keys = {"hidden_activation"},
                  .complete = complete_gemma2},
        .weights = gemma2_weights(),

@@ -97,6 +97,7 @@ MODEL(gpt2) {
                         .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_epsilon", .has_bias = true},
                         .default_widening = 4,
                         .first_position_row = 0,
+                        .switches = {{&ModelConfig::divides_attention_scale, "scale_attn_by_inverse_layer_idx"}},
                         .complete = complete_gpt2},
               .weights = gpt2_weights(),
               .forward = gpt2_forward,

@@ -106,6 +106,8 @@ MODEL(nemotron_h) {
                                                     .least_step = "time_step_min",
                                                     .default_least_step = kLeastStep},
                         .counts = {{&ModelConfig::expert_input_width, "moe_latent_size", "moe_latent_size"}},
+                        .switches = {{&ModelConfig::attention_bias, "attention_bias"},
+                                     {&ModelConfig::attention_output_bias, "attention_bias"}},
                         .keys = {"n_shared_experts"},
                         .complete = complete_nemotron_h},
               .weights = nemotron_h_weights(),

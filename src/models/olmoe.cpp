@@ -84,17 +84,20 @@ MODEL(olmoe) {
        .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
        .check = check_limit,
        .sample_config = kOlmoSample});
-  models.add({.architectures = {"olmoe"},
-              .facts = {.defaults = R"({"rms_norm_eps": 1e-05, "max_position_embeddings": 4096, "num_experts": 64,
+  models.add(
+      {.architectures = {"olmoe"},
+       .facts = {.defaults = R"({"rms_norm_eps": 1e-05, "max_position_embeddings": 4096, "num_experts": 64,
                                         "num_experts_per_tok": 8})",
-                        .experts = ExpertFacts{.width = "intermediate_size"},
-                        .numbers = {limit},
-                        .complete = complete_limit},
-              .weights = olmoe_weights(),
-              .forward = olmoe_forward,
-              .head = nn::decoder_head,
-              .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .fusions_of_experts = {{"act_quant", 1}},
-              .check = check_limit,
-              .sample_config = kOlmoeSample});
+                 .experts = ExpertFacts{.width = "intermediate_size"},
+                 .numbers = {limit},
+                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
+                 .complete = complete_limit},
+       .weights = olmoe_weights(),
+       .forward = olmoe_forward,
+       .head = nn::decoder_head,
+       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+       .fusions_of_experts = {{"act_quant", 1}},
+       .check = check_limit,
+       .sample_config = kOlmoeSample});
 }

@@ -34,8 +34,8 @@ Value attention_to_pages(Builder& builder, DecoderStep& step, const Value& query
   const std::int64_t head_dim = c.head_dim_of(layer);
   const Value sinks = builder.has("attn_sinks", layer) ? norm_weight(builder, "attn_sinks", layer) : Value();
   return attention(reshape(query, {rows, c.head_count, head_dim}), step.pages_of("kv", c.kv_layer_of(layer)),
-                   step.batch, sinks, step.score_bias, c.attention_scale, c.window_of(layer), c.attention_softcap,
-                   c.is_causal);
+                   step.batch, sinks, step.score_bias, c.attention_scale_of(layer), c.window_of(layer),
+                   c.attention_softcap, c.is_causal);
 }
 
 // The output projection of attention's result.

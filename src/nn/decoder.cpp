@@ -89,9 +89,13 @@ Value embedded_tokens(Builder& builder, const Value& ids) {
   return times(x, builder.facts.config.embedding_scale);
 }
 
-Value embedded_tokens_and_positions(Builder& builder, const DecoderStep& step) {
+Value with_positions(Builder& builder, const DecoderStep& step, const Value& x) {
   const Value table = builder.weight("position_embd", {builder.key("position_embd")}, WeightRole::positions);
-  return add(embedded_tokens(builder, step.ids), embedding(step.positions, table, builder.facts.dtype));
+  return add(x, embedding(step.positions, table, builder.facts.dtype));
+}
+
+Value embedded_tokens_and_positions(Builder& builder, const DecoderStep& step) {
+  return with_positions(builder, step, embedded_tokens(builder, step.ids));
 }
 
 Value times_root(Builder& builder, const Value& x, std::int64_t width) {
@@ -176,10 +180,16 @@ Values decoder_head(Builder& builder) {
   const Value hidden = builder.input("hidden", Meta::tensor(builder.facts.dtype, {tokens_symbol(), c.hidden_size}));
   const Value rows = builder.input("rows", Meta::tensor(DType::i64, {rows_symbol()}));
   if (!c.generates()) return {index_select(hidden, rows)};
-  const std::string weight = builder.has_separate_head ? "output" : "token_embd";
-  if (builder.facts.adapter_choices > 1 && builder.has_adapter({builder.key(weight)}))
+  std::vector<std::string> weights{builder.has_separate_head ? "output" : "token_embd"};
+  if (builder.has("output_projection")) weights.insert(weights.begin(), "output_projection");
+  const bool has_adapter = std::any_of(weights.begin(), weights.end(), [&](const std::string& weight) {
+    return builder.has_adapter({builder.key(weight)});
+  });
+  if (builder.facts.adapter_choices > 1 && has_adapter)
     builder.adapters = index_select(builder.input(kAdapters, Meta::tensor(DType::i64, {tokens_symbol()})), rows);
-  const Value logits = times(linear(builder, index_select(hidden, rows), weight), c.logit_scale / c.logit_divisor);
+  Value logits = index_select(hidden, rows);
+  for (const std::string& weight : weights) logits = linear(builder, logits, weight);
+  logits = times(logits, c.logit_scale / c.logit_divisor);
   const double cap = c.logit_softcap;
   return {cap == 0 ? logits : mul_scalar(tanh(div_scalar(logits, cap)), cap)};
 }

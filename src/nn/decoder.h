@@ -29,7 +29,8 @@ DecoderStep decoder_step(Builder& builder);
 // The embeddings of the tokens: [s0, d], in the dtype of the residual stream, times config.embedding_scale.
 Value embedded_tokens(Builder& builder, const Value& ids);
 
-// The same plus the rows of the tokens' positions in the table of learned positions.
+// x plus the rows of the tokens' positions in the table of learned positions; without x, plus the tokens' embeddings.
+Value with_positions(Builder& builder, const DecoderStep& step, const Value& x);
 Value embedded_tokens_and_positions(Builder& builder, const DecoderStep& step);
 
 // x times the square root of its width, as Gemma's embeddings, or of another one. The root is rounded to the dtype of
@@ -63,7 +64,8 @@ Values decoder_results(DecoderStep& step, const Value& hidden);
 
 // A model's head graph: the logits of selected rows. It uses a separate head weight, or the embedding's weight. The
 // logits are multiplied by config.logit_scale, divided by config.logit_divisor and bounded by config.logit_softcap. A
-// model whose tokens attend to later ones predicts none of them: its rows are those of the hidden state.
+// model whose tokens attend to later ones predicts none of them: its rows are those of the hidden state. With the
+// weight output_projection, the head reads the product with it.
 Values decoder_head(Builder& builder);
 
 // UserError when the config asks for a mixture of experts and the architecture has none (ArchitectureFacts::experts).

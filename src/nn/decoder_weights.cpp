@@ -13,9 +13,19 @@ Extents if_so(bool has, Extents extents) { return has ? std::move(extents) : Ext
 
 Extents per_hidden(const ModelConfig& c, int) { return {c.hidden_size}; }
 Extents per_hidden_in_norm(const ModelConfig& c, int) { return if_so(c.norm_has_bias, {c.hidden_size}); }
+Extents per_hidden_of_norm(const ModelConfig& c, int) { return if_so(c.norm_has_weight, {c.hidden_size}); }
+// Layers whose sums are normalized end with a norm.
+Extents per_hidden_of_last(const ModelConfig& c, int) {
+  return if_so(c.norm_has_weight && c.norms_before_halves, {c.hidden_size});
+}
+Extents per_hidden_in_last(const ModelConfig& c, int) {
+  return if_so(c.norm_has_bias && c.norms_before_halves, {c.hidden_size});
+}
 // Most parallel layers have one norm for both halves.
 bool has_second_norm(const ModelConfig& c) { return !c.is_parallel || c.norms_each_half; }
-Extents per_hidden_of_second(const ModelConfig& c, int) { return if_so(has_second_norm(c), {c.hidden_size}); }
+Extents per_hidden_of_second(const ModelConfig& c, int) {
+  return if_so(c.norm_has_weight && has_second_norm(c), {c.hidden_size});
+}
 Extents per_hidden_in_second(const ModelConfig& c, int) {
   return if_so(c.norm_has_bias && has_second_norm(c), {c.hidden_size});
 }
@@ -33,9 +43,11 @@ Extents key_heads_by_dim(const ModelConfig& c, int layer) {
 }
 Extents per_query(const ModelConfig& c, int) { return {c.head_count * c.head_dim}; }
 Extents per_key(const ModelConfig& c, int) { return {c.kv_head_count * c.head_dim}; }
-Extents vocabulary_rows(const ModelConfig& c, int) { return {c.vocab_size, c.hidden_size}; }
+Extents vocabulary_rows(const ModelConfig& c, int) { return {c.vocab_size, c.token_width()}; }
 Extents position_rows(const ModelConfig& c, int) { return {c.position_rows, c.hidden_size}; }
-Extents head_rows(const ModelConfig& c, int) { return if_so(!c.tie_word_embeddings, {c.vocab_size, c.hidden_size}); }
+Extents head_rows(const ModelConfig& c, int) {
+  return if_so(!c.tie_word_embeddings, {c.vocab_size, c.token_width()});
+}
 Extents per_token_of_head(const ModelConfig& c, int) {
   return if_so(c.head_bias && !c.tie_word_embeddings, {c.vocab_size});
 }
@@ -43,6 +55,12 @@ Extents per_token_of_head(const ModelConfig& c, int) {
 std::int64_t query_width(const ModelConfig& c, int layer) { return c.head_count * c.head_dim_of(layer); }
 bool has_query(const ModelConfig& c, int layer) { return c.attends(layer) && !c.merges_query_key_value; }
 std::int64_t key_width(const ModelConfig& c, int layer) { return c.kv_head_count_of(layer) * c.head_dim_of(layer); }
+Extents embedding_projection_rows(const ModelConfig& c, int) {
+  return if_so(c.projects_embeddings(), {c.hidden_size, c.embedding_width});
+}
+Extents output_projection_rows(const ModelConfig& c, int) {
+  return if_so(c.projects_embeddings(), {c.embedding_width, c.hidden_size});
+}
 Extents query_rows(const ModelConfig& c, int layer) {
   return if_so(has_query(c, layer), {query_width(c, layer) * (c.has_attention_gate ? 2 : 1), c.hidden_size});
 }
@@ -205,7 +223,7 @@ WeightTable decoder_weights() {
   const std::string gguf = "blk.{}.", folder = "model.layers.{}.", attention = folder + "self_attn.",
                     mlp = folder + "mlp.";
   add(weights, "token_embd", "token_embd", "model.embed_tokens", vocabulary_rows);
-  add(weights, "attn_norm", gguf + "attn_norm", folder + "input_layernorm", per_hidden, per_hidden_in_norm);
+  add(weights, "attn_norm", gguf + "attn_norm", folder + "input_layernorm", per_hidden_of_norm, per_hidden_in_norm);
   add(weights, "attn_q", gguf + "attn_q", attention + "q_proj", query_rows, per_query_row, query_heads);
   add(weights, "attn_k", gguf + "attn_k", attention + "k_proj", key_rows, per_key_value_row, key_heads);
   add(weights, "attn_v", gguf + "attn_v", attention + "v_proj", value_rows, per_key_value_row);
@@ -217,7 +235,7 @@ WeightTable decoder_weights() {
   add(weights, "ffn_gate", gguf + "ffn_gate", mlp + "gate_proj", feed_forward_rows, per_feed_forward_row);
   add(weights, "ffn_up", gguf + "ffn_up", mlp + "up_proj", feed_forward_rows, per_feed_forward_row);
   add(weights, "ffn_down", gguf + "ffn_down", mlp + "down_proj", feed_forward_output_rows, per_feed_forward_output_row);
-  add(weights, "output_norm", "output_norm", "model.norm", per_hidden, per_hidden_in_norm);
+  add(weights, "output_norm", "output_norm", "model.norm", per_hidden_of_last, per_hidden_in_last);
   add(weights, "output", "output", "lm_head", head_rows, per_token_of_head);
   return weights;
 }
@@ -244,6 +262,11 @@ void rename(WeightTable& weights, std::initializer_list<Renaming> names) {
 
 void add_positions(WeightTable& weights, const std::string& name) {
   add(weights, "position_embd", "position_embd", name, position_rows);
+}
+
+void add_embedding_projections(WeightTable& weights, const std::string& input, const std::string& output) {
+  add(weights, "token_embd_proj", "token_embd_proj", input, embedding_projection_rows);
+  add(weights, "output_projection", "output_projection", output, output_projection_rows);
 }
 
 void transpose_in_folders(WeightTable& weights) {

@@ -30,6 +30,10 @@ void rename(WeightTable& weights, std::initializer_list<Renaming> names);
 // The table of learned positions, position_embd, by its name in folders without ".weight".
 void add_positions(WeightTable& weights, const std::string& name);
 
+// For models whose embeddings may have a width of their own: token_embd_proj before the layers and
+// output_projection after them, by their names in folders without ".weight".
+void add_embedding_projections(WeightTable& weights, const std::string& input, const std::string& output);
+
 // Stores the matrices of all layers transposed in folders: weights [inputs, outputs].
 void transpose_in_folders(WeightTable& weights);
 

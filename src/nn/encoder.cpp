@@ -11,33 +11,32 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-std::int64_t embedding_width(const ModelConfig& c) { return c.embedding_width > 0 ? c.embedding_width : c.hidden_size; }
 
-Extents token_rows(const ModelConfig& c, int) { return {c.vocab_size, embedding_width(c)}; }
+Extents token_rows(const ModelConfig& c, int) { return {c.vocab_size, c.token_width()}; }
 Extents embedded_position_rows(const ModelConfig& c, int) {
   if (c.position_rows == 0) return {};
-  return {c.position_rows, embedding_width(c)};
+  return {c.position_rows, c.token_width()};
 }
 Extents token_type_rows(const ModelConfig& c, int) {
   if (c.token_type_count == 0) return {};
-  return {c.token_type_count, embedding_width(c)};
+  return {c.token_type_count, c.token_width()};
 }
-Extents per_embedding(const ModelConfig& c, int) { return {embedding_width(c)}; }
+Extents per_embedding(const ModelConfig& c, int) { return {c.token_width()}; }
 Extents per_embedding_of_bias(const ModelConfig& c, int) {
   if (!c.norm_has_bias) return {};
-  return {embedding_width(c)};
+  return {c.token_width()};
 }
 Extents per_column(const ModelConfig& c, int) { return {c.hidden_size}; }
 Extents per_column_of_bias(const ModelConfig& c, int) {
   if (!c.norm_has_bias) return {};
   return {c.hidden_size};
 }
-Extents projection_rows(const ModelConfig& c, int) { return {c.hidden_size, embedding_width(c)}; }
+Extents projection_rows(const ModelConfig& c, int) { return {c.hidden_size, c.token_width()}; }
 Extents projection_rows_if_needed(const ModelConfig& c, int layer) {
-  return embedding_width(c) == c.hidden_size ? Extents() : projection_rows(c, layer);
+  return c.projects_embeddings() ? projection_rows(c, layer) : Extents();
 }
 Extents per_column_if_projected(const ModelConfig& c, int) {
-  return embedding_width(c) == c.hidden_size ? Extents() : Extents{c.hidden_size};
+  return c.projects_embeddings() ? Extents{c.hidden_size} : Extents();
 }
 
 void add_norm(WeightTable& weights, const std::string& name, const std::string& gguf, const std::string& folder) {
@@ -109,11 +108,11 @@ Value encoder_embeddings(Builder& builder, const DecoderStep& step) {
 }
 
 Values norm_of_sum_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
-                          const LayerHalf& feed_forward) {
+                          const LayerHalf& feed_forward, const NormsOfSums& norms) {
   for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
     builder.enter_layer(layer);
-    x = norm(builder, add(x, attention(x, layer)), "attn_output_norm", layer);
-    x = norm(builder, add(x, feed_forward(x, layer)), "layer_output_norm", layer);
+    x = norm(builder, add(x, attention(x, layer)), norms.attention, layer);
+    x = norm(builder, add(x, feed_forward(x, layer)), norms.feed_forward, layer);
   }
   builder.enter_layer(-1);
   return decoder_results(step, x);

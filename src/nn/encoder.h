@@ -29,10 +29,13 @@ void add_embedding_projection(WeightTable& weights, const std::string& name, boo
 // sum is normalized by token_embd_norm, and projected if the model has token_embd_proj.
 Value encoder_embeddings(Builder& builder, const DecoderStep& step);
 
-// Applies all layers to x [s0, d]. A half takes the normalized sum, and the sum of both is normalized again by
-// attn_output_norm or layer_output_norm.
+// Applies all layers to x [s0, d]. A half takes the normalized sum, and the sum of both is normalized again by the norm
+// of the half.
+struct NormsOfSums {
+  std::string attention = "attn_output_norm", feed_forward = "layer_output_norm";
+};
 Values norm_of_sum_layers(Builder& builder, DecoderStep& step, Value x, const LayerHalf& attention,
-                          const LayerHalf& feed_forward);
+                          const LayerHalf& feed_forward, const NormsOfSums& norms = {});
 
 // The forward graph of BERT: these layers, of self_attention and this feed-forward.
 using LayerFeedForward = Value (*)(Builder& builder, const Value& x, int layer);

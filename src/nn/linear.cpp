@@ -194,9 +194,11 @@ Value linear_over_codes(const Value& x, const std::vector<std::string>& keys, co
                         bool scales_by_group, const WeightOf& weight) {
   const QuantizedParams params(keys, config, weight);
   if (config.scheme == QuantizationScheme::block) {
-    constexpr double kLeast = 1e-10;
-    const auto [codes, scale] = per_token_group_quant_fp8(x, {}, config.block_columns, kLeast, config.powers_of_two,
-                                                          scales_by_group, scales_by_group);
+    constexpr double kLeast = 1e-10, kNoMinimum = 0;
+    const bool is_last_short = x.dim(-1).number() % config.block_columns != 0;
+    const auto [codes, scale] =
+        per_token_group_quant_fp8(x, {}, config.block_columns, kLeast, config.powers_of_two, scales_by_group,
+                                  scales_by_group, kNoMinimum, kLeast, "division", "magnitude", is_last_short);
     return linear_fp8_block(codes, scale, params.codes(), params.scale(WeightRole::scale), {},
                             {config.block_rows, config.block_columns}, x.dtype());
   }

@@ -104,6 +104,7 @@ OP(per_token_group_quant_fp8) {
   op.sample({{"x", {6, 256}}}, {{"group_size", 128}, {"column_major_scales", true}, {"tma_aligned_scales", true}});
   op.sample({{"x", {2, 3, 128}}}, {{"group_size", 64}, {"column_major_scales", true}, {"dtype", DType::f8e4m3fnuz}});
   op.sample({{"x", {3, 100}}}, {{"group_size", 64}, {"short_last_group", true}, {"minimum_scale", 0.01}, {"eps", 0.0}});
+  op.sample({{"x", {3, 46}}}, {{"group_size", 32}, {"short_last_group", true}});
   op.sample({{"x", {5, 256}}, {"scale_ub", {}, DType::f32, Fill::positive}}, {{"group_size", 64}});
   op.sample({{"x", {3, 100}}, {"scale_ub", {1}, DType::f32, Fill::codes}},
             {{"group_size", 64}, {"short_last_group", true}, {"scale_ub_of", EnumWord{"scale"}}});

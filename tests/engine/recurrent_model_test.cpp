@@ -28,6 +28,18 @@ class RecurrentModel : public ::testing::Test {
 
 const char* const kArchitectures[] = {"lfm2", "qwen3_next", "qwen3_5_text"};
 
+// A model may have neither attention nor states: its tokens do not see each other.
+TEST_F(RecurrentModel, MayHaveFeedForwardsAlone) {
+  const ModelDefinition& model = models_.find("nemotron_h", "test");
+  const SampleCheckpoint sample(model, {{"layers_block_type", {"mlp", "moe"}}});
+  const std::string path = sample.write_folder(folder_, "feed_forwards", DType::f32);
+  const std::vector<int> ids = some_ids(9);
+  for (const char* is_eager : {"false", "true"}) {
+    const auto engine = tiny_engine(path, {{"enforce-eager", is_eager}});
+    EXPECT_EQ(all_logits(*engine, ids)[8], all_logits(*engine, {ids[8]})[0]);
+  }
+}
+
 // A page has the states of all layers, so a page of 16 tokens would be nearly all states.
 TEST_F(RecurrentModel, HasPagesOfMoreTokens) {
   EXPECT_EQ(tiny_engine(write_tiny_model(folder_))->page_tokens(), 16);

@@ -68,16 +68,18 @@ QuantizationConfig by_block(std::int64_t columns) {
 TEST(QuantizedWeight, BlocksHaveTheNumbers) {
   using enum DType;
   const QuantizationConfig fours = config_of(QuantizationScheme::nvfp4, f4e2m1);
-  for (const Case& one : {Case{by_block(128), 256, e4m3g128}, Case{by_block(64), 128, e4m3g32},
-                          Case{by_block(16), 128, f32}, Case{scaled(f8e4m3, true), 256, e4m3g128},
-                          Case{scaled(f8e4m3, true), 96, e4m3g32}, Case{scaled(f8e4m3, false), 128, e4m3g128},
-                          Case{scaled(f8e4m3, true), 48, f32}, Case{scaled(i8, true), 96, i8g32},
-                          Case{scaled(i8, true), 48, f32}, Case{fours, 128, e2m1g16}, Case{fours, 96, f32}}) {
+  for (const Case& one :
+       {Case{by_block(128), 256, e4m3g128}, Case{by_block(64), 128, e4m3g32}, Case{by_block(16), 128, f32},
+        Case{by_block(128), 160, e4m3g32}, Case{by_block(128), 200, f32}, Case{scaled(f8e4m3, true), 256, e4m3g128},
+        Case{scaled(f8e4m3, true), 96, e4m3g32}, Case{scaled(f8e4m3, false), 128, e4m3g128},
+        Case{scaled(f8e4m3, true), 48, f32}, Case{scaled(i8, true), 96, i8g32}, Case{scaled(i8, true), 48, f32},
+        Case{fours, 128, e2m1g16}, Case{fours, 96, f32}}) {
     const Folder folder;
     const Checkpoint checkpoint = write_weight(folder, one.config, one.columns);
     const DType dtype = dtype_of_codes(one.config, quantized_codes(checkpoint, one.config, kWeight).meta);
     SCOPED_TRACE(fmt::format("{} columns as {}", one.columns, dtype_text(dtype)));
     ASSERT_EQ(dtype, one.blocks);
+    check_quantized_weight(checkpoint, one.config, kWeight, kRows, one.columns);
     const Tensor wanted = dequantized_weight(checkpoint, one.config, kWeight);
     const WeightRows rows = weight_rows(checkpoint, one.config, kWeight, dtype);
     ASSERT_EQ(rows.meta, Meta::tensor(dtype, {kRows, one.columns}));

@@ -127,6 +127,18 @@ TEST_P(EveryArchitecture, NamesTheFirstWeightThatHeadsOfAnotherWidthDoNotFit) {
   EXPECT_EQ(message, "[" + path + "] " + first_difference(sample_.config(), narrow.config()));
 }
 
+TEST(BiasesOfAttention, AreReadIfTheFileAsksForThem) {
+  const ModelRegistry models = make_model_registry();
+  for (const char* architecture : {"llama", "gemma", "gemma2", "gemma3_text", "olmo2", "olmo3", "olmoe"}) {
+    const ModelDefinition& model = models.find(architecture, "test");
+    for (const bool has_biases : {false, true}) {
+      const ModelConfig config = SampleCheckpoint(model, {{"attention_bias", has_biases}}).config();
+      for (const char* bias : {"attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_output.bias"})
+        EXPECT_EQ(model.has(bias, config, 0), has_biases) << architecture << " " << bias;
+    }
+  }
+}
+
 TEST_P(EveryArchitecture, NamesWhatItsConfigMayNotAskFor) {
   const std::string at = "[" + GetParam() + "] ";
   for (const char* key : {"attention_bias", "mlp_bias", "use_bias", "use_qkv_bias"}) {

@@ -169,7 +169,7 @@ void ModelRunner::capture_sizes(Phase phase) {
 }
 
 void ModelRunner::set_ready() {
-  const bool captures = captures_before_ready(context_->options) && forward_plan() != nullptr && !pages_.empty();
+  const bool captures = captures_before_ready(context_->options) && forward_plan() != nullptr && page_count_ > 0;
   for (std::size_t phase = 0; phase < phases_.size() && device_ != nullptr && captures; ++phase)
     capture_sizes(static_cast<Phase>(phase));
   return_row_compiler_memory();
@@ -227,7 +227,7 @@ void ModelRunner::reopen() {
 }
 
 const Tensor& ModelRunner::step(const StepInput& input) {
-  CHECK(!pages_.empty(), "a step needs KV pages: call allocate_pages first");
+  CHECK(page_count_ > 0, "a step needs KV pages: call allocate_pages first");
   CHECK(input.rows() <= max_tokens(), "a step takes at most {} rows, but was given {}", max_tokens(), input.rows());
   const TimelineScope event(context_->timeline.get(), "step", [&] { return step_event(input); });
   if (!phases_.empty()) return step_compiled(input);

@@ -31,6 +31,9 @@ GPT2_SHAPE = dict(
     vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=None, eos_token_id=63,
     pad_token_id=None)
 
+OPT_SHAPE = dict(
+    **{key: value for key, value in WITHOUT_GROUPS.items() if key != "intermediate_size"}, ffn_dim=48)
+
 FALCON_SHAPE = {key: value for key, value in WITHOUT_GROUPS.items() if key != "intermediate_size"}
 
 BLOOM_SHAPE = dict(vocab_size=64, n_layer=2, bos_token_id=None, eos_token_id=63, pad_token_id=None)
@@ -186,9 +189,7 @@ CONFIGS = {
         **WITHOUT_GROUPS, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25),
         use_parallel_residual=False),
     "gpt2": lambda: transformers.GPT2Config(**GPT2_SHAPE),
-    "opt": lambda: transformers.OPTConfig(
-        **{key: value for key, value in WITHOUT_GROUPS.items() if key != "intermediate_size"}, ffn_dim=48,
-        word_embed_proj_dim=32),
+    "opt": lambda: transformers.OPTConfig(**OPT_SHAPE, word_embed_proj_dim=32),
     "falcon": lambda: transformers.FalconConfig(
         **FALCON_SHAPE, multi_query=True, rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
     "falcon_groups": lambda: transformers.FalconConfig(
@@ -274,6 +275,13 @@ CONFIGS = {
         **MPT_SHAPE, d_model=32, n_heads=4, attn_config=dict(softmax_scale=0.5)),
     "falcon_rw": lambda: transformers.FalconConfig(
         **FALCON_SHAPE, multi_query=False, parallel_attn=False, alibi=True, bias=True),
+    "opt_norms_of_sums": lambda: transformers.OPTConfig(
+        **OPT_SHAPE, word_embed_proj_dim=20, do_layer_norm_before=False),
+    "opt_plain": lambda: transformers.OPTConfig(
+        **OPT_SHAPE, word_embed_proj_dim=32, activation_function="gelu", enable_bias=False,
+        layer_norm_elementwise_affine=False),
+    "gpt2_scaled_by_layer": lambda: transformers.GPT2Config(
+        **GPT2_SHAPE, scale_attn_by_inverse_layer_idx=True, reorder_and_upcast_attn=True),
 }
 
 # Keys in which publishers' config.json differs from the one that transformers writes.

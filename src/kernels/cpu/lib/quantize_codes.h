@@ -83,7 +83,7 @@ inline void for_each_group(std::int64_t columns, std::int64_t group, Body body) 
 
 template <class T>
 inline void largest_magnitudes(float* magnitudes, const T* x, std::int64_t columns, std::int64_t group) {
-  if (group == kTogether) {
+  if (group == kTogether && columns % kTogether == 0) {
     for (std::int64_t i = 0; i < columns / kTogether; ++i)
       magnitudes[i] = largest_magnitude(x + i * kTogether, kTogether);
   } else {
