@@ -225,7 +225,8 @@ std::vector<DenseLayer> layers_of_embedding(const Checkpoint& checkpoint, const 
 
 // Numbers from 0 on are words of transformers for classes without names.
 std::vector<std::string> labels_of(const Checkpoint& checkpoint, std::vector<std::string> stated, std::int64_t count) {
-  for (std::int64_t i = 0; stated.empty() && i < count; ++i) stated.push_back(fmt::format("LABEL_{}", i));
+  if (stated.empty())
+    for (std::int64_t i = 0; i < count; ++i) stated.push_back(fmt::format("LABEL_{}", i));
   USER_CHECK(std::ssize(stated) == count || count == 1, "[{}] the labels must be those of {} classes, but are {}",
              checkpoint.path(), count, stated.size());
   return stated;

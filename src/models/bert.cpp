@@ -28,9 +28,12 @@ void complete_bert(ModelConfig& c) {
   c.tie_word_embeddings = true;
 }
 
+// The tables of GGUF files have no rows before the first position.
 void complete_roberta(ModelConfig& c) {
   complete_bert(c);
-  nn::begin_positions_after_padding(c);
+  if (c.format == CheckpointFormat::hugging_face) return nn::begin_positions_after_padding(c);
+  c.first_position_row = 0;
+  c.position_rows = c.context_length;
 }
 
 constexpr const char* kBertSample = R"({

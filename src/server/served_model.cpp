@@ -107,12 +107,14 @@ void set_parsers(ServedModel& model, const Engine& engine, const ServedModelSett
                                               std::string(model.reasoning->begin), std::string(model.reasoning->end));
 }
 
-// A template that is given may be one for chats, if the model generates text, too.
+// A template that is given may be one for chats: one for scores names the roles of both texts.
 void set_score_template(ServedModel& model, const Checkpoint& checkpoint, const ServedModelSettings& settings) {
   const std::optional<ScorePrompt>& stated = model.embedding_head.prompt;
   const Vocabulary& vocabulary = model.tokenizer->vocabulary();
-  if (!settings.chat_template.empty()) {
-    ScoreTemplate given({.source = chosen_chat_template(&checkpoint, settings.chat_template, Json::object()),
+  const std::string source =
+      settings.chat_template.empty() ? "" : chosen_chat_template(&checkpoint, settings.chat_template, Json::object());
+  if (has_whole_word(source, "query") && has_whole_word(source, "document")) {
+    ScoreTemplate given({.source = source,
                          .instruction = stated ? stated->instruction : "",
                          .arguments = settings.template_arguments,
                          .adds_special = true});
