@@ -240,6 +240,30 @@ void SampleCheckpoint::add_gate_and_up(testing::GgufBytes& file, const std::stri
   add_tensor(file, replaced(whole_name, "gate_up", "up"), up, dtype);
 }
 
+// The weight is named as the list, in a layer.
+std::string SampleCheckpoint::list_in_gguf(const std::string& name) const {
+  for (const LayerNumbersKey& list : facts_.layer_numbers)
+    if (gguf_names_.at(name).find("." + std::string(list.gguf) + ".") != std::string::npos)
+      return std::string(list.gguf);
+  return "";
+}
+
+void SampleCheckpoint::add_query_key_value(testing::GgufBytes& file, const std::string& whole_name,
+                                           const Tensor& tensor, DType dtype) const {
+  std::int64_t first = 0;
+  for (const auto& [part, heads] : {std::pair{"attn_q", config_.head_count}, std::pair{"attn_k", config_.kv_head_count},
+                                    std::pair{"attn_v", config_.kv_head_count}}) {
+    Tensor rows = tensor;
+    rows.meta.shape[0] = heads * config_.head_dim;
+    rows.byte_offset +=
+        Meta::tensor(DType::f32, rows.meta.shape).bytes().number() / rows.meta.shape[0].number() * first;
+    first += heads * config_.head_dim;
+    const bool is_rotated = std::string_view(part) != "attn_v";
+    add_tensor(file, replaced(whole_name, "attn_qkv", part),
+               is_rotated ? neighbours_from_halves(rows, static_cast<int>(heads)) : rows, dtype);
+  }
+}
+
 void SampleCheckpoint::add_latent_parts(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
                                         DType dtype) const {
   const LatentParts parts = latent_parts(tensor, config_);
@@ -296,6 +320,11 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, GgufAge age) const {
       continue;
     }
     const DType stored = is_vector(name, weight) ? DType::f32 : stored_dtype(tensor, dtype);
+    if (is_split_in_gguf(name)) {
+      add_query_key_value(file, gguf_names_.at(name), tensor, stored);
+      continue;
+    }
+    if (is_metadata_in_gguf(name)) continue;
     if (age == GgufAge::merged && name.find(".self_attn.") != std::string::npos && is_query_key_or_value(name)) {
       Tensor& rows = merged[name.substr(0, name.find(".self_attn.")) + name.substr(name.rfind('.'))];
       rows = rows.defined() ? joined_rows(rows, tensor) : tensor;

@@ -36,7 +36,8 @@ class SampleCheckpoint {
   // recurrent layer, or in two parts.
   bool has_other_shape_in_gguf(const std::string& name) const {
     return experts_.contains(name) || recurrent_.contains(name) || transposed_.contains(name) ||
-           parted_.contains(name) || is_gate_and_up(name) || positions_ == name;
+           parted_.contains(name) || is_gate_and_up(name) || is_split_in_gguf(name) || is_metadata_in_gguf(name) ||
+           positions_ == name;
   }
   // Make it wrong: a weight that is not there, or has random values in another shape.
   void erase(const std::string& name);
@@ -87,6 +88,16 @@ class SampleCheckpoint {
   }
   void add_gate_and_up(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
                        DType dtype) const;
+  // Where the two formats rotate other elements of a head together, GGUF files have queries, keys and values apart.
+  bool is_split_in_gguf(const std::string& name) const {
+    return facts_.pairing_in_gguf != facts_.pairing_in_folders &&
+           gguf_names_.at(name).find("attn_qkv.") != std::string::npos;
+  }
+  // Whether GGUF files have the numbers of all layers in one list of their metadata.
+  bool is_metadata_in_gguf(const std::string& name) const { return list_in_gguf(name) != ""; }
+  std::string list_in_gguf(const std::string& name) const;
+  void add_query_key_value(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
+                           DType dtype) const;
   void add_latent_parts(testing::GgufBytes& file, const std::string& whole_name, const Tensor& tensor,
                         DType dtype) const;
 

@@ -96,6 +96,12 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file, GgufAge age) const
     if (!one.gguf.empty()) file.boolean(prefix + std::string(one.gguf), config_.*one.field);
   add_positions(file, prefix);
   if (!config_.gate_cuts.empty()) file.f32s(prefix + "activation_sparsity_scale", config_.gate_cuts);
+  for (const LayerNumbersKey& list : facts_.layer_numbers) {
+    std::vector<double> numbers;
+    for (const auto& [name, weight] : weights_)
+      if (list_in_gguf(name) == list.gguf) numbers.push_back(*weight.as<float>());
+    file.f32s(prefix + std::string(list.gguf), numbers);
+  }
   if (config_.experts) add_expert_metadata(file, prefix);
   if (config_.recurrent) add_recurrent_metadata(file, prefix);
   const std::vector<std::string> texts = tokens();
@@ -124,6 +130,12 @@ void SampleCheckpoint::add_recurrent_metadata(testing::GgufBytes& file, const st
   }
   if (c.kind == RecurrentKind::short_convolution) return u32("shortconv.l_cache", c.convolution_width);
   u32("ssm.conv_kernel", c.convolution_width);
+  if (c.kind == RecurrentKind::mamba) {
+    u32("ssm.time_step_rank", c.step_rank);
+    u32("ssm.state_size", c.key_dim);
+    file.boolean(prefix + "ssm.dt_b_c_rms", c.normalizes_parts);
+    return u32("ssm.inner_size", c.values_width());
+  }
   u32("ssm.group_count", c.key_heads);
   u32("ssm.time_step_rank", c.value_heads);
   u32("ssm.state_size", c.key_dim);

@@ -20,7 +20,7 @@ const std::map<std::string, std::string, std::less<>> kOpsOfVllm = {
     {"vllm::unified_mla_attention", "attention"},
     {"vllm::unified_kv_cache_update", "kv_cache_update"},
     {"vllm::unified_mla_kv_cache_update", "kv_cache_update"},
-    {"vllm::mamba_mixer", ""},
+    {"vllm::mamba_mixer", "selective_scan"},
     {"vllm::mamba_mixer2", "linear_attention"},
     {"vllm::plamo2_mamba_mixer", ""},
     {"vllm::short_conv", "causal_conv1d"},

@@ -72,7 +72,8 @@ struct RotaryFacts {
   // Folders have positions only if this key is "rope", and GGUF files unless this one is false.
   std::string_view kind_in_folders = "";
   std::string_view switch_in_gguf = "";
-  bool is_absent = false;  // no layer has them
+  bool is_absent = false;    // no layer has them
+  bool is_reversed = false;  // heads are rotated in the other direction
 };
 
 // How the scores of a router's logits are computed, from which the experts of a token are chosen.
@@ -95,22 +96,27 @@ struct ExpertFacts {
   bool normalizes = false;            // whether weights are divided by their sum, if the file does not state it
   bool is_merged_in_folders = false;  // folders have one stack for gate and up
   std::string_view used = "num_experts_per_tok";
-  // The layers with experts: layer i has them if it is none of the `first` ones, nor after the last one, and if the
-  // step divides i + 1. A last one of -1 is that of the model.
+  // The layers with experts: layer i has them if it is none of the `first` ones, nor after the last one, and if i is
+  // the offset more than a multiple of the step. A last one of -1 is that of the model, and the usual offset is step
+  // - 1.
   std::string_view first = "first_k_dense_replace";
   std::string_view last = "";
   std::string_view step = "decoder_sparse_step";
-  std::string_view layers = "";      // a list of all layers with experts, in place of the other keys
-  std::string_view enabled_by = "";  // a switch of config.json, without which its other keys have no effect
-  bool keeps_dense = false;          // layers with experts have the feed-forward for all tokens, too
-  bool weighs_inputs = false;        // weights multiply what experts read, and not their results
+  std::string_view offset = "";
+  bool shows_layers_in_gguf = false;  // GGUF files show the layers with experts by their tensors alone
+  bool one_is_none = false;           // a model with one expert has the feed-forward for all tokens
+  std::string_view layers = "";       // a list of all layers with experts, in place of the other keys
+  std::string_view enabled_by = "";   // a switch of config.json, without which its other keys have no effect
+  bool keeps_dense = false;           // layers with experts have the feed-forward for all tokens, too
+  bool weighs_inputs = false;         // weights multiply what experts read, and not their results
 };
 
 // What a layer without attention has in its place: parts whose state has the same size for any number of tokens.
 //   short_convolution   a convolution over the last tokens, with two gates (LFM2)
 //   gated_delta         a convolution, and a state that is updated by the gated delta rule (Qwen 3.5)
+//   mamba               a convolution, and the state of Mamba 1, each of whose elements decays by itself
 //   mamba2              a convolution, and the state of Mamba 2
-enum class RecurrentKind : std::uint8_t { short_convolution, gated_delta, mamba2 };
+enum class RecurrentKind : std::uint8_t { short_convolution, gated_delta, mamba, mamba2 };
 
 // What a layer has, in models whose layers have one half each.
 enum class HalfKind : std::uint8_t { recurrent, attention, feed_forward, experts };
@@ -130,7 +136,13 @@ struct RecurrentFacts {
   // one of each period.
   std::string_view attending = "";
   std::optional<std::int64_t> period = std::nullopt;
+  // Or all layers are recurrent but those that are the offset of the second key more than a multiple of the first one.
+  std::string_view attending_period = "", attending_offset = "";
   bool has_attention = false;  // recurrent layers have attention, too
+  // Of Mamba 1: what is projected to steps, inputs and outputs of the state is normalized. The key of config.json for
+  // the epsilon of these norms; "" for that of the others.
+  bool normalizes_parts = false;
+  std::string_view parts_epsilon = "";
   // Of Mamba 2: the key of config.json that has the least step in place of the two bounds, and its default.
   std::string_view least_step = "";
   double default_least_step = 0;
@@ -151,7 +163,7 @@ struct ScoreLayer {
 // A number that only some architectures read. A file without the key leaves the field at its default.
 struct NumberKey {
   double ModelConfig::*field;
-  std::string_view folder;     // the key of config.json
+  std::string_view folder;     // the key of config.json; "" if folders have none
   std::string_view gguf = "";  // the key of GGUF files after the architecture; "" if they have none
 };
 
@@ -159,6 +171,12 @@ struct NumberKey {
 struct NumberListKey {
   std::vector<double ModelConfig::*> fields;
   std::string_view folder;
+};
+
+// A number for each layer, which GGUF files have as a list by this key after the architecture. Folders have tensors.
+struct LayerNumbersKey {
+  std::vector<double> ModelConfig::*field;
+  std::string_view gguf;
 };
 
 // The same for a whole number that is not negative.
@@ -225,6 +243,7 @@ struct ArchitectureFacts {
   std::optional<RecurrentFacts> recurrent;  // nullopt: layers without attention are refused
   std::vector<NumberKey> numbers;
   std::vector<NumberListKey> number_lists;
+  std::vector<LayerNumbersKey> layer_numbers;
   std::vector<CountKey> counts;
   std::vector<SwitchKey> switches;
   // Further keys of config.json and of its rotary positions that src/io/known_keys_config.h lists as "changes" and that

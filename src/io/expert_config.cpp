@@ -18,15 +18,15 @@ constexpr Range<double> kExpertFactors = {0, 1e6};
 
 // The names of an expert config's keys in one format of files.
 struct ExpertKeyNames {
-  std::string_view count, used, width, groups, used_groups, scale, normalizes, first, last, step;
+  std::string_view count, used, width, groups, used_groups, scale, normalizes, first, last, step, offset;
 };
 
 // Newer versions of transformers write one key for the number of experts of all architectures.
 constexpr std::string_view kNewCount = "num_local_experts";
 
 ExpertKeyNames names_in_folder(const ExpertFacts& facts) {
-  return {facts.count,      facts.used,  facts.width, "n_group", "topk_group", "routed_scaling_factor",
-          "norm_topk_prob", facts.first, facts.last,  facts.step};
+  return {facts.count,      facts.used,  facts.width, "n_group",  "topk_group", "routed_scaling_factor",
+          "norm_topk_prob", facts.first, facts.last,  facts.step, facts.offset};
 }
 
 // In configs of newer versions of transformers, in place of the number of dense layers.
@@ -41,7 +41,8 @@ constexpr ExpertKeyNames kGgufNames = {"expert_count",
                                        "expert_weights_norm",
                                        "leading_dense_block_count",
                                        "",
-                                       "interleave_moe_layer_step"};
+                                       "interleave_moe_layer_step",
+                                       ""};
 
 template <class Fields>
 void check_groups_of_experts(const Fields& fields, const ExpertKeyNames& names, const ExpertConfig& experts) {
@@ -77,9 +78,10 @@ void read_routed_layers(const Fields& fields, const ExpertKeyNames& names, Model
   const std::int64_t first = integer_in(fields, names.first, {0, kLayers.greatest}).value_or(0),
                      last = integer_in(fields, names.last, {-1, kLayers.greatest}).value_or(-1),
                      step = integer_in(fields, names.step, {1, kLayers.greatest}).value_or(1);
+  const std::int64_t offset = integer_in(fields, names.offset, {0, step - 1}).value_or(step - 1);
   if (first == 0 && last == -1 && step == 1) return;
   for (std::int64_t layer = 0; layer < config.layer_count; ++layer)
-    config.has_experts.push_back(layer >= first && (last == -1 || layer <= last) && (layer + 1) % step == 0);
+    config.has_experts.push_back(layer >= first && (last == -1 || layer <= last) && layer % step == offset);
 }
 
 // Reads what the files of both formats state alike. Null if they state no experts.
@@ -87,7 +89,7 @@ template <class Fields>
 ExpertConfig* read_common(const Fields& fields, const ExpertKeyNames& names, const ExpertFacts& facts,
                           ModelConfig& config) {
   config.expert_count = integer_in(fields, names.count, kExperts).value_or(0);
-  if (config.expert_count == 0) return nullptr;
+  if (config.expert_count == 0 || (facts.one_is_none && config.expert_count == 1)) return nullptr;
   ExpertConfig& experts = config.experts.emplace();
   experts.count = config.expert_count;
   const auto used = experts_of_token(fields, names.used);
@@ -126,9 +128,10 @@ void check_choice(const JsonFields& fields, ExpertScores scores) {
 std::vector<std::string_view> expert_keys(const std::optional<ExpertFacts>& facts) {
   if (!facts || facts->count.empty()) return {};
   const ExpertKeyNames names = names_in_folder(*facts);
-  return {names.count,       names.used,    names.width,    names.groups,      names.used_groups,   names.scale,
-          names.normalizes,  names.first,   names.last,     names.step,        facts->shared_width, facts->shared_count,
-          facts->enabled_by, "topk_method", "scoring_func", "mlp_only_layers", kKindsOfLayers,      facts->layers};
+  return {names.count,         names.used,          names.width,       names.groups,  names.used_groups,
+          names.scale,         names.normalizes,    names.first,       names.last,    names.step,
+          facts->shared_width, facts->shared_count, facts->enabled_by, "topk_method", "scoring_func",
+          "mlp_only_layers",   kKindsOfLayers,      facts->layers,     names.offset};
 }
 
 std::vector<std::string_view> gguf_expert_keys() {
@@ -204,6 +207,7 @@ Json expert_json(const ModelConfig& config, const ExpertFacts& facts) {
             {names.normalizes, experts.normalizes}};
   if (!names.first.empty()) json[names.first] = routed_layers(config).first;
   if (const std::int64_t step = routed_layers(config).step; step > 1) json[names.step] = step;
+  if (!names.offset.empty()) json[names.offset] = routed_layers(config).first;
   if (!facts.enabled_by.empty()) json[facts.enabled_by] = true;
   if (!facts.shared_width.empty()) json[facts.shared_width] = experts.shared_width;
   // Of several groups transformers' softmax takes the best ones only if it is asked to.
@@ -251,6 +255,11 @@ void read_experts(const GgufFields& fields, const Gguf& gguf, const std::optiona
   const auto scores = integer_in(fields, "expert_gating_func", {1, 3});
   if (scores) experts->scores = static_cast<ExpertScores>(*scores - 1);
   check_best_of_group(fields, kGgufNames, *experts);
+  if (facts->shows_layers_in_gguf) {
+    config.has_experts.clear();
+    for (std::int64_t layer = 0; layer < config.layer_count; ++layer)
+      config.has_experts.push_back(gguf.find_tensor(fmt::format("blk.{}.ffn_gate_inp.weight", layer)) != nullptr);
+  }
   const std::int64_t first = routed_layers(config).first;
   const auto has = [&](const char* name) {
     return gguf.find_tensor(fmt::format(fmt::runtime(name), first)) != nullptr;

@@ -45,7 +45,7 @@ void read_latents(const JsonFields& fields, ModelConfig& config) {
   latents.rank = needed_integer_in(fields, "kv_lora_rank", kLatentWidths);
   latents.plain_dim = needed_integer_in(fields, "qk_nope_head_dim", kLatentWidths);
   latents.rotary_dim = needed_integer_in(fields, "qk_rope_head_dim", kLatentWidths);
-  latents.value_dim = needed_integer_in(fields, "v_head_dim", kLatentWidths);
+  latents.value_dim = integer_in(fields, "v_head_dim", kLatentWidths).value_or(config.hidden_size / config.head_count);
   check_rotary_part(fields, "qk_rope_head_dim", latents);
   set_heads(latents, config);
 }
@@ -56,7 +56,7 @@ void read_latent_layout(const std::function<const Meta*(const std::string&)>& fi
 }
 
 // Files of early converters have the weights of keys and values in one tensor. Their widths of heads are those of keys
-// and values, for which later files have keys of their own.
+// and values, for which later files have keys of their own. Without a width of values, it is that of usual heads.
 void read_latents(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
   LatentConfig latents;
   latents.query_rank = integer_in(fields, "attention.q_lora_rank", {0, kLatentWidths.greatest}).value_or(0);
@@ -68,8 +68,8 @@ void read_latents(const GgufFields& fields, const Gguf& gguf, ModelConfig& confi
   USER_CHECK(key > latents.rotary_dim, "[{}] {} must be above {} {}, but is {}", fields.where(), fields.name(key_name),
              fields.name("rope.dimension_count"), latents.rotary_dim, key);
   latents.plain_dim = key - latents.rotary_dim;
-  latents.value_dim =
-      needed_integer_in(fields, is_early ? "attention.value_length" : "attention.value_length_mla", kLatentWidths);
+  const std::string_view value_name = is_early ? "attention.value_length" : "attention.value_length_mla";
+  latents.value_dim = integer_in(fields, value_name, kLatentWidths).value_or(config.hidden_size / config.head_count);
   latents.is_joined = gguf.find_tensor("blk.0.attn_kv_b.weight") != nullptr;
   check_rotary_part(fields, "rope.dimension_count", latents);
   set_heads(latents, config);

@@ -248,20 +248,26 @@ void read_gate_cuts(const JsonFields& fields, ModelConfig& config) {
   }
 }
 
-void read_gate_cuts(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
-  const std::string key = fields.name("activation_sparsity_scale");
-  const GgufValue* value = gguf.find(key);
-  if (value == nullptr) return;
-  USER_CHECK(
-      value->is_array && value->type == GgufType::f32 && static_cast<std::int64_t>(value->count) == config.layer_count,
-      "[{}] {} must be an array of {} f32, but is {}", fields.where(), key, config.layer_count, value->type_name());
+std::vector<double> numbers_of_layers(const GgufFields& fields, const Gguf& gguf, std::string_view key,
+                                      std::int64_t layer_count) {
+  const GgufValue* value = gguf.find(fields.name(key));
+  if (value == nullptr) return {};
+  USER_CHECK(value->is_array && value->type == GgufType::f32 && static_cast<std::int64_t>(value->count) == layer_count,
+             "[{}] {} must be an array of {} f32, but is {}", fields.where(), fields.name(key), layer_count,
+             value->type_name());
+  std::vector<double> numbers;
   for (std::uint64_t layer = 0; layer < value->count; ++layer) {
-    float cut = 0;  // -infinity is a value of these files
-    std::memcpy(&cut, value->data.data() + layer * sizeof cut, sizeof cut);
-    USER_CHECK(!std::isnan(cut) && cut < std::numeric_limits<float>::infinity(),
-               "[{}] {} must be numbers or -infinity, but has {}", fields.where(), key, cut);
-    config.gate_cuts.push_back(cut);
+    float number = 0;  // -infinity is a value of these files
+    std::memcpy(&number, value->data.data() + layer * sizeof number, sizeof number);
+    USER_CHECK(!std::isnan(number) && number < std::numeric_limits<float>::infinity(),
+               "[{}] {} must be numbers or -infinity, but has {}", fields.where(), fields.name(key), number);
+    numbers.push_back(number);
   }
+  return numbers;
+}
+
+void read_gate_cuts(const GgufFields& fields, const Gguf& gguf, ModelConfig& config) {
+  config.gate_cuts = numbers_of_layers(fields, gguf, "activation_sparsity_scale", config.layer_count);
 }
 
 double part_below(double deviations) { return std::erfc(-deviations / std::numbers::sqrt2) / 2; }

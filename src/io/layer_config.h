@@ -40,6 +40,9 @@ void read_rotated_layers(const GgufFields& fields, const ArchitectureFacts& fact
 // layer; and activation_sparsity_scale of GGUF files, the cuts themselves.
 void read_gate_cuts(const JsonFields& fields, ModelConfig& config);
 void read_gate_cuts(const GgufFields& fields, const Gguf& gguf, ModelConfig& config);
+// A list of GGUF files with a number for each layer; empty if there is none.
+std::vector<double> numbers_of_layers(const GgufFields& fields, const Gguf& gguf, std::string_view key,
+                                      std::int64_t layer_count);
 // The part of a normal variable's values that are below its mean plus this number of standard deviations.
 double part_below(double deviations);
 

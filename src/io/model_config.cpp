@@ -290,6 +290,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.intermediate_size = feed_forward_width(fields, gguf, config);
   config.head_count = head_count(fields, config);
   read_kv_heads(fields, gguf, facts.recurrent.has_value(), config);
+  config.norm_eps = needed_real_in(fields, facts.norm.epsilon_in_gguf(), kEpsilons);
   read_recurrent(fields, gguf, facts.recurrent, config);
   if (facts.has_latents) {
     read_latents(fields, gguf, config);
@@ -300,7 +301,6 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.vocab_size = gguf_vocabulary(gguf, fields);
   config.context_length = needed_integer_in(fields, "context_length", kContexts);
   set_norm(facts.norm, config);
-  config.norm_eps = needed_real_in(fields, facts.norm.epsilon_in_gguf(), kEpsilons);
   read_windows(fields, gguf, facts.window, config);
   read_layer_lists(fields, gguf, config);
   read_gate_cuts(fields, gguf, config);

@@ -63,6 +63,7 @@ struct RopeConfig {
   // Name of a tensor f32[rotary_dim / 2] by which the inverse frequencies are divided; "" for none. GGUF files store
   // the llama3 scaling as this tensor, and their scaling.type is then none.
   std::string frequency_factors;
+  bool is_reversed = false;  // the frequencies are negative
   // Queries are multiplied by 1 + beta ln(1 + floor(position / original_context_length)); 0 for none.
   double query_scale_beta = 0;
 };
@@ -125,7 +126,8 @@ struct RecurrentConfig {
   bool has_convolution_bias = false;
   bool has_projection_bias = false;
   bool has_output_bias = false;  // of the projection of the result
-  // All of them are 0 if the convolution has the only state. Of Mamba 2: groups, heads, and the widths of B and x.
+  // All of them are 0 if the convolution has the only state. Of Mamba 2: groups, heads, and the widths of B and x. Of
+  // Mamba 1: a head each, and the widths of B and x.
   std::int64_t key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
   std::int64_t keys_width() const { return key_heads * key_dim; }
   std::int64_t values_width() const { return value_heads * value_dim; }
@@ -134,6 +136,10 @@ struct RecurrentConfig {
   bool is_joined = false;
   bool is_grouped = false;
   bool has_tiled_values = false;  // value head i has key head i % key_heads, and not i * key_heads / value_heads
+  // Of Mamba 1: the width of what is projected to the steps, and the norm of this and of B and C.
+  std::int64_t step_rank = 0;
+  bool normalizes_parts = false;
+  double parts_epsilon = 0;
   // Of Mamba 2: steps are clamped to these two. The result has a norm, before its gates or after them.
   double least_step = 0;
   double largest_step = std::numeric_limits<double>::infinity();
@@ -198,6 +204,7 @@ struct ModelConfig {
   RopeConfig rope;
   // The positions of layers with a window, if they are others than `rope`.
   std::optional<RopeConfig> sliding_rope;
+  double rope_ratio = 1;  // a factor of rope.theta, where files state it
   // For each layer, whether it has rotary positions. Empty: all layers have them.
   std::vector<bool> is_rotated;
   // The layer's rotary positions; null if it has none.
@@ -220,6 +227,8 @@ struct ModelConfig {
   // -infinity for a layer whose gates all pass; empty if those of all layers do.
   std::vector<double> gate_cuts;
   std::optional<double> gate_cut_of(int layer) const;
+  // For each layer, the parameters of xIELU, if the metadata of the file has them.
+  std::vector<double> xielu_alpha_p, xielu_alpha_n;
   std::int64_t low_rank = 0;      // of a low-rank part of each layer, next to attention
   std::int64_t stream_count = 1;  // of the residual sum; layers read the active one
   std::int64_t active_stream = 0;
@@ -243,14 +252,20 @@ struct ModelConfig {
   bool has_one_key_head = false;              // where a switch of the files states it
   bool states_key_heads = false;              // the files state the number of key heads, where others have that switch
   double embedding_scale = 1;                 // a factor of the embeddings
+  bool scales_embedding_by_width = false;     // where a switch of the files states it: it is the root of hidden_size
   double attention_input_scale = 1;           // factors of what attention reads, of its keys and of its result
   double key_scale = 1;
   double attention_output_scale = 1;
   double gate_scale = 1;  // factors of the feed-forward's gate and of its result
   double feed_forward_scale = 1;
-  double residual_scale = 1;             // a factor of what a layer adds to the residual sum
+  double residual_scale = 1;  // a factor of what a layer adds to the residual sum
+  // The same times the square root of the number of layers, and hidden_size over logit_divisor, where files state
+  // these; 0: they do not.
+  double depth_scale = 0;
+  double base_width = 0;
   double logit_scale = 1;                // a factor of the logits
   double logit_divisor = 1;              // a divisor of the logits
+  bool normalizes_head = false;          // each row of the head's weight is divided by its length
   double attention_scale = 0;            // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
   bool divides_attention_scale = false;  // by the number of the layer, counted from one
   double attention_scale_of(int layer) const;

@@ -29,7 +29,9 @@ int ModelConfig::kv_layer_of(int layer) const {
 }
 
 std::int64_t ModelConfig::convolution_channels() const {
-  return recurrent->value_heads == 0 ? hidden_size : 2 * recurrent->keys_width() + recurrent->values_width();
+  if (recurrent->value_heads == 0) return hidden_size;
+  const std::int64_t keys = recurrent->kind == RecurrentKind::mamba ? 0 : recurrent->keys_width();
+  return 2 * keys + recurrent->values_width();
 }
 
 std::int64_t ModelConfig::intermediate_size_of(int layer) const {

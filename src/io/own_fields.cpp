@@ -5,6 +5,7 @@
 #include "io/feed_forward_config.h"
 #include "io/half_config.h"
 #include "io/latent_config.h"
+#include "io/layer_config.h"
 #include "io/recurrent_config.h"
 
 namespace weft {
@@ -53,6 +54,8 @@ std::vector<std::string_view> own_keys(const ArchitectureFacts& facts, Checkpoin
   for (const std::string_view key : feed_forward_keys(facts)) keys.push_back(key);
   for (const NumberKey& number : facts.numbers) keys.push_back(is_folder ? number.folder : number.gguf);
   for (const NumberListKey& list : facts.number_lists) keys.push_back(list.folder);
+  if (!is_folder)
+    for (const LayerNumbersKey& list : facts.layer_numbers) keys.push_back(list.gguf);
   if (is_folder)
     for (const KeyName& name : facts.key_names) keys.push_back(name.own);
   for (const CountKey& count : facts.counts) keys.push_back(is_folder ? count.folder : count.gguf);
@@ -95,6 +98,8 @@ void read_own_fields(const GgufFields& fields, const Gguf& gguf, const Architect
     const auto value = real_in(fields, number.gguf, kNumberFactors);
     config.*number.field = value ? *value : defaults.value(number.folder, config.*number.field);
   }
+  for (const LayerNumbersKey& list : facts.layer_numbers)
+    config.*list.field = numbers_of_layers(fields, gguf, list.gguf, config.layer_count);
   for (const SwitchKey& one : facts.switches) {
     if (!one.gguf.empty()) {
       const auto value = fields.find_boolean(one.gguf);

@@ -83,10 +83,8 @@ Meta meta_of_stored(const Meta& stored) {
   return Meta::tensor(DType::f4e2m1, shape);
 }
 
-float number_in(const Checkpoint& checkpoint, const std::string& name) {
-  const Tensor& tensor = checkpoint.tensor(name);
-  return load_float(tensor.meta.dtype, tensor.data(), 0);
-}
+float number_in(const Checkpoint& checkpoint, const std::string& name) { return number_in(checkpoint.tensor(name)); }
+float number_in(const Tensor& tensor) { return load_float(tensor.meta.dtype, tensor.data(), 0); }
 
 std::vector<NamedMeta> quantized_tensors(const QuantizationConfig& config, const std::string& weight, std::int64_t rows,
                                          std::int64_t columns) {

@@ -52,5 +52,6 @@ Tensor dequantized_weight(const Checkpoint& checkpoint, const QuantizationConfig
 
 // The value of a one-element tensor of any floating dtype.
 float number_in(const Checkpoint& checkpoint, const std::string& name);
+float number_in(const Tensor& tensor);
 
 }  // namespace weft

@@ -19,6 +19,7 @@ constexpr std::string_view kMambaGroups = "mamba_n_groups", kMambaHeads = "mamba
                            kNormsFirst = "mamba_norm_before_gate", kInputFactor = "ssm_in_multiplier",
                            kPartFactors = "ssm_multipliers", kOutputFactor = "ssm_out_multiplier";
 constexpr Range<double> kMambaFactors = {-1e6, 1e6};
+constexpr std::string_view kStepRank = "mamba_dt_rank", kNormalizesParts = "ssm.dt_b_c_rms";
 
 std::int64_t needed_width(const JsonFields& fields, std::string_view key) {
   return needed_integer_in(fields, key, kStateWidths);
@@ -49,6 +50,13 @@ std::vector<bool> recurrent_layers(const JsonFields& fields, const RecurrentFact
   const std::vector<bool> stated = layers_of_words(fields, "layer_types", facts.words, others, layers);
   if (!stated.empty()) return stated;
   if (fields.has(facts.attending)) return all_but(fields.find_integers(facts.attending), layers);
+  if (!facts.attending_period.empty()) {
+    const std::int64_t period = needed_integer_in(fields, facts.attending_period, {1, kLayers.greatest});
+    const std::int64_t offset = needed_integer_in(fields, facts.attending_offset, {0, period - 1});
+    std::vector<bool> result;
+    for (std::int64_t layer = 0; layer < layers; ++layer) result.push_back(layer % period != offset);
+    return result;
+  }
   if (!facts.period) return std::vector<bool>(static_cast<std::size_t>(layers), false);
   const auto period = integer_in(fields, kPeriod, {1, kLayers.greatest});
   return all_but_every(period.value_or(*facts.period), layers);
@@ -89,8 +97,33 @@ std::optional<std::int64_t> mamba_width(const JsonFields& fields, const ModelCon
   return expansion ? std::optional(*expansion * config.hidden_size) : std::nullopt;
 }
 
+// What is projected to the steps has a width of its own, or by "auto" a part of hidden_size.
+std::int64_t step_rank(const JsonFields& fields, const ModelConfig& config) {
+  constexpr std::int64_t kPart = 16;
+  const Json* rank = fields.value(kStepRank);
+  if (rank == nullptr || *rank == "auto") return (config.hidden_size + kPart - 1) / kPart;
+  return needed_width(fields, kStepRank);
+}
+
 void read_mamba(const JsonFields& fields, const RecurrentFacts& facts, const ModelConfig& config,
                 RecurrentConfig& recurrent) {
+  recurrent.convolution_width = needed_integer_in(fields, "mamba_d_conv", kTaps);
+  recurrent.has_convolution_bias = fields.find_boolean("mamba_conv_bias").value_or(true);
+  recurrent.has_projection_bias = fields.find_boolean("mamba_proj_bias").value_or(false);
+  recurrent.has_output_bias = recurrent.has_projection_bias;
+  recurrent.key_heads = recurrent.value_heads = 1;
+  recurrent.key_dim = needed_width(fields, "mamba_d_state");
+  const std::optional<std::int64_t> inner = mamba_width(fields, config);
+  USER_CHECK(inner, "[{}] wanted {} or {}, but there is neither", fields.where(), fields.name(kMambaWidth),
+             fields.name(kMambaExpansion));
+  recurrent.value_dim = *inner;
+  recurrent.step_rank = step_rank(fields, config);
+  recurrent.normalizes_parts = facts.normalizes_parts;
+  recurrent.parts_epsilon = real_in(fields, facts.parts_epsilon, {1e-12, 1}).value_or(config.norm_eps);
+}
+
+void read_mamba2(const JsonFields& fields, const RecurrentFacts& facts, const ModelConfig& config,
+                 RecurrentConfig& recurrent) {
   recurrent.convolution_width = needed_integer_in(fields, "mamba_d_conv", kTaps);
   recurrent.has_convolution_bias = fields.find_boolean("mamba_conv_bias").value_or(true);
   recurrent.has_projection_bias = fields.find_boolean("mamba_proj_bias").value_or(false);
@@ -156,6 +189,16 @@ void read_states(const GgufFields& fields, RecurrentConfig& recurrent) {
   check_heads(fields, recurrent, kGroups, kHeadCount);
 }
 
+void read_mamba(const GgufFields& fields, const RecurrentFacts& facts, double epsilon, RecurrentConfig& recurrent) {
+  recurrent.convolution_width = needed_integer_in(fields, "ssm.conv_kernel", kTaps);
+  recurrent.key_heads = recurrent.value_heads = 1;
+  recurrent.key_dim = needed_width(fields, "ssm.state_size");
+  recurrent.value_dim = needed_integer_in(fields, "ssm.inner_size", {1, 1 << 24});
+  recurrent.step_rank = needed_width(fields, "ssm.time_step_rank");
+  recurrent.normalizes_parts = fields.find_boolean(kNormalizesParts).value_or(facts.normalizes_parts);
+  recurrent.parts_epsilon = epsilon;
+}
+
 void set_layers(std::vector<bool> layers, const RecurrentFacts& facts, const RecurrentConfig& recurrent,
                 ModelConfig& config) {
   config.recurrent = recurrent;
@@ -181,6 +224,11 @@ std::vector<std::string_view> recurrent_keys(const std::optional<RecurrentFacts>
     case RecurrentKind::gated_delta:
       return {"linear_conv_kernel_dim", "linear_num_key_heads",  "linear_num_value_heads",
               "linear_key_head_dim",    "linear_value_head_dim", kPeriod};
+    case RecurrentKind::mamba:
+      return {
+          "mamba_d_conv",      "mamba_conv_bias", "mamba_proj_bias",       "mamba_d_state",         kMambaWidth,
+          kMambaExpansion,     kStepRank,         facts->attending_period, facts->attending_offset, facts->attending,
+          facts->parts_epsilon};
     case RecurrentKind::mamba2:
       return {"mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias", kOutputBias,  facts->least_step, kMambaGroups,
               kMambaHeads,    kMambaHeadWidth,   "mamba_d_state",   kMambaWidth,  kMambaExpansion,   facts->attending,
@@ -192,8 +240,8 @@ std::vector<std::string_view> recurrent_keys(const std::optional<RecurrentFacts>
 std::vector<std::string_view> gguf_recurrent_keys(const std::optional<RecurrentFacts>& facts) {
   if (!facts) return {};
   if (facts->kind == RecurrentKind::short_convolution) return {"shortconv.l_cache"};
-  return {"ssm.conv_kernel", "ssm.group_count", "ssm.time_step_rank",        "ssm.state_size",
-          "ssm.inner_size",  kPeriod,           "attention.recurrent_layers"};
+  return {"ssm.conv_kernel", "ssm.group_count", "ssm.time_step_rank",         "ssm.state_size",
+          "ssm.inner_size",  kPeriod,           "attention.recurrent_layers", kNormalizesParts};
 }
 
 void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts>& facts, ModelConfig& config) {
@@ -211,8 +259,11 @@ void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts
     case RecurrentKind::gated_delta:
       read_delta(fields, recurrent);
       break;
-    case RecurrentKind::mamba2:
+    case RecurrentKind::mamba:
       read_mamba(fields, *facts, config, recurrent);
+      break;
+    case RecurrentKind::mamba2:
+      read_mamba2(fields, *facts, config, recurrent);
       break;
   }
   set_layers(std::move(layers), *facts, recurrent, config);
@@ -232,7 +283,11 @@ void read_recurrent(const GgufFields& fields, const Gguf& gguf, const std::optio
     recurrent.has_convolution_bias = has("shortconv.conv.bias");
     recurrent.has_projection_bias = has("shortconv.in_proj.bias");
   } else {
-    read_states(fields, recurrent);
+    if (facts->kind == RecurrentKind::mamba) {
+      read_mamba(fields, *facts, config.norm_eps, recurrent);
+    } else {
+      read_states(fields, recurrent);
+    }
     recurrent.has_convolution_bias = has("ssm_conv1d.bias");
     recurrent.has_projection_bias = has("ssm_in.bias");
     recurrent.has_output_bias = has("ssm_out.bias");

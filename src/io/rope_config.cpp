@@ -300,6 +300,7 @@ void read_rope(const JsonFields& fields, const ArchitectureFacts& facts, ModelCo
       whole ? *whole
             : rope_from_json(JsonFields(none, fields.where()), around, config.context_length, full_head_dim(config));
   config.rope.pairing = facts.pairing_in_folders;
+  config.rope.is_reversed = facts.rotary.is_reversed;
   // Users add the scaling to a config.json whose max_position_embeddings is the trained length (vLLM does the same).
   config.context_length = std::max(config.context_length, extended_length);
   if (!has_sliding) return;
@@ -319,6 +320,7 @@ void read_rope(const GgufFields& fields, const Gguf& gguf, const ArchitectureFac
   rope.rotary_dim = fields.find_integer("rope.dimension_count").value_or(full_head_dim(config));
   check_rotary_dim(fields, full_head_dim(config), rope, "rope.dimension_count");
   rope.pairing = facts.pairing_in_gguf;
+  rope.is_reversed = facts.rotary.is_reversed;
   const bool is_longrope = gguf.find_tensor(kLongFactors) != nullptr && gguf.find_tensor(kShortFactors) != nullptr;
   if (is_longrope) check_longrope_alone(fields, gguf);
   rope.scaling = is_longrope ? longrope_from_gguf(fields, config.context_length)

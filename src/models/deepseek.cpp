@@ -10,6 +10,7 @@
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
 #include "nn/latent_attention.h"
+#include "nn/latent_weights.h"
 #include "nn/llama.h"
 
 namespace weft {
@@ -31,59 +32,9 @@ void complete_deepseek(ModelConfig& c) {
   c.attention_scale = magnitude * magnitude / std::sqrt(width);
 }
 
-using Extents = std::vector<std::int64_t>;
-std::int64_t query_width(const ModelConfig& c) { return c.head_count * (c.latents->plain_dim + c.latents->rotary_dim); }
-Extents whole_query_rows(const ModelConfig& c, int) {
-  return c.latents->query_rank > 0 ? Extents() : Extents{query_width(c), c.hidden_size};
-}
-Extents query_latent_rows(const ModelConfig& c, int) {
-  return c.latents->query_rank > 0 ? Extents{c.latents->query_rank, c.hidden_size} : Extents();
-}
-Extents per_query_latent(const ModelConfig& c, int) {
-  return c.latents->query_rank > 0 ? Extents{c.latents->query_rank} : Extents();
-}
-Extents query_rows_of_latents(const ModelConfig& c, int) {
-  return c.latents->query_rank > 0 ? Extents{query_width(c), c.latents->query_rank} : Extents();
-}
-Extents latent_rows(const ModelConfig& c, int) { return {c.latents->rank + c.latents->rotary_dim, c.hidden_size}; }
-Extents per_latent(const ModelConfig& c, int) { return {c.latents->rank}; }
-template <bool is_joined>
-Extents key_stack(const ModelConfig& c, int) {
-  const bool has = c.latents->is_joined == is_joined;
-  return has ? Extents{c.head_count, c.latents->rank, c.latents->plain_dim} : Extents();
-}
-template <bool is_joined>
-Extents value_stack(const ModelConfig& c, int) {
-  const bool has = c.latents->is_joined == is_joined;
-  return has ? Extents{c.head_count, c.latents->value_dim, c.latents->rank} : Extents();
-}
-Extents keys_and_values(const ModelConfig& c, int) {
-  return {c.head_count * (c.latents->plain_dim + c.latents->value_dim), c.latents->rank};
-}
-Extents output_rows(const ModelConfig& c, int) { return {c.hidden_size, c.head_count * c.latents->value_dim}; }
-
 nn::WeightTable deepseek_weights() {
   nn::WeightTable weights = nn::decoder_weights();
-  nn::erase(weights, {"attn_q", "attn_k", "attn_v", "attn_output"});
-  const std::string gguf = "blk.{}.", folder = "model.layers.{}.self_attn.";
-  const auto add = [&](const std::string& name, const std::string& in_folder, auto shape) {
-    weights.push_back({name, gguf + name + ".weight", folder + in_folder + ".weight", shape});
-  };
-  add("attn_q", "q_proj", whole_query_rows);
-  add("attn_q_a", "q_a_proj", query_latent_rows);
-  add("attn_q_a_norm", "q_a_layernorm", per_query_latent);
-  add("attn_q_b", "q_b_proj", query_rows_of_latents);
-  add("attn_kv_a_mqa", "kv_a_proj_with_mqa", latent_rows);
-  add("attn_kv_a_norm", "kv_a_layernorm", per_latent);
-  add("attn_k_b", "embed_q.{}", key_stack<false>);
-  add("attn_v_b", "unembed_out.{}", value_stack<false>);
-  const auto add_part = [&](const std::string& name, auto shape) {
-    weights.push_back({name, gguf + "attn_kv_b.weight", folder + "kv_b_proj.weight", shape});
-    weights.back().shape_of_whole = keys_and_values;
-  };
-  add_part("attn_k_b", key_stack<true>);
-  add_part("attn_v_b", value_stack<true>);
-  add("attn_output", "o_proj", output_rows);
+  nn::replace_by_latent_attention(weights);
   nn::add_experts(weights);
   nn::add_expert_bias(weights, "mlp.gate.e_score_correction_bias");
   nn::add_shared_expert(weights, "mlp.shared_experts");
@@ -107,6 +58,12 @@ constexpr const char* kGlm4MoeLiteDefaults = R"({
   "rms_norm_eps": 1e-5, "max_position_embeddings": 202752, "q_lora_rank": 768, "qk_nope_head_dim": 192,
   "v_head_dim": 256, "n_routed_experts": 64, "num_experts_per_tok": 4, "moe_intermediate_size": 1536,
   "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.8
+})";
+
+// Youtu-LLM has no experts.
+constexpr const char* kYoutuDefaults = R"({
+  "max_position_embeddings": 131072, "tie_word_embeddings": true, "n_routed_experts": 0, "n_shared_experts": 0,
+  "first_k_dense_replace": 0, "n_group": 1, "topk_group": 1
 })";
 
 constexpr const char* kDeepSeek2Sample = R"({
@@ -138,7 +95,7 @@ ModelDefinition deepseek(const char* architecture, const char* defaults, const E
                     .pairing_in_gguf = RotaryPairing::neighbours,
                     .has_latents = true,
                     .experts = experts,
-                    .keys = {"ep_size", "aux_loss_alpha", "seq_aux"},
+                    .keys = {"ep_size", "aux_loss_alpha", "seq_aux", "embedding_initializer_range"},
                     .complete = complete_deepseek},
           .weights = deepseek_weights(),
           .forward = deepseek_forward,
@@ -166,7 +123,7 @@ MODEL(deepseek) {
                                     .scores = ExpertScores::sigmoid,
                                     .normalizes = true},
                                    kDeepSeek3Sample);
-  third.facts.defaults_of_types = {{"glm4_moe_lite", kGlm4MoeLiteDefaults}};
-  third.aliases = {"kimi_k2", "glm4_moe_lite"};
+  third.facts.defaults_of_types = {{"glm4_moe_lite", kGlm4MoeLiteDefaults}, {"youtu", kYoutuDefaults}};
+  third.aliases = {"kimi_k2", "glm4_moe_lite", "youtu"};
   models.add(std::move(third));
 }

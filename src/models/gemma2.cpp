@@ -1,5 +1,7 @@
 // Gemma 2: Gemma's layers with norms after each half, too, a window in every second layer, and bounds of attention's
-// scores and of the logits.
+// scores and of the logits. VaultGemma has these layers without the norms after each half.
+
+#include <utility>
 
 #include "models/model.h"
 #include "nn/attention.h"
@@ -16,6 +18,14 @@ Values gemma2_forward(Builder& b) {
   const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
   const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
   return nn::sandwich_layers(b, step, nn::times_root_of_width(b, nn::embedded_tokens(b, step.ids)), attention,
+                             feed_forward);
+}
+
+Values vaultgemma_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) { return nn::self_attention(b, step, x, layer); };
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, layer); };
+  return nn::pre_norm_layers(b, step, nn::times_root_of_width(b, nn::embedded_tokens(b, step.ids)), attention,
                              feed_forward);
 }
 
@@ -41,35 +51,49 @@ nn::WeightTable gemma2_weights() {
   return weights;
 }
 
-constexpr const char* kGemma2Sample = R"({
-  "architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "hidden_act": "gelu_pytorch_tanh",
+nn::WeightTable vaultgemma_weights() {
+  nn::WeightTable weights = gemma2_weights();
+  nn::erase(weights, {"post_attention_norm", "post_ffw_norm"});
+  return weights;
+}
+
+std::string gemma2_sample(const std::string& model_class, const std::string& type) {
+  return R"({"architectures": [")" + model_class + R"("], "model_type": ")" + type +
+         R"(", "hidden_act": "gelu_pytorch_tanh",
   "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
   "num_key_value_heads": 2, "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
   "tie_word_embeddings": false, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 32, "query_pre_attn_scalar": 32,
   "sliding_window": 9, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, "vocab_size": 257,
   "eos_token_id": 256
 })";
+}
+
+ModelDefinition gemma2(const char* architecture, nn::WeightTable weights, Values (*forward)(Builder&),
+                       const std::string& sample_config) {
+  return {.architectures = {architecture},
+          .facts = {.defaults = kGemma2Defaults,
+                    .window = WindowFacts{.period = 2},
+                    .numbers = {{&ModelConfig::query_width, "query_pre_attn_scalar"},
+                                {&ModelConfig::attention_softcap, "attn_logit_softcapping", "attn_logit_softcapping"},
+                                {&ModelConfig::logit_softcap, "final_logit_softcapping", "final_logit_softcapping"}},
+                    .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
+                                 {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
+                    .keys = {"hidden_activation"},
+                    .complete = complete_gemma2},
+          .weights = std::move(weights),
+          .forward = forward,
+          .head = nn::decoder_head,
+          .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"rope_kvcache", 1}},
+          .check = nn::check_gated_decoder,
+          .sample_config = sample_config};
+}
 
 }  // namespace
 }  // namespace weft
 
 MODEL(gemma2) {
   using namespace weft;
-  models.add(
-      {.architectures = {"gemma2"},
-       .facts = {.defaults = kGemma2Defaults,
-                 .window = WindowFacts{.period = 2},
-                 .numbers = {{&ModelConfig::query_width, "query_pre_attn_scalar"},
-                             {&ModelConfig::attention_softcap, "attn_logit_softcapping", "attn_logit_softcapping"},
-                             {&ModelConfig::logit_softcap, "final_logit_softcapping", "final_logit_softcapping"}},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
-                 .keys = {"hidden_activation"},
-                 .complete = complete_gemma2},
-       .weights = gemma2_weights(),
-       .forward = gemma2_forward,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"rope_kvcache", 1}},
-       .check = nn::check_gated_decoder,
-       .sample_config = kGemma2Sample});
+  models.add(gemma2("gemma2", gemma2_weights(), gemma2_forward, gemma2_sample("Gemma2ForCausalLM", "gemma2")));
+  models.add(gemma2("vaultgemma", vaultgemma_weights(), vaultgemma_forward,
+                    gemma2_sample("VaultGemmaForCausalLM", "vaultgemma")));
 }

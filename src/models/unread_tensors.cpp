@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "io/embedding_head.h"
+#include "io/quantized_weight.h"
 #include "io/scaled_blocks.h"
 
 namespace weft {
@@ -28,14 +30,25 @@ std::optional<std::int64_t> layer_after(std::string_view prefix, std::string_vie
 
 // The layer to which the tensor of a folder belongs.
 std::optional<std::int64_t> layer_in_folder(std::string_view name) {
-  for (const char* layers :
-       {"model.layers.", "model.decoder.layers.", "backbone.layers.", "gpt_neox.layers.", "transformer.h.",
-        "bert.encoder.layer.", "distilbert.transformer.layer.", "nomic_bert.encoder.layers.", "transformer.blocks."})
+  for (const char* layers : {"model.layers.", "model.decoder.layers.", "backbone.layers.", "gpt_neox.layers.",
+                             "transformer.h.", "transformer.encoder.layers.", "bert.encoder.layer.",
+                             "distilbert.transformer.layer.", "nomic_bert.encoder.layers.", "transformer.blocks."})
     if (const auto layer = layer_after(layers, name)) return layer;
   return std::nullopt;
 }
 
-bool is_inverse_frequencies(std::string_view name, const ModelConfig&) { return name.ends_with("rotary_emb.inv_freq"); }
+bool is_inverse_frequencies(std::string_view name, const ModelConfig&) {
+  return name.ends_with("rotary_emb.inv_freq") || name.ends_with("rotary_pos_emb.inv_freq");
+}
+
+// The other two parameters of Apertus's activation are the same in all models (src/models/apertus.cpp).
+bool is_usual_parameter(const TensorEntry& entry, const ModelConfig& config) {
+  const bool is_beta = entry.name.ends_with(".act_fn.beta"), is_eps = entry.name.ends_with(".act_fn.eps");
+  const bool is_number = element_count(entry.tensor.meta.shape) == Dim(1);
+  if (config.hidden_act != "xielu" || !(is_beta || is_eps) || !is_number) return false;
+  const float value = number_in(entry.tensor), usual = is_beta ? 0.5F : -1e-6F;
+  return std::abs(value - usual) < 0.01F * std::abs(usual);  // bf16 rounds the second one
+}
 
 // Modules of GPT-2 and of later ones like it store which tokens attend to which, [1, 1, positions, positions], and the
 // score of the others.
@@ -147,6 +160,7 @@ constexpr Harmless kHarmless[] = {
     {has_name<is_unused_scale>, "altup_correct_scale is off"},
     {has_name<is_of_images_or_sound>, "text passes through no part for images or sound"},
     {has_name<is_of_pooled_head>, "it is no part of the layers: embeddings and scores are made of their results"},
+    {is_usual_parameter, "the model computes with the usual value"},
     {is_causal_mask, "each token attends to those before it"},
     {is_scale_of_kv_cache, "keys and values are stored without scales"},
     {is_bias_of_zeros, "a bias of zeros changes nothing"},

@@ -158,6 +158,16 @@ Value self_attention_with_gate(Builder& builder, DecoderStep& step, const Value&
   return linear(builder, mul(found, sigmoid(gate)), "attn_output", layer);
 }
 
+Value self_attention_with_projected_gate(Builder& builder, DecoderStep& step, const Value& x, int layer) {
+  QueryKeyValue heads = query_key_value(builder, x, layer);
+  heads.query = norm_heads(builder, heads.query, "attn_q_norm", layer);
+  heads.key = norm_heads(builder, heads.key, "attn_k_norm", layer);
+  rotate(builder, step, heads, layer);
+  const Value gate = linear(builder, x, "attn_gate", layer);
+  const Value found = reshape(attention_of_heads(builder, step, heads, layer), {x.dim(0), gate.dim(1)});
+  return linear(builder, mul(found, sigmoid(gate)), "attn_output", layer);
+}
+
 Value self_attention_with_own_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer) {
   QueryKeyValue heads = query_key_value(builder, x, layer);
   if (builder.facts.config.has_head_norms) {

@@ -41,6 +41,9 @@ Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const 
 // whose sigmoid multiplies the head's result.
 Value self_attention_with_gate(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
+// As with head norms, and the head's result is multiplied by the sigmoid of the product of x with attn_gate.
+Value self_attention_with_projected_gate(Builder& builder, DecoderStep& step, const Value& x, int layer);
+
 // The same with a weight [heads, head_dim] for each of the two, if the config has head norms.
 Value self_attention_with_own_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);
 

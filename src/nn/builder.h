@@ -21,11 +21,14 @@ namespace weft {
 //   exact       a vector in f32
 //   one_plus    1 + w in f32, of a stored vector w
 //   minus_exp   -exp(w) in f32, of a stored vector w
+//   decays      -exp(w) in f32, transposed: f32[state, channels] of a stored matrix w [channels, state]
 //   taps        f32[taps, channels] of the stored weight of a convolution, [channels, taps] or [channels, 1, taps]
 //   codes       rows as stored: codes of a quantized linear's weight, NVFP4's scales of blocks, tables of embeddings
 //   positions   rows of the table of learned positions as stored, from that of the first position on
 //   scale       rows of scales of blocks, in f32
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
+//   inverse_lengths
+//               1 over the length of each row of a matrix, f32[rows]
 //   number      one number, which must be equal under all names, f32[1]
 //   reciprocal  the reciprocal of such a number, f32[1]
 //   lora_a, lora_b
@@ -50,11 +53,13 @@ enum class WeightRole : std::uint8_t {
   exact,
   one_plus,
   minus_exp,
+  decays,
   taps,
   codes,
   positions,
   scale,
   row_scale,
+  inverse_lengths,
   number,
   reciprocal,
   order,

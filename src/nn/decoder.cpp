@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "nn/in_dtype.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
 #include "nn/times.h"
@@ -13,6 +14,7 @@
 #include "ops/embedding.h"
 #include "ops/fused_add_rms_norm.h"
 #include "ops/index_select.h"
+#include "ops/mul.h"
 #include "ops/mul_scalar.h"
 #include "ops/tanh.h"
 #include "tensor/convert.h"
@@ -30,7 +32,7 @@ class Residual {
     const ModelConfig& c = builder_.facts.config;
     if (!x.present()) return norm(builder_, sum_, name, layer);
     const Value branch = times(x, c.residual_scale);
-    if (c.norm != NormKind::rms) {
+    if (c.norm != NormKind::rms || !builder_.has(name, layer)) {
       sum_ = add(sum_, branch);
       return norm(builder_, sum_, name, layer);
     }
@@ -190,6 +192,10 @@ Values decoder_head(Builder& builder) {
   Value logits = index_select(hidden, rows);
   for (const std::string& weight : weights) logits = linear(builder, logits, weight);
   logits = times(logits, c.logit_scale / c.logit_divisor);
+  if (c.normalizes_head) {
+    const Value inverse = builder.weight("inverse_lengths", {builder.key(weights.back())}, WeightRole::inverse_lengths);
+    logits = mul(logits, in_dtype(inverse, logits.dtype()));
+  }
   const double cap = c.logit_softcap;
   return {cap == 0 ? logits : mul_scalar(tanh(div_scalar(logits, cap)), cap)};
 }

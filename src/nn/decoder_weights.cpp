@@ -45,9 +45,7 @@ Extents per_query(const ModelConfig& c, int) { return {c.head_count * c.head_dim
 Extents per_key(const ModelConfig& c, int) { return {c.kv_head_count * c.head_dim}; }
 Extents vocabulary_rows(const ModelConfig& c, int) { return {c.vocab_size, c.token_width()}; }
 Extents position_rows(const ModelConfig& c, int) { return {c.position_rows, c.hidden_size}; }
-Extents head_rows(const ModelConfig& c, int) {
-  return if_so(!c.tie_word_embeddings, {c.vocab_size, c.token_width()});
-}
+Extents head_rows(const ModelConfig& c, int) { return if_so(!c.tie_word_embeddings, {c.vocab_size, c.token_width()}); }
 Extents per_token_of_head(const ModelConfig& c, int) {
   return if_so(c.head_bias && !c.tie_word_embeddings, {c.vocab_size});
 }

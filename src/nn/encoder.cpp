@@ -11,7 +11,6 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-
 Extents token_rows(const ModelConfig& c, int) { return {c.vocab_size, c.token_width()}; }
 Extents embedded_position_rows(const ModelConfig& c, int) {
   if (c.position_rows == 0) return {};

@@ -96,6 +96,8 @@ std::vector<float> inverse_frequencies(const RopeConfig& rope, std::int64_t max_
     const double rotated = scaling.rotated_part * static_cast<double>(frequencies.size());
     std::fill(frequencies.begin() + static_cast<std::ptrdiff_t>(rotated), frequencies.end(), 0.0f);
   }
+  if (rope.is_reversed)
+    for (float& frequency : frequencies) frequency = -frequency;
   return frequencies;
 }
 

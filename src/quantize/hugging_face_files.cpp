@@ -96,7 +96,8 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
   }
   for (const double cut : c.gate_cuts) json["activation_sparsity_pattern"].push_back(part_below(cut));
   Json& place = facts.inner_object.empty() ? json : json[facts.inner_object];
-  for (const NumberKey& number : facts.numbers) place[number.folder] = c.*number.field;
+  for (const NumberKey& number : facts.numbers)
+    if (!number.folder.empty()) place[number.folder] = c.*number.field;
   for (const CountKey& count : facts.counts) json[count.folder] = c.*count.field;
   add_switches(json, c, facts.switches);
 }

@@ -14,11 +14,13 @@ namespace weft::cpu_recurrent_test {
 constexpr std::int64_t kTokens = 45, kKeyHeads = 2, kHeads = 4, kKeyDim = 12, kValueDim = 21, kChannels = 300,
                        kTaps = 4;
 
+constexpr const char* kOps[] = {"causal_conv1d", "linear_attention", "selective_scan"};
+
 // The operands of one of the ops for some rows of a sequence: the name of the op, and values for all tokens.
 struct Layer {
   std::string op;
   DType dtype;
-  std::vector<float> x, query, key, value, log_decay, beta, weight;
+  std::vector<float> x, query, key, value, log_decay, beta, weight, step, decay;
 
   Layer(std::string name, DType dtype) : op(std::move(name)), dtype(dtype) {
     x = normal_values(kTokens * kChannels, 1);
@@ -31,14 +33,20 @@ struct Layer {
     beta = normal_values(kTokens * kHeads, 6);
     for (float& one : beta) one = 1 / (1 + std::exp(-one));
     weight = normal_values(kTaps * kChannels, 7);
+    step = normal_values(kTokens * kChannels, 8);
+    decay = normal_values(kKeyDim * kChannels, 9);
+    for (float& one : step) one = std::abs(one) / 2;
+    for (float& one : decay) one = -std::abs(one);
   }
 
   bool is_convolution() const { return op == "causal_conv1d"; }
+  bool is_scan() const { return op == "selective_scan"; }
   KvLayout layout(std::int64_t block) const {
     if (is_convolution()) return {DType::f32, block, 1, kChannels, false, kTaps - 1};
+    if (is_scan()) return {DType::f32, block, 1, kChannels, false, kKeyDim};
     return {DType::f32, block, kHeads, kValueDim, false, kKeyDim};
   }
-  std::int64_t width() const { return is_convolution() ? kChannels : kHeads * kValueDim; }
+  std::int64_t width() const { return is_convolution() || is_scan() ? kChannels : kHeads * kValueDim; }
 
   Tensor rows(DType type, const std::vector<float>& from, Shape row, std::int64_t first, std::int64_t count) const {
     const std::int64_t elements = element_count(row).number();
@@ -70,6 +78,15 @@ struct Layer {
                   pages,
                   batch,
                   slot};
+    } else if (is_scan()) {
+      operands = {rows(dtype, x, {kChannels}, first, all),
+                  rows(DType::f32, step, {kChannels}, first, all),
+                  tensor_of(DType::f32, {kKeyDim, kChannels}, decay),
+                  rows(dtype, key, {kKeyDim}, first, all),
+                  rows(dtype, query, {kKeyDim}, first, all),
+                  pages,
+                  batch,
+                  slot};
     } else {
       operands = {rows(dtype, query, {kKeyHeads, kKeyDim}, first, all),
                   rows(dtype, key, {kKeyHeads, kKeyDim}, first, all),
@@ -96,7 +113,7 @@ std::vector<float> whole(RowKernels& kernels, const Layer& layer) {
 
 TEST(CpuRecurrent, HasTheSameBitsHoweverASequenceIsSplit) {
   for_each_machine([&](RowKernels& kernels) {
-    for (const char* op : {"causal_conv1d", "linear_attention"})
+    for (const char* op : kOps)
       for (const DType dtype : kFloatTypes) {
         const Layer layer(op, dtype);
         const std::vector<float> wanted = whole(kernels, layer);
@@ -124,7 +141,7 @@ TEST(CpuRecurrent, HasTheSameBitsHoweverASequenceIsSplit) {
 // A sequence that shares the page of a full block goes on from the state that is there, and leaves it as it was.
 TEST(CpuRecurrent, GoesOnFromTheStateOfAFullBlock) {
   for_each_machine([&](RowKernels& kernels) {
-    for (const char* op : {"causal_conv1d", "linear_attention"}) {
+    for (const char* op : kOps) {
       const Layer layer(op, DType::f32);
       const std::vector<float> wanted = whole(kernels, layer);
       Tensor pages = Tensor::empty(Meta::pages(layer.layout(16)), 6);
@@ -140,7 +157,7 @@ TEST(CpuRecurrent, GoesOnFromTheStateOfAFullBlock) {
 
 TEST(CpuRecurrent, LeavesPagesAloneForRowsWithoutThem) {
   for_each_machine([&](RowKernels& kernels) {
-    for (const char* op : {"causal_conv1d", "linear_attention"}) {
+    for (const char* op : kOps) {
       const Layer layer(op, DType::bf16);
       const std::vector<float> wanted = whole(kernels, layer);
       Tensor pages = Tensor::empty(Meta::pages(layer.layout(16)), 3);

@@ -26,6 +26,7 @@ const std::set<std::string> kFreeOrder = {"linear",
                                           "attention",
                                           "causal_conv1d",
                                           "linear_attention",
+                                          "selective_scan",
                                           "attention_static_scaled_fp8_quant",
                                           "attention_scaled_fp4_quant",
                                           "softmax@onednn"};

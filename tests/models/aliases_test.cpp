@@ -66,8 +66,8 @@ TEST(Aliases, OfGgufFilesAllowSectionsOfPositions) {
 TEST(Aliases, AFolderHasNoWordOfGgufFiles) {
   const ModelRegistry models = make_model_registry();
   const TemporaryFolder folder;
-  const SampleCheckpoint sample(models.find("glm", "test"), {{"model_type", "chatglm"}});
-  const Checkpoint checkpoint = Checkpoint::open(sample.write_folder(folder, "chatglm", DType::bf16));
+  const SampleCheckpoint sample(models.find("gpt_neox", "test"), {{"model_type", "gptneox"}});
+  const Checkpoint checkpoint = Checkpoint::open(sample.write_folder(folder, "gptneox", DType::bf16));
   EXPECT_NE(message_of([&] { models.find(checkpoint); }).find("the architecture must be one of"), std::string::npos);
 }
 

@@ -48,7 +48,7 @@ TEST_F(LearnedPositions, OfOptMayHaveProjectionsOfEmbeddingsAndOtherNorms) {
   const auto has = [&](const json& changes, const char* weight) {
     return opt.has(weight, SampleCheckpoint(opt, changes).config(), 0);
   };
-  for (const char* projection : {"embedding_projection", "output_projection"}) {
+  for (const char* projection : {"token_embd_proj", "output_projection"}) {
     EXPECT_TRUE(has({{"word_embed_proj_dim", 32}}, projection));
     EXPECT_FALSE(has({{"word_embed_proj_dim", 64}}, projection));
   }

@@ -1,6 +1,7 @@
 #include "engine/weights/weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -33,14 +34,15 @@ std::string table_name(WeightRole role) {
                                          : "of positions in a window";
 }
 
-// Keys and values of latent attention may be parts of one tensor, and adapters are beside the weights.
+// Keys and values of latent attention may be parts of one tensor, and lengths and adapters are beside the weights.
 std::string name_of_loaded(const std::vector<std::string>& keys, WeightRole role) {
   if (is_table(role)) return table_name(role);
-  return joined(keys) + (role == WeightRole::latent_values ? " (values)"
-                         : role == WeightRole::lora_a      ? " (lora_a)"
-                         : role == WeightRole::lora_b      ? " (lora_b)"
-                         : role == WeightRole::lora_mask   ? " (lora_mask)"
-                                                           : "");
+  return joined(keys) + (role == WeightRole::latent_values     ? " (values)"
+                         : role == WeightRole::inverse_lengths ? " (lengths)"
+                         : role == WeightRole::lora_a          ? " (lora_a)"
+                         : role == WeightRole::lora_b          ? " (lora_b)"
+                         : role == WeightRole::lora_mask       ? " (lora_mask)"
+                                                               : "");
 }
 
 Tensor converted(const Tensor& tensor, DType dtype) {
@@ -65,6 +67,22 @@ Tensor taps_of(const Tensor& weight) {
     for (std::int64_t tap = 0; tap < taps; ++tap)
       turned.as<float>()[tap * channels + i] = load_float(weight.meta.dtype, weight.data(), i * taps + tap);
   return turned;
+}
+
+// A row of zeros has the length that torch gives it.
+Tensor inverse_lengths_of(const WeightRows& rows) {
+  constexpr double kLeastLength = 1e-12;
+  const std::int64_t count = rows.meta.shape[0].number();
+  const auto width = static_cast<std::size_t>(rows.meta.shape[1].number());
+  Tensor result = Tensor::empty(Meta::tensor(DType::f32, {count}));
+  std::vector<float> row(width);
+  for (std::int64_t i = 0; i < count; ++i) {
+    rows.read(i, 1, reinterpret_cast<std::byte*>(row.data()));
+    double square = 0;
+    for (const float value : row) square += static_cast<double>(value) * value;
+    result.as<float>()[i] = static_cast<float>(1 / std::max(std::sqrt(square), kLeastLength));
+  }
+  return result;
 }
 
 // Whether weights of this role are in f32 for every dtype of the residual stream.
@@ -265,6 +283,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   using enum WeightRole;
   if (role == number || role == reciprocal) return Meta::tensor(DType::f32, {1});
   if (role == row_scale) return row_scale_meta(keys);
+  if (role == inverse_lengths) return Meta::tensor(DType::f32, {plain_meta(keys, linear).shape[0]});
   if (role == scale) return block_scale_meta(keys);
   if (role == WeightRole::order) return order_meta(keys[0]);
   if (is_table(role)) return table_meta(role);
@@ -272,7 +291,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
   if (is_exact_vector(role)) meta.dtype = DType::f32;
-  if (role == taps) return Meta::tensor(DType::f32, {meta.shape.back(), meta.shape[0]});
+  if (role == taps || role == decays) return Meta::tensor(DType::f32, {meta.shape.back(), meta.shape[0]});
   if (const Packing* packing = packing_for(meta, role)) meta.packed = packing->name;
   return meta;
 }
@@ -319,6 +338,7 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (is_adapter(role)) return adapter(keys, role);
   if (role == distance_bias) return distance_biases(keys[0]);
   if (role == row_scale) return row_scales(keys);
+  if (role == inverse_lengths) return inverse_lengths_of(rows_of(keys[0], DType::f32));
   if (role == scale) return block_scales(keys);
   if (role == WeightRole::order) return this->order(keys[0]);
   CHECK(keys.size() == 1 || !is_exact_vector(role), "vectors of f32 are not merged");
@@ -328,7 +348,11 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
     if (role == minus_exp) take_minus_exp(numbers);
     return numbers;
   }
-  if (role == taps) return taps_of(checkpoint_.tensor(keys[0]));
+  if (role == taps || role == decays) {
+    Tensor turned = taps_of(checkpoint_.tensor(keys[0]));
+    if (role == decays) take_minus_exp(turned);
+    return turned;
+  }
   if (role == vector && (keys.size() > 1 || is_name_of_experts(keys[0]))) return joined_vectors(keys);
   Meta plain = plain_meta(keys, role);
   if (role == vector && plain.dtype != facts_.dtype) {

@@ -1,5 +1,5 @@
-// causal_conv1d and linear_attention. Parallel over sequences and parts of their channels, or their value heads. Rows
-// of a sequence follow one another. States are updated in the pages in which they are left.
+// causal_conv1d, linear_attention and selective_scan. Parallel over sequences and parts of their channels, or their
+// value heads. Rows of a sequence follow one another. States are updated in the pages in which they are left.
 
 #include <algorithm>
 #include <cstring>
@@ -172,6 +172,91 @@ void run(const RecurrentKernels& kernels, const KernelCall& kernel_call) {
 }
 
 }  // namespace linear
+
+namespace scan {
+
+enum Operand : std::size_t { kX, kStep, kDecay, kInput, kOutput, kStates, kBatch, kSlots };
+constexpr std::int64_t kPart = 256;  // channels of a chunk
+constexpr std::int64_t kRows = 16;   // whose inputs and outputs are widened at once
+
+Verdict supports(const KernelRequest& request) {
+  for (const auto& [at, name] : {std::pair(kX, "x"), {kStep, "step"}, {kInput, "input"}, {kOutput, "output"}})
+    if (Verdict verdict = float_rows(request.operands[at], name); !verdict) return verdict;
+  return request.operands[kDecay]->is_contiguous() ? Verdict::yes() : Verdict::no("decay is not contiguous");
+}
+
+std::int64_t thread_bytes(std::int64_t state_rows) {
+  return whole_cache_lines(2 * kRows * state_rows * std::int64_t{sizeof(float)});
+}
+
+// The data that all chunks share.
+struct Call {
+  const TensorView &x, &steps, &decay, &input, &output, &y, &pages;
+  const RecurrentKernels& kernels;
+  const KvLayout& kv;
+};
+
+// The rows [first, end), at most kRows, of some channels.
+void run_rows(const Call& call, std::int64_t first, std::int64_t end, std::int64_t column, std::int64_t columns,
+              float* state, float* scratch) {
+  const auto element = static_cast<std::size_t>(element_of(call.x.dtype));
+  const std::int64_t state_rows = call.kv.state_rows, rows = end - first;
+  float *input = scratch, *output = scratch + kRows * state_rows;
+  const auto at = [](const TensorView& of, std::int64_t row, std::int64_t place) {
+    return of.data + bytes_of(of.dtype, row * of.stride[0] + place);
+  };
+  for (std::int64_t i = 0; i < rows; ++i) {
+    call.kernels.widen[element](at(call.input, first + i, 0), input + i * state_rows, state_rows);
+    call.kernels.widen[element](at(call.output, first + i, 0), output + i * state_rows, state_rows);
+  }
+  call.kernels.selective_scan[element]({.x = at(call.x, first, column),
+                                        .y = at(call.y, first, column),
+                                        .steps = call.steps.as<float>() + first * call.steps.stride[0] + column,
+                                        .decay = call.decay.as<float>() + column,
+                                        .input = input,
+                                        .output = output,
+                                        .state = state,
+                                        .x_stride = call.x.stride[0],
+                                        .y_stride = call.y.stride[0],
+                                        .steps_stride = call.steps.stride[0],
+                                        .state_stride = call.kv.head_dim,
+                                        .rows = rows,
+                                        .state_rows = state_rows,
+                                        .columns = columns});
+}
+
+void run(const RecurrentKernels& kernels, const KernelCall& kernel_call) {
+  const auto& operands = kernel_call.operands;
+  const TensorView& pages = kernel_call.results[1];
+  const Call call{.x = operands[kX],
+                  .steps = operands[kStep],
+                  .decay = operands[kDecay],
+                  .input = operands[kInput],
+                  .output = operands[kOutput],
+                  .y = kernel_call.results[0],
+                  .pages = pages,
+                  .kernels = kernels,
+                  .kv = pages.meta->kv};
+  const Batch& batch = *operands[kBatch].as<Batch>();
+  const KvLayout& kv = call.kv;
+  check_batch(batch, call.x.size[0], kv.block, pages.size[0]);
+  const std::int64_t parts = (kv.head_dim + kPart - 1) / kPart, page_elements = kv_page_elements(kv);
+  kernel_call.threads.run(batch.sequences * parts, [&](std::int64_t chunk, int thread) {
+    auto* scratch = reinterpret_cast<float*>(kernel_call.scratch.data() + thread * thread_bytes(kv.state_rows));
+    const std::int64_t first = chunk % parts * kPart, columns = std::min(kPart, kv.head_dim - first);
+    const auto sequence = static_cast<std::int32_t>(chunk / parts);
+    for_each_recurrent_run(batch, operands[kSlots], sequence, kv.block, [&](const RecurrentRun& run) {
+      if (run.is_padding) return zero_columns(call.y, run, first, columns);
+      for (std::int64_t row = 0; row < kv.state_rows; ++row)
+        begin_recurrent_run(run, pages.as<float>(), page_elements, row * kv.head_dim + first, columns);
+      float* state = pages.as<float>() + run.page * page_elements + first;
+      for (std::int64_t row = run.first_row; row < run.end_row; row += kRows)
+        run_rows(call, row, std::min(row + kRows, run.end_row), first, columns, state, scratch);
+    });
+  });
+}
+
+}  // namespace scan
 }  // namespace
 }  // namespace weft::cpu
 
@@ -194,5 +279,17 @@ KERNELS(cpu, recurrent) {
                 .supports = linear::supports,
                 .prepare = prepare_linear,
                 .writes = {linear::kStates},
+                .note = kNote});
+  const auto prepare_scan = [](Kernel& kernel, const DeviceDescription& device) {
+    prepare_recurrent<scan::run>(kernel, device);
+    kernel.scratch_bytes = [threads = device.threads](const KernelRequest& request) {
+      return Dim(threads * scan::thread_bytes(request.operands[scan::kDecay]->shape[0].number()));
+    };
+  };
+  registry.add({.op = "selective_scan",
+                .provider = "cpu",
+                .supports = scan::supports,
+                .prepare = prepare_scan,
+                .writes = {scan::kStates},
                 .note = kNote});
 }

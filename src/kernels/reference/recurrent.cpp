@@ -1,4 +1,4 @@
-// causal_conv1d and linear_attention, element by element.
+// causal_conv1d, linear_attention and selective_scan, element by element.
 
 #include <cstring>
 #include <vector>
@@ -100,10 +100,43 @@ void linear_attention(const KernelCall& call) {
     });
 }
 
+void selective_scan(const KernelCall& call) {
+  const TensorView &x = call.operands[0], &steps = call.operands[1], &decays = call.operands[2];
+  const TensorView &input = call.operands[3], &output = call.operands[4];
+  const Batch& batch = *call.operands[6].as<Batch>();
+  const TensorView &y = call.results[0], &pages = call.results[1];
+  const KvLayout& kv = pages.meta->kv;
+  check_batch(batch, x.size[0], kv.block, pages.size[0]);
+  const std::int64_t channels = x.size[1], state_rows = kv.state_rows;
+  const auto number = [](const TensorView& of, std::int64_t row, std::int64_t column) {
+    return load_float(of.dtype, of.data, row * of.stride[0] + column * of.stride[1]);
+  };
+  const auto run_row = [&](float* state, std::int64_t row) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const float step = number(steps, row, c), change = step * number(x, row, c);
+      float sum = 0;
+      for (std::int64_t n = 0; n < state_rows; ++n) {
+        float& element = state[n * channels + c];
+        element = reference_exp(step * number(decays, n, c)) * element + number(input, row, n) * change;
+        sum += number(output, row, n) * element;
+      }
+      store_float(y.dtype, y.data, row * y.stride[0] + c * y.stride[1], sum);
+    }
+  };
+  for (std::int32_t sequence = 0; sequence < batch.sequences; ++sequence)
+    for_each_recurrent_run(batch, call.operands[7], sequence, kv.block, [&](const RecurrentRun& run) {
+      if (run.is_padding) return zero_rows(y, run.first_row, run.end_row);
+      begin_recurrent_run(run, pages.as<float>(), kv_page_elements(kv), 0, kv_page_elements(kv));
+      float* state = pages.as<float>() + run.page * kv_page_elements(kv);
+      for (std::int64_t row = run.first_row; row < run.end_row; ++row) run_row(state, row);
+    });
+}
+
 }  // namespace
 }  // namespace weft
 
 KERNELS(reference, recurrent) {
   registry.add({.op = "causal_conv1d", .provider = "reference", .writes = {3}, .run = causal_conv1d});
   registry.add({.op = "linear_attention", .provider = "reference", .writes = {5}, .run = linear_attention});
+  registry.add({.op = "selective_scan", .provider = "reference", .writes = {5}, .run = selective_scan});
 }

@@ -52,6 +52,10 @@ GRANITE = dict(embedding_multiplier=12.0, attention_multiplier=0.25, residual_mu
 # Chunks of 16, so that some end within the ids. 12 numbers of state for each number of a head of 8.
 MAMBA = dict(mamba_n_heads=8, mamba_d_head=8, mamba_d_state=12, mamba_chunk_size=16)
 
+MAMBA_1_SHAPE = dict(
+    vocab_size=64, hidden_size=32, num_hidden_layers=2, bos_token_id=1, eos_token_id=63, pad_token_id=None,
+    state_size=12, conv_kernel=3)
+
 # Values are wider than keys.
 DELTA = dict(linear_conv_kernel_dim=4, linear_key_head_dim=8, linear_value_head_dim=12, linear_num_key_heads=2,
              linear_num_value_heads=4)
@@ -282,6 +286,64 @@ CONFIGS = {
         layer_norm_elementwise_affine=False),
     "gpt2_scaled_by_layer": lambda: transformers.GPT2Config(
         **GPT2_SHAPE, scale_attn_by_inverse_layer_idx=True, reorder_and_upcast_attn=True),
+    "exaone": lambda: transformers.ExaoneConfig(
+        **SHAPE, rope_parameters=LLAMA3, rms_norm_eps=1e-5, tie_word_embeddings=True),
+    "internlm3": lambda: transformers.InternLM3Config(
+        **SHAPE, rope_parameters=dict(rope_type="dynamic", rope_theta=10000.0, factor=6.0), rms_norm_eps=1e-5,
+        attention_bias=True, mlp_bias=True),
+    "cwm": lambda: transformers.CwmConfig(
+        **dict(SHAPE, num_hidden_layers=4, bos_token_id=1), rope_parameters=LLAMA3, rms_norm_eps=1e-5, sliding_window=6),
+    "helium": lambda: transformers.HeliumConfig(
+        **dict(SHAPE, head_dim=8), rope_parameters=dict(rope_type="default", rope_theta=100000.0),
+        rms_norm_eps=1e-8, attention_bias=True, mlp_bias=True),
+    "ministral": lambda: transformers.MinistralConfig(
+        **dict(SHAPE, num_hidden_layers=3), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        rms_norm_eps=1e-5, sliding_window=6,
+        layer_types=["full_attention", "sliding_attention", "sliding_attention"]),
+    "jais2": lambda: transformers.Jais2Config(
+        **WITHOUT_HEAD_DIM, head_dim=8, rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
+    "solar_open": lambda: transformers.SolarOpenConfig(
+        **WITHOUT_WIDTH, rope_parameters=dict(rope_type="default", rope_theta=1000000.0), rms_norm_eps=1e-5,
+        n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=24, n_shared_experts=1, n_group=1,
+        topk_group=1, routed_scaling_factor=1.5),
+    "exaone_moe": lambda: transformers.ExaoneMoeConfig(
+        **dict(SHAPE, num_hidden_layers=4), rope_parameters=dict(rope_type="default", rope_theta=1000000.0),
+        rms_norm_eps=1e-5, sliding_window=6, sliding_window_pattern=3, num_experts=6, num_experts_per_tok=2,
+        moe_intermediate_size=24, num_shared_experts=2, first_k_dense_replace=1),
+    "flex_olmo": lambda: transformers.FlexOlmoConfig(
+        **WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=500000.0), num_experts=5,
+        num_experts_per_tok=3),
+    "hyperclovax": lambda: transformers.HyperCLOVAXConfig(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=10000.0), embedding_multiplier=3.0,
+        attention_multiplier=0.2, residual_multiplier=0.6, logits_scaling=0.5),
+    "youtu": lambda: transformers.YoutuConfig(
+        **dict(WITHOUT_HEAD_DIM, num_key_value_heads=4), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        q_lora_rank=20, kv_lora_rank=24, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12),
+    "vaultgemma": lambda: transformers.VaultGemmaConfig(
+        **dict(SHAPE, num_hidden_layers=3), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        rms_norm_eps=1e-6, sliding_window=6, query_pre_attn_scalar=16, attn_logit_softcapping=3.0,
+        final_logit_softcapping=4.0),
+    "apertus": lambda: transformers.ApertusConfig(**SHAPE, rope_parameters=LLAMA3, rms_norm_eps=1e-5),
+    "minicpm3": lambda: transformers.MiniCPM3Config(
+        **dict(WITHOUT_HEAD_DIM, num_key_value_heads=4),
+        rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, short_factor=[1.0, 1.1, 1.3, 1.6],
+                             long_factor=[1.0, 1.2, 1.4, 1.8], original_max_position_embeddings=64),
+        q_lora_rank=20, kv_lora_rank=24, qk_nope_head_dim=16, qk_rope_head_dim=8),
+    "afmoe": lambda: transformers.AfmoeConfig(
+        **dict(SHAPE, num_hidden_layers=4), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        sliding_window=6, global_attn_every_n_layers=3, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=24,
+        num_shared_experts=2, num_dense_layers=1, route_scale=2.5, mup_enabled=True),
+    "gptj": lambda: transformers.GPTJConfig(**GPT2_SHAPE, rotary_dim=4),
+    "mamba": lambda: transformers.MambaConfig(
+        **MAMBA_1_SHAPE, use_bias=True, tie_word_embeddings=False, time_step_rank=5),
+    "nanochat": lambda: transformers.NanoChatConfig(
+        **dict(WITHOUT_HEAD_DIM, bos_token_id=1), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        final_logit_softcapping=3.0),
+    "jamba": lambda: transformers.JambaConfig(
+        **dict(WITHOUT_HEAD_DIM, num_hidden_layers=5), num_experts=5, num_experts_per_tok=2, expert_layer_period=3,
+        expert_layer_offset=1, attn_layer_period=4, attn_layer_offset=2, mamba_d_state=12, mamba_d_conv=3,
+        mamba_dt_rank=5),
+    "falcon_mamba": lambda: transformers.FalconMambaConfig(**MAMBA_1_SHAPE, mixer_rms_eps=1e-5),
 }
 
 # Keys in which publishers' config.json differs from the one that transformers writes.
@@ -307,6 +369,22 @@ PUBLISHED = {
     "bloom": dict(hidden_size=None, n_embed=48, n_head=None, num_attention_heads=6, seq_length=64, offset_alibi=100,
                   attention_softmax_in_fp32=True, masked_softmax_fusion=True, skip_bias_add=True),
     "nemotron_h": dict(layers_block_type=None, hybrid_override_pattern="M*-ME", num_hidden_layers=5),
+    "exaone": dict(num_hidden_layers=None, num_layers=2, rms_norm_eps=None, layer_norm_epsilon=1e-5, hidden_act=None,
+                   activation_function="silu", rope_parameters=None, rope_theta=10000.0,
+                   rope_scaling={key: value for key, value in LLAMA3.items() if key != "rope_theta"}),
+    "internlm3": dict(attention_bias=None, qkv_bias=True, mlp_bias=None, bias=True, rope_parameters=None,
+                      rope_theta=10000.0, rope_scaling=dict(factor=6.0, rope_type="dynamic")),
+    "cwm": dict(layer_types=None),
+    "exaone_moe": dict(layer_types=None, mlp_layer_types=None, sliding_window_pattern="LLG"),
+    "youtu": dict(head_dim=None, qk_head_dim=None),
+    "apertus": dict(qk_norm=True, post_norm=False, mlp_bias=False, hidden_dropout=0.0),
+    "gptj": dict(rotary=True, scale_attn_weights=True, gradient_checkpointing=False),
+    "jamba": dict(mamba_inner_layernorms=True, calc_logits_for_entire_prompt=False, sliding_window=None),
+    "afmoe": dict(layer_types=None, num_expert_groups=1, num_limited_groups=1, n_group=1, topk_group=1,
+                  score_func="sigmoid", route_norm=True, load_balance_coeff=0.001, use_grouped_mm=True),
+    "minicpm3": dict(v_head_dim=None, head_dim=None, qk_head_dim=None, rope_parameters=None, rope_theta=10000.0,
+                     rope_scaling=dict(type="longrope", short_factor=[1.0, 1.1, 1.3, 1.6],
+                                       long_factor=[1.0, 1.2, 1.4, 1.8], original_max_position_embeddings=64)),
 }
 
 # Of 40 seeds the one with which rounding moves the recorded logits least: a norm of each head of the delta rule makes
@@ -331,7 +409,7 @@ def randomise(model, seed):
             parameter.data = 0.1 * noise
         if name.endswith("A_log"):  # evenly from -1 to 2
             parameter.data = 3 * torch.special.ndtr(noise) - 1
-        if name.endswith("dt_bias"):
+        if name.endswith(("dt_bias", "dt_proj.bias")):
             parameter.data = noise - 1
         if name.endswith(("conv.bias", "conv1d.bias")):
             parameter.data = 0.3 * noise

@@ -1,7 +1,7 @@
 #pragma once
 
-// The functions of recurrent_skeleton.h for causal_conv1d and linear_attention: one table per instruction set. Plain
-// types only, as in row_wise_kernels.h.
+// The functions of recurrent_skeleton.h for causal_conv1d, linear_attention and selective_scan: one table per
+// instruction set. Plain types only, as in row_wise_kernels.h.
 
 #include <cstdint>
 
@@ -46,9 +46,28 @@ struct LinearAttentionTask {
   bool delta = false;
 };
 
+// Some channels of a sequence's rows.
+struct SelectiveScanTask {
+  const void* x = nullptr;
+  void* y = nullptr;
+  const float* steps = nullptr;
+  const float* decay = nullptr;   // [state_rows, columns], rows `state_stride` apart
+  const float* input = nullptr;   // [rows, state_rows]
+  const float* output = nullptr;  // the same
+  float* state = nullptr;         // [state_rows, columns]; updated
+  std::int64_t x_stride = 0;
+  std::int64_t y_stride = 0;
+  std::int64_t steps_stride = 0;
+  std::int64_t state_stride = 0;
+  std::int64_t rows = 0;
+  std::int64_t state_rows = 0;
+  std::int64_t columns = 0;
+};
+
 struct RecurrentKernels {
   void (*convolution[kElements][kMostTaps + 1])(const ConvolutionTask&);  // by taps, from 2 on
   void (*linear_attention[kElements])(const LinearAttentionTask&);
+  void (*selective_scan[kElements])(const SelectiveScanTask&);
   void (*widen[kElements])(const void* from, float* to, std::int64_t count);
 };
 extern const RecurrentKernels recurrent_kernels_baseline;

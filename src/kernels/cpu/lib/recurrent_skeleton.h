@@ -1,13 +1,14 @@
 #pragma once
 
-// causal_conv1d and linear_attention for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h). The
-// state of one vector of columns stays in the nearest cache, or in registers, for all rows. AVX2 and AVX-512 have the
-// same bits; without fused multiply-adds, products round by themselves.
+// causal_conv1d, linear_attention and selective_scan for one instruction set (WEFT_FLOAT_VECTORS: see
+// float_vector_operations.h). The state of one vector of columns stays in the nearest cache, or in registers, for all
+// rows. AVX2 and AVX-512 have the same bits; without fused multiply-adds, products round by themselves.
 
 #include <cstdint>
 
 #include "kernels/cpu/lib/float_vector_operations.h"
 #include "kernels/cpu/lib/recurrent_kernels.h"
+#include "kernels/cpu/lib/reference_vector.h"
 
 namespace weft::cpu {
 namespace {
@@ -92,6 +93,27 @@ void linear_attention(const LinearAttentionTask& task) {
 }
 
 template <class T>
+void selective_scan(const SelectiveScanTask& task) {
+  for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
+    for (std::int64_t row = 0; row < task.rows; ++row) {
+      const float *input = task.input + row * task.state_rows, *output = task.output + row * task.state_rows;
+      const Floats step = load(task.steps + row * task.steps_stride + column, lanes);
+      const Floats change = step * load(static_cast<const T*>(task.x) + row * task.x_stride + column, lanes);
+      Chains found;
+      for_each_state_row(
+          task.state_rows, [&](std::int64_t i, int chain) __attribute__((always_inline)) {
+            const std::int64_t at = i * task.state_stride + column;
+            const Floats decay = vector_exp(step * load(task.decay + at, lanes));
+            const Floats element = multiply_add(fill(input[i]), change, load(task.state + at, lanes) * decay);
+            store(task.state + at, element, lanes);
+            found.sums[chain] = multiply_add(fill(output[i]), element, found.sums[chain]);
+          });
+      store(static_cast<T*>(task.y) + row * task.y_stride + column, found.total(), lanes);
+    }
+  });
+}
+
+template <class T>
 void widen(const void* from, float* to, std::int64_t count) {
   for_each_vector(count, [&](std::int64_t column, auto lanes) {
     store(to + column, load(static_cast<const T*>(from) + column, lanes), lanes);
@@ -106,6 +128,7 @@ constexpr RecurrentKernels make_recurrent_kernels() {
     kernels.convolution[at][3] = convolution<T, 3>;
     kernels.convolution[at][4] = convolution<T, 4>;
     kernels.linear_attention[at] = linear_attention<T>;
+    kernels.selective_scan[at] = selective_scan<T>;
     kernels.widen[at] = widen<T>;
   };
   add(Element::f32, static_cast<float*>(nullptr));
