@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <random>
 
 #include "base/error.h"
 #include "io/byte_alphabet.h"
@@ -119,6 +120,19 @@ void SampleCheckpoint::multiply_rows(const std::string& name, std::int64_t first
     const std::int64_t width = tensor.meta.shape.back().number();
     for (std::int64_t i = first * width; known == name && i < (first + count) * width; ++i)
       tensor.as<float>()[i] *= factor;
+  }
+}
+
+void SampleCheckpoint::add_errors(const std::string& name, double relative, int seed) {
+  for (std::size_t at = 0; at < weights_.size(); ++at) {
+    if (weights_[at].first != name) continue;
+    const Tensor& from = weights_[at].second;  // which copies of the sample share
+    std::mt19937_64 random(static_cast<std::uint64_t>(seed) * 1000 + at);
+    std::normal_distribution<double> error(0, relative);
+    Tensor changed = Tensor::empty(from.meta);
+    for (std::int64_t i = 0; i < element_count(from.meta.shape).number(); ++i)
+      changed.as<float>()[i] = static_cast<float>(from.as<const float>()[i] * (1 + error(random)));
+    weights_[at].second = changed;
   }
 }
 

@@ -51,6 +51,8 @@ class SampleCheckpoint {
   // The weight times a factor, which may be NaN.
   void multiply(const std::string& name, float factor);
   void multiply_rows(const std::string& name, std::int64_t first, std::int64_t count, float factor);
+  // Multiplies each number of the weight by 1 plus a random number, whose root mean square is `relative`.
+  void add_errors(const std::string& name, double relative, int seed);
   // Makes a row of a matrix zeros but for one column.
   void set_row(const std::string& name, std::int64_t row, std::int64_t column, float value);
   // Gives the matrices the values that they have when stored in the dtype.

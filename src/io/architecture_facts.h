@@ -132,6 +132,7 @@ struct HalfFacts {
 struct RecurrentFacts {
   RecurrentKind kind = RecurrentKind::gated_delta;
   std::vector<std::string_view> words = {"linear_attention"};  // of these layers in layer_types
+  std::string_view word_of_others = "full_attention";          // the word that is written for the other layers
   // Without layer_types, all layers are recurrent but those in the list of this key of config.json, or else the last
   // one of each period.
   std::string_view attending = "";
@@ -209,6 +210,8 @@ struct ArchitectureFacts {
   std::string_view inner_object = "";
   // The embedding's tensor in folders.
   std::string_view embedding = "model.embed_tokens.weight";
+  // The head's module in folders. Whatever it is, the head is read as lm_head (io/text_config.h).
+  std::string_view head = "lm_head";
   // JSON text of an object: the values of keys that config.json omits. GGUF files, too, leave `hidden_act` to it.
   std::string_view defaults = "{}";
   // The same where the defaults of a model_type are others: the type and the JSON text.

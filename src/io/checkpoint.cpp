@@ -177,7 +177,7 @@ void Checkpoint::Contents::name_as_language_model() {
     std::string name = name_in_language_model(entry.name);
     if (!name.starts_with(module) && !name.starts_with("lm_head.")) name = std::string(module) + name;
     if (name == entry.name) continue;  // by_name has views of it
-    entry.name = std::move(name);
+    entry.stored_name = std::exchange(entry.name, std::move(name));
     has_changed = true;
   }
   if (!has_changed) return;

@@ -29,7 +29,8 @@ struct TensorEntry {
   // blk.0.attn_q.weight, model.layers.0.self_attn.q_proj.weight: as stored, but for names that io/text_config.h changes
   std::string name;
   Tensor tensor;
-  std::string file;  // for messages
+  std::string file;         // for messages
+  std::string stored_name;  // in the file, if the name is another; else ""
 };
 
 // A tensor whose type is known but not its contents.

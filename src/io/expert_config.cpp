@@ -216,6 +216,11 @@ Json expert_json(const ModelConfig& config, const ExpertFacts& facts) {
   return json;
 }
 
+Json no_expert_json(const ExpertFacts& facts) {
+  if (facts.count.empty() || !facts.enabled_by.empty()) return Json::object();
+  return {{facts.count, 0}};
+}
+
 void read_expert_layout(const std::function<const Meta*(const std::string&)>& find_tensor, ModelConfig& config) {
   if (!config.experts) return;
   const std::int64_t first = routed_layers(config).first;

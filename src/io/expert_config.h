@@ -27,6 +27,8 @@ RoutedLayers routed_layers(const ModelConfig& config);
 
 // The keys of config.json that state the mixture of a config, for the architecture with these facts.
 Json expert_json(const ModelConfig& config, const ExpertFacts& facts);
+// The same for a model without experts, where config.json must state it.
+Json no_expert_json(const ExpertFacts& facts);
 
 // The layout of experts in a folder follows from its tensors; before this call it is the usual one.
 void read_expert_layout(const std::function<const Meta*(const std::string&)>& find_tensor, ModelConfig& config);

@@ -34,6 +34,12 @@ std::vector<std::string_view> feed_forward_keys(const ArchitectureFacts& facts) 
   return keys;
 }
 
+Json feed_forward_json(const ModelConfig& config, const ArchitectureFacts& facts) {
+  Json json{{facts.feed_forward_width, config.intermediate_size}};
+  if (facts.adjusts_feed_forward_width) json[kAdjustsWidth] = false;
+  return json;
+}
+
 std::int64_t feed_forward_width(const JsonFields& fields, const ArchitectureFacts& facts, std::int64_t hidden_size) {
   const std::int64_t width = stated_width(fields, facts.feed_forward_width, facts.default_widening * hidden_size);
   return facts.adjusts_feed_forward_width ? adjusted_width(fields, width) : width;

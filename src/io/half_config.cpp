@@ -63,6 +63,16 @@ std::vector<std::string_view> half_keys(const std::optional<HalfFacts>& facts) {
   return {facts->words, facts->letters};
 }
 
+Json half_json(const std::vector<HalfKind>& halves, const HalfFacts& facts) {
+  if (facts.letters.empty()) return Json::object();  // all layers are recurrent
+  std::string letters;
+  for (const HalfKind kind : halves)
+    letters += std::find_if(std::begin(kHalves), std::end(kHalves), [&](const HalfWord& half) {
+                 return half.kind == kind;
+               })->letter;
+  return {{facts.letters, letters}};
+}
+
 // As in transformers, num_hidden_layers has no effect where the layers are listed.
 void read_halves(const JsonFields& fields, const HalfFacts& facts, ModelConfig& config) {
   if (facts.words.empty()) {

@@ -13,6 +13,9 @@ namespace weft {
 // The keys of config.json that read_halves reads.
 std::vector<std::string_view> half_keys(const std::optional<HalfFacts>& facts);
 
+// The keys of config.json for these layers.
+Json half_json(const std::vector<HalfKind>& halves, const HalfFacts& facts);
+
 // Sets halves, and the number of layers. A config.json without the keys has num_hidden_layers layers, which have the
 // halves of transformers' default in turn, or are recurrent if the architecture has no others. UserErrors as in
 // model_config.h.

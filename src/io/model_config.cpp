@@ -263,6 +263,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.next_token_layers = integer_in(fields, "num_nextn_predict_layers", {0, kLayers.greatest}).value_or(0);
   config.quantization = quantization_from_json(fields);
   if (config.quantization) {
+    config.quantization->embedding = facts.embedding;
     const std::vector<std::string>& unknown = config.quantization->unknown_keys;
     config.unknown_keys.insert(config.unknown_keys.end(), unknown.begin(), unknown.end());
     const std::vector<std::string>& warnings = config.quantization->warnings;

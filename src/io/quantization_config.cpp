@@ -170,10 +170,10 @@ bool may_be_quantized(std::string_view module) {
   const std::size_t dot = module.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? module : module.substr(dot + 1);
   if (last.ends_with("norm")) return false;  // some have a weight for each head
-  for (const char* embedding :
-       {"embed_tokens", "embed_tokens_per_layer", "embed_positions", "embed_in", "word_embeddings", "wte", "wpe",
-        "position_embeddings", "token_type_embeddings", "tok_embeddings", "relative_attention_bias"})
-    if (last == embedding) return false;
+  // Tables next to that of the embedding.
+  for (const char* table : {"embed_tokens_per_layer", "embed_positions", "wpe", "position_embeddings",
+                            "token_type_embeddings", "relative_attention_bias"})
+    if (last == table) return false;
   // Coefficients of residual streams.
   if (last == "modality_router" || last == "prediction_coefs" || last == "correction_coefs") return false;
   // Routers, and the gate of a shared expert.
@@ -192,7 +192,8 @@ const QuantizationConfig* QuantizationConfig::of(std::string_view weight) const 
   if (!weight.ends_with(kWeight)) return nullptr;
   const std::string_view module = weight.substr(0, weight.size() - kWeight.size());
   const bool is_head = module == kHead;
-  if (is_head ? !has_quantized_head : !reaches_embeddings && !may_be_quantized(module)) return nullptr;
+  const bool may_be = reaches_embeddings || (weight != embedding && may_be_quantized(module));
+  if (is_head ? !has_quantized_head : !may_be) return nullptr;
   if (std::any_of(ignored.begin(), ignored.end(),
                   [&](const ModulePattern& one) { return is_ignored(module, one, *this); }))
     return nullptr;

@@ -101,6 +101,8 @@ struct QuantizationConfig {
   // Whether the head is quantized like any other linear layer. Few configs state it, but the files do.
   bool has_quantized_head = false;
   bool reaches_embeddings = false;  // and routers
+  // The embedding's tensor, which is the head's, too, in models with a tied head: ArchitectureFacts::embedding.
+  std::string embedding = "model.embed_tokens.weight";
 
   // The config of the linear layer whose weight has this name ("model.layers.0.mlp.up_proj.weight"): this one, or that
   // of a rule. Null if it is not quantized. The embedding, routers and the coefficients of residual streams never are,

@@ -244,6 +244,63 @@ std::vector<std::string_view> gguf_recurrent_keys(const std::optional<RecurrentF
           "ssm.inner_size",  kPeriod,           "attention.recurrent_layers", kNormalizesParts};
 }
 
+namespace {
+
+// The layers that are recurrent, in each way in which config.json may state them.
+void add_layers(const ModelConfig& config, const RecurrentFacts& facts, Json& json) {
+  if (facts.has_attention || !config.halves.empty()) return;
+  Json words = Json::array(), attending = Json::array();
+  for (int layer = 0; layer < config.layer_count; ++layer) {
+    words.push_back(config.recurs(layer) ? facts.words[0] : facts.word_of_others);
+    if (!config.recurs(layer)) attending.push_back(layer);
+  }
+  json["layer_types"] = std::move(words);
+  if (!facts.attending.empty()) json[facts.attending] = std::move(attending);
+}
+
+Json mamba_json(const ModelConfig& config, const RecurrentFacts& facts) {
+  const RecurrentConfig& c = *config.recurrent;
+  Json json{{"mamba_d_conv", c.convolution_width},
+            {"mamba_conv_bias", c.has_convolution_bias},
+            {"mamba_proj_bias", c.has_projection_bias},
+            {kMambaGroups, c.key_heads},
+            {kMambaHeads, c.value_heads},
+            {kMambaHeadWidth, c.value_dim},
+            {"mamba_d_state", c.key_dim},
+            {kMambaWidth, c.values_width()},
+            {kHasNorm, c.has_norm},
+            {kNormsFirst, c.norms_before_gate}};
+  // transformers computes the width by it, where config.json has no key for that.
+  if (c.values_width() % config.hidden_size == 0) json[kMambaExpansion] = c.values_width() / config.hidden_size;
+  if (c.has_output_bias || c.has_projection_bias) json[kOutputBias] = c.has_output_bias;
+  if (!facts.least_step.empty()) json[facts.least_step] = c.least_step;
+  return json;
+}
+
+}  // namespace
+
+Json recurrent_json(const ModelConfig& config, const RecurrentFacts& facts) {
+  const RecurrentConfig& c = config.recurrent.value();
+  Json json = Json::object();
+  switch (c.kind) {
+    case RecurrentKind::short_convolution:
+      json = {{"conv_L_cache", c.convolution_width}, {"conv_bias", c.has_convolution_bias}};
+      break;
+    case RecurrentKind::gated_delta:
+      json = {{"linear_conv_kernel_dim", c.convolution_width},
+              {"linear_num_key_heads", c.key_heads},
+              {"linear_num_value_heads", c.value_heads},
+              {"linear_key_head_dim", c.key_dim},
+              {"linear_value_head_dim", c.value_dim}};
+      break;
+    case RecurrentKind::mamba2:
+      json = mamba_json(config, facts);
+      break;
+  }
+  add_layers(config, facts, json);
+  return json;
+}
+
 void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts>& facts, ModelConfig& config) {
   if (!facts) return;
   std::vector<bool> layers =

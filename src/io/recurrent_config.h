@@ -17,6 +17,9 @@ namespace weft {
 std::vector<std::string_view> recurrent_keys(const std::optional<RecurrentFacts>& facts);
 std::vector<std::string_view> gguf_recurrent_keys(const std::optional<RecurrentFacts>& facts);
 
+// The keys of config.json for the recurrent layers that the config has.
+Json recurrent_json(const ModelConfig& config, const RecurrentFacts& facts);
+
 // Sets recurrent and is_recurrent. `config` must already have the number of layers and hidden_size. UserErrors as in
 // model_config.h.
 void read_recurrent(const JsonFields& fields, const std::optional<RecurrentFacts>& facts, ModelConfig& config);

@@ -33,6 +33,7 @@ MODEL(bamba) {
               .facts = {.defaults = kBambaDefaults,
                         .recurrent = RecurrentFacts{.kind = RecurrentKind::mamba2,
                                                     .words = {"mamba", "linear_attention"},
+                                                    .word_of_others = "attention",
                                                     .attending = "attn_layer_indices"},
                         .switches = {{&ModelConfig::attention_bias, "attention_bias"},
                                      {&ModelConfig::attention_output_bias, "attention_bias"},

@@ -59,6 +59,7 @@ MODEL(gpt_neox) {
        .gguf_architecture = "gptneox",
        .facts = {.key_names = {{"rotary_pct", "partial_rotary_factor"}, {"rotary_emb_base", "rope_theta"}},
                  .embedding = "gpt_neox.embed_in.weight",
+                 .head = "embed_out",
                  .defaults = kGptNeoxDefaults,
                  .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps", .has_bias = true},
                  .groups_heads_in_folders = true,

@@ -149,8 +149,10 @@ MODEL(granite) {
   hybrid.forward = nn::mamba2_forward;
   hybrid.architecture_of_folder = folder_of_hybrid;
   // llama.cpp's converter reads Bamba's list of the layers with attention for Granite, too.
-  hybrid.facts.recurrent = RecurrentFacts{
-      .kind = RecurrentKind::mamba2, .words = {"mamba", "linear_attention"}, .attending = "attn_layer_indices"};
+  hybrid.facts.recurrent = RecurrentFacts{.kind = RecurrentKind::mamba2,
+                                          .words = {"mamba", "linear_attention"},
+                                          .word_of_others = "attention",
+                                          .attending = "attn_layer_indices"};
   hybrid.facts.rotary.kind_in_folders = "position_embedding_type";
   hybrid.facts.feed_forward_width = "shared_intermediate_size";
   hybrid.fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}};

@@ -343,7 +343,7 @@ void merge_shared_in_folders(WeightTable& weights, std::string_view module) {
                     input = folder + "input_linear", output = folder + "output_linear";
   for (const char* name : {"ffn_gate", "ffn_up"}) find(weights, name)->shape = feed_forward_rows_in_gguf;
   add(weights, "ffn_gate_up", gguf + "ffn_gate_up", input, gate_up_rows_in_folders);
-  rename(weights, {{"ffn_down", "", output}});
+  rename(weights, {{"ffn_gate", "", input}, {"ffn_up", "", input}, {"ffn_down", "", output}});
   add(weights, "ffn_gate_up_shexp", gguf + "ffn_gate_up_shexp", input, merged_shared_rows);
   for (const char* name : {"ffn_gate_shexp", "ffn_up_shexp"})
     add(weights, name, gguf + name, input, shared_rows_in_gguf);

@@ -7,8 +7,11 @@
 #include "base/utf8.h"
 #include "io/config_fields.h"
 #include "io/expert_config.h"
+#include "io/feed_forward_config.h"
+#include "io/half_config.h"
 #include "io/latent_config.h"
 #include "io/layer_config.h"
+#include "io/recurrent_config.h"
 
 namespace weft {
 namespace {
@@ -84,10 +87,9 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
     }
   }
   const bool has_positions = c.rope_of(0) != nullptr || facts.rotary.unrotated_period || c.sliding_window;
-  USER_CHECK(
-      has_positions || facts.rotary.is_absent || facts.first_position_row || !facts.rotary.kind_in_folders.empty(),
-      "[{}] must not be false: the layers of {} in folders have rotary positions", facts.rotary.switch_in_gguf,
-      c.architecture);
+  USER_CHECK(has_positions || facts.rotary.switch_in_gguf.empty() || !facts.rotary.kind_in_folders.empty(),
+             "[{}] must not be false: the layers of {} in folders have rotary positions", facts.rotary.switch_in_gguf,
+             c.architecture);
   if (!facts.rotary.kind_in_folders.empty()) json[facts.rotary.kind_in_folders] = has_positions ? "rope" : "nope";
   if (facts.rotary.unrotated_period) {
     json["no_rope_layers"] = Json::array();
@@ -123,7 +125,10 @@ Json config_of_gguf(const Checkpoint& checkpoint, const ModelConfig& c, const Ar
             {"eos_token_id", ids_json(c.eos_token_ids)},
             {"pad_token_id", c.pad_token_id ? Json(*c.pad_token_id) : Json()}};
   add_own_keys(json, c, facts);
-  if (c.experts) json.update(expert_json(c, *facts.experts));
+  json.update(feed_forward_json(c, facts));
+  if (facts.experts) json.update(c.experts ? expert_json(c, *facts.experts) : no_expert_json(*facts.experts));
+  if (c.recurrent) json.update(recurrent_json(c, *facts.recurrent));
+  if (facts.halves) json.update(half_json(c.halves, *facts.halves));
   if (c.latents) {
     // All heads share the latents of keys and values; only what is rotated has the width of a head.
     json.update(latent_json(*c.latents));

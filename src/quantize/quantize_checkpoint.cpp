@@ -1,6 +1,7 @@
 #include "quantize/quantize_checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/core.h>
 
@@ -11,6 +12,7 @@
 #include "io/safetensors_writer.h"
 #include "io/scaled_blocks.h"
 #include "models/unread_tensors.h"
+#include "quantize/folder_tensors.h"
 #include "quantize/hugging_face_files.h"
 #include "quantize/output_folder.h"
 #include "quantize/weight_codes.h"
@@ -21,81 +23,9 @@
 namespace weft {
 namespace {
 
-// A weight of the model: its key in the checkpoint and its name in the folder.
-struct Source {
-  std::string key;   // in the checkpoint
-  std::string name;  // "model.layers.0.mlp.up_proj.weight"
-  std::vector<std::int64_t> shape;
-  bool is_transposed = false;       // a matrix that the checkpoint stores transposed
-  bool becomes_transposed = false;  // the folder stores the matrix transposed, unless it is quantized
-  std::int64_t rotated_heads = 0;   // the number of heads whose rows must be reordered, or 0
-  bool is_grouped = false;          // the folder has the rows of each key head one after another
-  bool is_less_one = false;         // the folder stores the values of the checkpoint minus one
-  bool is_linear = false;
-  std::optional<std::int64_t> part;  // of a stack for which the folder has a tensor for each part
-  std::string values;                // of latent attention: the stack of values, where the key's is that of keys
-};
-
-Source part_of(Source stack, std::int64_t part) {
-  stack.name = name_of_expert(stack.name, part);
-  stack.shape.erase(stack.shape.begin());
-  stack.is_linear = stack.shape.size() == 2 && QuantizationConfig().quantizes(stack.name);
-  stack.part = part;
-  return stack;
-}
-
 Tensor part_of(const Tensor& stack, std::int64_t part) {
   const Meta meta = Meta::tensor(stack.meta.dtype, Shape(stack.meta.shape.begin() + 1, stack.meta.shape.end()));
   return {meta, stack.storage, stack.byte_offset + part * meta.bytes().number()};
-}
-
-constexpr const char *kLatentKeys = "attn_k_b", *kLatentValues = "attn_v_b";
-
-// The name of the one tensor that folders have for the keys and values of latents.
-std::string name_of_latents(const ModelDefinition& model, int layer) {
-  const auto whole = std::find_if(model.weights.begin(), model.weights.end(), [](const ModelWeight& weight) {
-    return weight.name == kLatentKeys && weight.shape_of_whole != nullptr;
-  });
-  CHECK(whole != model.weights.end(), "no weight is the whole of {}", kLatentKeys);
-  return whole->key(CheckpointFormat::hugging_face, layer);
-}
-
-std::vector<Source> sources_of(const ModelDefinition& model, const ModelConfig& config) {
-  std::vector<Source> sources;
-  const bool has_stacks = config.format == CheckpointFormat::gguf && config.latents && !config.latents->is_joined;
-  model.visit_tensors(config, config.format, [&](const ModelDefinition::StoredWeight& stored) {
-    const ModelWeight& weight = stored.weight;
-    if (has_stacks && weight.name == kLatentValues) return;
-    Source source;
-    source.key = stored.key;
-    source.name = weight.key(CheckpointFormat::hugging_face, stored.layer);
-    if (stored.expert) source.name = name_of_expert(source.name, *stored.expert);
-    source.shape = stored.shape;
-    if (has_stacks && weight.name == kLatentKeys) {
-      source.name = name_of_latents(model, stored.layer);
-      source.values = model.key(kLatentValues, config, stored.layer);
-      source.shape = {config.head_count * (config.latents->plain_dim + config.latents->value_dim),
-                      config.latents->rank};
-    }
-    source.is_linear = source.shape.size() == 2 && QuantizationConfig().quantizes(source.name);
-    if (source.is_linear && weight.is_transposed_in(CheckpointFormat::hugging_face)) {
-      const std::vector<std::int64_t> shape = weight.shape(config, stored.layer);
-      source.is_transposed = weight.is_transposed_in(config.format);
-      source.becomes_transposed = true;
-      source.shape = shape;
-    }
-    if (config.rope.pairing != model.facts.pairing_in_folders && weight.rotated_heads != nullptr)
-      source.rotated_heads = weight.rotated_heads(config);
-    source.is_grouped =
-        model.facts.groups_heads_in_folders && !config.groups_heads && weight.name.starts_with("attn_qkv");
-    source.is_less_one = weight.is_less_one_in(CheckpointFormat::hugging_face) && !weight.is_less_one_in(config.format);
-    if (!is_name_of_experts(source.name)) {
-      sources.push_back(std::move(source));
-      return;
-    }
-    for (std::int64_t part = 0; part < stored.shape[0]; ++part) sources.push_back(part_of(source, part));
-  });
-  return sources;
 }
 
 Tensor converted(const Tensor& tensor, DType dtype) {
@@ -111,19 +41,19 @@ Tensor converted(const Tensor& tensor, DType dtype) {
 // UserError if the format cannot represent the weight. The block height must divide the number of rows, so that the
 // rows can be merged with those of other weights. The block width must divide the number of columns, because column
 // blocks are the groups of the inputs.
-void check_divides(const Source& source, const QuantizeRecipe& recipe) {
+void check_divides(const FolderTensor& source, const QuantizeRecipe& recipe) {
   const BlockShape& block = recipe.block;
   if (recipe.format == NumberFormat::fp8_block)
     USER_CHECK(source.shape[0] % block.rows == 0 && source.shape[1] % block.columns == 0,
                "[--block] {}x{} must divide the weights of all linear layers, but {} is {}x{}", block.rows,
-               block.columns, source.key, source.shape[0], source.shape[1]);
+               block.columns, source.key(), source.shape[0], source.shape[1]);
   if (recipe.format == NumberFormat::nvfp4)
     USER_CHECK(source.shape[1] % kNvfp4Group == 0, "[--format] nvfp4 wants rows of whole blocks of {}, but {} is {}x{}",
-               kNvfp4Group, source.key, source.shape[0], source.shape[1]);
+               kNvfp4Group, source.key(), source.shape[0], source.shape[1]);
   if (recipe.format == NumberFormat::w4a16)
     USER_CHECK(source.shape[1] % block.columns == 0,
                "[--group-size] {} must divide the rows of all linear layers, but {} is {}x{}", block.columns,
-               source.key, source.shape[0], source.shape[1]);
+               source.key(), source.shape[0], source.shape[1]);
 }
 
 class Quantizer {
@@ -139,7 +69,7 @@ class Quantizer {
   }
 
   // Returns the tensors that represent the weight in the folder.
-  std::vector<NamedTensor> tensors_of(const Source& source) {
+  std::vector<NamedTensor> tensors_of(const FolderTensor& source) {
     if (!is_quantized(source)) {
       const Tensor plain = source.becomes_transposed ? transpose_of(numbers(source)) : numbers(source);
       return {{source.name, converted(plain, DType::bf16)}};
@@ -147,7 +77,7 @@ class Quantizer {
     using enum NumberFormat;
     const QuantizedNames names = quantized_names(*written_, source.name);
     const Tensor weight = numbers(source);
-    const float magnitude = largest_magnitude(weight, source.key, threads_);
+    const float magnitude = largest_magnitude(weight, source.key(), threads_);
     if (recipe_.format == nvfp4) return nvfp4_tensors(source, names, weight);
     if (recipe_.format == w4a16) return int4_tensors(names, weight);
     std::int64_t rows = 1, columns = weight.meta.shape[1].number();
@@ -161,12 +91,13 @@ class Quantizer {
         quantize_blocks(weight, recipe_.format == int8 ? DType::i8 : DType::f8e4m3, rows, columns, threads_);
     if (recipe_.format == fp8) result.scales = number(fp8_scale(magnitude));
     std::vector<NamedTensor> tensors{{names.codes, result.codes}, {names.scale, result.scales}};
-    if (!names.input_scale.empty())
-      tensors.push_back({names.input_scale, number(fp8_scale(input_of(source).magnitude))});
+    if (!names.input_scale.empty()) tensors.push_back({names.input_scale, number(fp8_scale(input_magnitude(source)))});
     return tensors;
   }
 
-  bool is_quantized(const Source& source) const { return source.is_linear && recipe_.format != NumberFormat::bf16; }
+  bool is_quantized(const FolderTensor& source) const {
+    return source.is_linear && recipe_.format != NumberFormat::bf16;
+  }
 
  private:
   static Tensor number(float value) { return Tensor::from_bytes(Meta::tensor(DType::f32, {1}), &value); }
@@ -175,42 +106,80 @@ class Quantizer {
     return factors_of_blocks(checkpoint_, key).empty() ? checkpoint_.tensor(key) : scaled_blocks(checkpoint_, key);
   }
 
-  Tensor stored(const Source& source) const {
-    if (!source.values.empty())
-      return joined_latents(converted(stored(source.key), DType::f32), converted(stored(source.values), DType::f32));
-    const Tensor tensor = stored(source.key);
-    return source.part ? part_of(tensor, *source.part) : tensor;
+  Tensor stored(const FolderTensor& source) const {
+    if (source.keys.size() == 1)
+      return source.part ? part_of(stored(source.key()), *source.part) : stored(source.key());
+    std::vector<Tensor> parts;
+    for (const std::string& key : source.keys) parts.push_back(converted(stored(key), DType::f32));
+    if (source.join == RowJoin::latents) return joined_latents(parts[0], parts[1]);
+    return source.join == RowJoin::by_key_head ? joined_by_key_head(parts[0], parts[1], *config_.recurrent)
+                                               : joined_rows(parts);
   }
 
-  // Returns the weight in f32 with the order of rows and the values of Hugging Face. Matrices are not transposed.
-  Tensor numbers(const Source& source) const {
-    const QuantizationConfig* own = config_.quantization ? config_.quantization->of(source.key) : nullptr;
+  // Returns the weight in f32 as the checkpoint has it, but for matrices that it stores transposed.
+  Tensor stored_numbers(const FolderTensor& source) const {
+    const QuantizationConfig* own = config_.quantization ? config_.quantization->of(source.key()) : nullptr;
     const bool has_codes = own != nullptr && (source.is_linear || source.shape.size() == 2);  // or is the head
-    Tensor tensor =
-        has_codes ? dequantized_weight(checkpoint_, *own, source.key) : converted(stored(source), DType::f32);
-    if (source.is_transposed && !has_codes) tensor = transpose_of(tensor);
+    const Tensor tensor =
+        has_codes ? dequantized_weight(checkpoint_, *own, source.key()) : converted(stored(source), DType::f32);
+    return source.is_transposed && !has_codes ? transpose_of(tensor) : tensor;
+  }
+
+  // The same with the order of rows, the values and the shape of Hugging Face.
+  Tensor numbers(const FolderTensor& source) const {
+    Tensor tensor = stored_numbers(source);
     if (source.rotated_heads > 0)
       tensor = halves_from_neighbours(tensor, source.rotated_heads, config_.rope.rotary_dim);
     if (source.is_grouped) tensor = grouped_by_key_head(tensor, config_);
-    if (source.is_less_one)
-      for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i) tensor.as<float>()[i] -= 1;
-    return tensor;
+    if (source.tiled_heads) tensor = untiled(tensor, *source.tiled_heads, *config_.recurrent);
+    const std::int64_t count = element_count(tensor.meta.shape).number();
+    for (std::int64_t i = 0; source.is_less_one && i < count; ++i) tensor.as<float>()[i] -= 1;
+    if (source.is_logarithm) take_logarithms(tensor, source.key());
+    const Shape shape(source.shape.begin(), source.shape.end());
+    USER_CHECK(element_count(shape).number() == count,
+               "[{}] tensor {} is {}, but a folder has {} of {}: wanted the folder that it was made from",
+               checkpoint_.path(), source.key(), tensor.meta.text(), source.name, shape_text(shape));
+    return with_shape(tensor, source.shape);
   }
 
-  const LinearInput& input_of(const Source& source) const {
-    const auto found = inputs_.find(source.key);
-    USER_CHECK(found != inputs_.end(), "[{}] wanted the inputs of {} for --format {}, but nothing was seen of them",
-               checkpoint_.path(), source.key, number_format_text(recipe_.format));
-    return *found->second;
+  void take_logarithms(Tensor& tensor, const std::string& key) const {
+    for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i) {
+      float& value = tensor.as<float>()[i];
+      USER_CHECK(value < 0, "[{}] tensor {} must hold numbers below 0, but has {}", checkpoint_.path(), key, value);
+      value = std::log(-value);
+    }
   }
 
-  std::vector<NamedTensor> nvfp4_tensors(const Source& source, const QuantizedNames& names, const Tensor& weight) {
-    const float global_scale = nvfp4_global_scale(shared_magnitude(input_of(source)));
+  // The input of each of the weights that the tensor is made of. Latents are the input of keys, but not of values
+  // alone.
+  std::vector<const LinearInput*> inputs_of(const FolderTensor& source) const {
+    std::vector<const LinearInput*> inputs;
+    for (const std::string& key : source.keys) {
+      if (source.join == RowJoin::latents && key != source.key()) continue;
+      const auto found = inputs_.find(key);
+      USER_CHECK(found != inputs_.end(), "[{}] wanted the inputs of {} for --format {}, but nothing was seen of them",
+                 checkpoint_.path(), key, number_format_text(recipe_.format));
+      inputs.push_back(found->second);
+    }
+    return inputs;
+  }
+
+  float input_magnitude(const FolderTensor& source) const {
+    float most = 0;
+    for (const LinearInput* input : inputs_of(source)) most = std::max(most, input->magnitude);
+    return most;
+  }
+
+  std::vector<NamedTensor> nvfp4_tensors(const FolderTensor& source, const QuantizedNames& names,
+                                         const Tensor& weight) {
+    float magnitude = 0;
+    for (const LinearInput* input : inputs_of(source)) magnitude = std::max(magnitude, shared_magnitude(*input));
+    const float global_scale = nvfp4_global_scale(magnitude);
     CodesAndScales result = quantize_nvfp4(weight, global_scale, threads_);
     return {{names.codes, result.codes},
             {names.scale, result.scales},
             {names.global_scale, number(global_scale)},
-            {names.input_scale, number(nvfp4_global_scale(input_of(source).magnitude))}};
+            {names.input_scale, number(nvfp4_global_scale(input_magnitude(source)))}};
   }
 
   std::vector<NamedTensor> int4_tensors(const QuantizedNames& names, const Tensor& weight) {
@@ -228,10 +197,10 @@ class Quantizer {
     if (known != magnitudes_.end()) return known->second;
     float most = 0;
     for (const std::string& key : input.weights) {
-      Source source;
-      source.key = key;
+      FolderTensor source;
+      source.keys = {key};
       source.is_linear = true;
-      most = std::max(most, largest_magnitude(numbers(source), key, threads_));
+      most = std::max(most, largest_magnitude(stored_numbers(source), key, threads_));
     }
     return magnitudes_[&input] = most;
   }
@@ -246,10 +215,10 @@ class Quantizer {
 };
 
 // Distributes the weights over the files.
-std::vector<std::vector<Source>> shared_out(std::vector<Source> sources, std::int64_t file_bytes) {
-  std::vector<std::vector<Source>> files(1);
+std::vector<std::vector<FolderTensor>> shared_out(std::vector<FolderTensor> sources, std::int64_t file_bytes) {
+  std::vector<std::vector<FolderTensor>> files(1);
   std::int64_t bytes = 0;
-  for (Source& source : sources) {
+  for (FolderTensor& source : sources) {
     const std::int64_t own =
         Meta::tensor(DType::bf16, Shape(source.shape.begin(), source.shape.end())).bytes().number();
     if (bytes > 0 && bytes + own > file_bytes) {
@@ -268,8 +237,7 @@ std::string file_name(std::size_t index, std::size_t count) {
 
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-// Stacks of gate and up, experts in blocks, and recurrent layers of GGUF files are not made into the tensors of a
-// folder.
+// Stacks of gate and up, and experts in blocks, are not made into the tensors of a folder.
 void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const ArchitectureFacts& facts) {
   const bool is_folder = config.format == CheckpointFormat::hugging_face;
   const bool has_folder_of_experts = facts.experts && !facts.experts->count.empty() &&
@@ -279,8 +247,6 @@ void check_source(const Checkpoint& checkpoint, const ModelConfig& config, const
              "[{}] has {} experts: wanted the folder that it was made from", checkpoint.path(), config.expert_count);
   USER_CHECK(!config.experts || !config.experts->has_stacks_of_modules(),
              "[{}] has experts in stacks of gate and up: wanted a folder with a tensor for each expert",
-             checkpoint.path());
-  USER_CHECK(is_folder || !config.recurrent, "[{}] has recurrent layers: wanted the folder that it was made from",
              checkpoint.path());
   const bool has_own_stacks =
       is_folder && ((config.experts && facts.experts->is_merged_in_folders && !config.experts->is_merged) ||
@@ -314,13 +280,21 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
       !config.sliding_window || model.facts.window,
       "[{}] has a sliding window of {}, which config.json cannot express for {}; wanted the folder it was made from",
       checkpoint.path(), *config.sliding_window, config.architecture);
-  std::vector<Source> sources = sources_of(model, config);
-  for (const Source& source : sources)
-    if (source.is_linear) check_divides(source, recipe);
-  const std::vector<std::vector<Source>> files = shared_out(std::move(sources), recipe.file_bytes);
-  OutputFolder output(folder);
   const Json sample = parse_json(model.sample_config);
-  const Json quantization = quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {"lm_head"});
+  // The folder is what a reader of its config.json takes it for.
+  const ModelConfig written =
+      checkpoint.is_gguf()
+          ? model_config_from_json(config_json(checkpoint, config, model.facts, sample, nullptr), folder, model.facts)
+          : config;
+  std::vector<FolderTensor> sources = folder_tensors(checkpoint, model, config, written);
+  std::string head(model.facts.head);
+  for (const FolderTensor& source : sources) {
+    if (source.is_linear) check_divides(source, recipe);
+    if (source.is_head && source.name.ends_with(".weight")) head = source.name.substr(0, source.name.rfind('.'));
+  }
+  const std::vector<std::vector<FolderTensor>> files = shared_out(std::move(sources), recipe.file_bytes);
+  OutputFolder output(folder);
+  const Json quantization = quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {head});
   const std::string json = config_json(checkpoint, config, model.facts, sample, quantization);
   const std::map<std::string, std::string> texts = text_files(checkpoint, config);
 
@@ -331,7 +305,7 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string name = file_name(i, files.size());
     std::vector<NamedTensor> tensors;
-    for (const Source& source : files[i]) {
+    for (const FolderTensor& source : files[i]) {
       ++(quantizer.is_quantized(source) ? summary.quantized : summary.others);
       for (NamedTensor& tensor : quantizer.tensors_of(source)) {
         file_of[tensor.name] = name;

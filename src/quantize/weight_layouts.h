@@ -3,8 +3,10 @@
 // Weights of f32 in the layouts of folders, where a checkpoint has another.
 
 #include <cstdint>
+#include <vector>
 
 #include "io/model_config.h"
+#include "quantize/folder_tensors.h"
 #include "tensor/tensor.h"
 
 namespace weft {
@@ -18,5 +20,14 @@ Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int
 Tensor grouped_by_key_head(const Tensor& tensor, const ModelConfig& config);
 // For each head its rows of keys, from a stack [heads, rank, dim] of f32, and those of values, from [heads, dim, rank].
 Tensor joined_latents(const Tensor& keys, const Tensor& values);
+// The rows of each matrix, or the elements of each vector, after those of the one before it.
+Tensor joined_rows(const std::vector<Tensor>& parts);
+// The rows of a gated delta net's queries, keys and values, and of its gates, sorted by key head.
+Tensor joined_by_key_head(const Tensor& mixed, const Tensor& gates, const RecurrentConfig& config);
+// Reorders value heads, of which the first ones of all key heads come first, so that those of each key head follow one
+// another.
+Tensor untiled(const Tensor& tensor, const TiledHeads& heads, const RecurrentConfig& config);
+// The same elements in another shape: dims of 1 come or go, or groups of a vector are joined.
+Tensor with_shape(const Tensor& tensor, const std::vector<std::int64_t>& shape);
 
 }  // namespace weft

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "builtin/models.h"
 #include "tests/engine/tiny_model.h"
+#include "tests/sample_checkpoint.h"
+#include "tests/thrown_message.h"
 
 namespace weft::calibration_test {
 
@@ -43,6 +46,35 @@ TEST_F(Calibration, KeepsTheLargestOfAllSteps) {
   }
   // A text longer than the context is read in several sequences.
   EXPECT_GE(inputs(std::string(40, 'a') + "The sea", "512", "40")[0].magnitude, part[0].magnitude);
+}
+
+// What is quantized with a scale of its input is what calibration observes, in both kinds of files. Tied heads are
+// embeddings, which are not quantized.
+TEST(CalibrationOfEveryModel, SeesTheInputOfEachWeightThatIsQuantized) {
+  const ModelRegistry models = make_model_registry();
+  ThreadPool threads(2);
+  int folders = 0;
+  for (const std::string& name : text_architectures(models))
+    for (const bool is_tied : {false, true}) {
+      SCOPED_TRACE(name + (is_tied ? ", tied" : ""));
+      const ModelDefinition& model = models.find(name, "test");
+      const SampleCheckpoint sample(model, {{"tie_word_embeddings", is_tied}});
+      const TemporaryFolder folder;
+      const std::string paths[] = {sample.write_folder(folder, "m", DType::bf16),
+                                   sample.write_gguf(folder, "m.gguf", DType::f32)};
+      for (const std::string& path : paths) {
+        const auto engine = tiny_engine(path, {{"enforce-eager", "true"}});
+        const Checkpoint checkpoint = Checkpoint::open(path);
+        const QuantizeRecipe recipe{.format = NumberFormat::fp8, .inputs = calibrate(*engine, "The sea")};
+        const std::string message = message_of([&] {
+          quantize_checkpoint(checkpoint, models.find_for_folder(checkpoint), recipe,
+                              folder / path.substr(path.rfind('/') + 1) + "-w", threads);
+        });
+        EXPECT_EQ(message.find("wanted the inputs of"), std::string::npos) << message;
+        folders += message.empty();
+      }
+    }
+  EXPECT_GT(folders, 150);
 }
 
 TEST_F(Calibration, RefusesATextWithoutTokens) { EXPECT_THROW(inputs(""), UserError); }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "io/config_fields.h"
 #include "quantize/number_format.h"
+#include "tests/io/tiny_config.h"
 #include "tests/thrown_message.h"
 
 namespace weft::quantization_config_test {
@@ -82,6 +83,16 @@ TEST(QuantizationConfig, LeavesOutTheHeadTheEmbeddingAndWhatIsIgnored) {
   EXPECT_TRUE(config.quantizes("model.layers.01.mlp.up_proj.weight"));
   EXPECT_FALSE(config.quantizes("model.layers.1.mlp.down_proj.weight"));
   EXPECT_FALSE(config.quantizes("model.layers.1.mlp.up_proj.bias"));
+}
+
+TEST(QuantizationConfig, LeavesOutTheEmbeddingByTheNameThatItsArchitectureHas) {
+  json changes{
+      {"model_type", "mamba2"}, {"num_heads", 4}, {"n_groups", 2}, {"quantization_config", written(NumberFormat::fp8)}};
+  json config = tiny_config::tiny_json();
+  config.update(changes);
+  const QuantizationConfig quantization = tiny_config::read(config).quantization.value();
+  EXPECT_FALSE(quantization.quantizes("backbone.embeddings.weight"));
+  EXPECT_TRUE(quantization.quantizes("backbone.layers.0.mixer.in_proj.weight"));
 }
 
 TEST(QuantizationConfig, RefusesWhatItDoesNotUnderstandByItsKey) {

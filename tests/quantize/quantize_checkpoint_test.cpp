@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "builtin/models.h"
 #include "io/quantized_weight.h"
+#include "io/safetensors_writer.h"
 #include "quantize/weight_codes.h"
 #include "tensor/convert.h"
 #include "tests/sample_checkpoint.h"
@@ -186,6 +187,86 @@ TEST(QuantizeMixtures, MakesTheFolderThatAGgufFileWasMadeFrom) {
       }
     }
   }
+}
+
+// What a folder has that the GGUF file of this model cannot give; "" if there is no such thing.
+std::string missing_in_gguf(const ModelDefinition& model, const SampleCheckpoint& sample) {
+  const ModelConfig& config = sample.config();
+  const Json json = parse_json(sample.config_json());
+  // Its key counts the rows before the first position, which a GGUF file does not.
+  if (config.first_position_row > 0 && json.at("max_position_embeddings") != config.context_length)
+    return "wanted the folder that it was made from";
+  if (config.experts && model.facts.experts->is_merged_in_folders) return "wanted the folder that it was made from";
+  if (config.rope.scaling.type == RopeScalingType::proportional) return "rope_freqs.weight";
+  if (config.rope.scaling.type == RopeScalingType::longrope) return "rope_factors_long.weight";
+  return "";
+}
+
+// The layouts of GGUF files are undone, and config.json is read as what it was.
+TEST(QuantizeGguf, MakesTheFolderOfEveryModel) {
+  const ModelRegistry models = make_model_registry();
+  ThreadPool threads(2);
+  for (const std::string& name : models.architectures()) {
+    const ModelDefinition& model = models.find(name, "test");
+    const SampleCheckpoint sample(model);
+    SCOPED_TRACE(name);
+    const TemporaryFolder folder;
+    const Checkpoint source = Checkpoint::open(sample.write_gguf(folder, "m.gguf", DType::f32));
+    const ModelDefinition& written = models.find_for_folder(source);
+    if (written.architectures != model.architectures) continue;  // RoBERTa, whose GGUF files are those of BERT
+    const auto quantize = [&] { quantize_checkpoint(source, written, {}, folder / "w", threads); };
+    if (const std::string missing = missing_in_gguf(model, sample); !missing.empty()) {
+      EXPECT_NE(message_of(quantize).find(missing), std::string::npos);
+      continue;
+    }
+    ASSERT_EQ(message_of(quantize), "");
+    const Checkpoint checkpoint = Checkpoint::open(folder / "w");
+    const ModelConfig config = checkpoint.config(written.facts), &wanted = sample.config();
+    written.check_weights(checkpoint, config);
+    EXPECT_EQ(config.is_recurrent, wanted.is_recurrent);
+    EXPECT_EQ(config.halves, wanted.halves);
+    EXPECT_EQ(config.recurrent.has_value(), wanted.recurrent.has_value());
+    EXPECT_EQ(checkpoint.tensors().size(), sample.weights().size());
+    for (const auto& [weight, tensor] : sample.weights()) {
+      const Tensor& came = checkpoint.tensor(weight);
+      ASSERT_EQ(came.meta.shape, tensor.meta.shape) << weight;
+      for (std::int64_t i = 0; i < element_count(came.meta.shape).number(); ++i)
+        ASSERT_EQ(load_float(came.meta.dtype, came.data(), i), tensor.as<float>()[i]) << weight << " " << i;
+    }
+  }
+}
+
+// Transformers, vLLM and others know the tensors by the names that the source has.
+TEST_F(QuantizeCheckpoint, KeepsTheNamesOfAFolder) {
+  const ModelRegistry models = make_model_registry();
+  const auto written = [&](const ModelDefinition& model, const std::string& read, const std::string& stored) {
+    const SampleCheckpoint sample(model);
+    std::vector<NamedTensor> tensors;
+    for (const auto& [name, tensor] : sample.weights()) {
+      const bool is_renamed = name.starts_with(read);
+      tensors.push_back({is_renamed ? stored + name.substr(read.size()) : name, tensor});
+    }
+    const TemporaryFolder folder;
+    const std::string path = sample.write_folder(folder, "named", DType::f32);
+    write_safetensors(path + "/model.safetensors", tensors);
+    quantize_checkpoint(Checkpoint::open(path), model, {.format = NumberFormat::int8}, folder / "w", threads_);
+    return read_file(folder / "w/model.safetensors", 1 << 24) + read_file(folder / "w/config.json", 1 << 20);
+  };
+  const std::string roberta = written(models.find("bert", "test"), "bert.", "roberta.");
+  EXPECT_NE(roberta.find("\"roberta.encoder.layer.0.attention.self.query.weight\""), std::string::npos);
+  EXPECT_NE(roberta.find("\"roberta.encoder.layer.0.attention.self.query.weight_scale\""), std::string::npos);
+  EXPECT_EQ(roberta.find("\"bert."), std::string::npos);
+  const std::string pythia = written(models.find("gpt_neox", "test"), "lm_head.", "embed_out.");
+  EXPECT_NE(pythia.find("\"embed_out.weight\""), std::string::npos);
+  EXPECT_NE(pythia.find("\"embed_out\""), std::string::npos) << "the module that is not quantized";
+  EXPECT_EQ(pythia.find("lm_head"), std::string::npos);
+}
+
+TEST_F(QuantizeCheckpoint, NamesTheHeadOfAGgufFileAsFoldersDo) {
+  const ModelDefinition model = make_model_registry().find("gpt_neox", "test");
+  const std::string path = SampleCheckpoint(model).write_gguf(folder_, "m.gguf", DType::f32);
+  quantize_checkpoint(Checkpoint::open(path), model, {}, folder_ / "w", threads_);
+  EXPECT_NE(read_file(folder_ / "w/model.safetensors", 1 << 24).find("\"embed_out.weight\""), std::string::npos);
 }
 
 TEST_F(QuantizeCheckpoint, RefusesGroupsThatDoNotDivideAWeight) {
