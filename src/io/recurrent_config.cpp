@@ -255,10 +255,33 @@ void add_layers(const ModelConfig& config, const RecurrentFacts& facts, Json& js
     if (!config.recurs(layer)) attending.push_back(layer);
   }
   json["layer_types"] = std::move(words);
+  if (!facts.attending_period.empty() && !attending.empty()) {
+    const std::int64_t first = attending[0];
+    json[facts.attending_offset] = first;
+    json[facts.attending_period] = attending.size() > 1 ? attending[1].get<std::int64_t>() - first : config.layer_count;
+  }
   if (!facts.attending.empty()) json[facts.attending] = std::move(attending);
 }
 
+// transformers computes the width by mamba_expand, where config.json has no key for it.
+void add_width(const ModelConfig& config, std::int64_t width, Json& json) {
+  json[kMambaWidth] = width;
+  if (width % config.hidden_size == 0) json[kMambaExpansion] = width / config.hidden_size;
+}
+
 Json mamba_json(const ModelConfig& config, const RecurrentFacts& facts) {
+  const RecurrentConfig& c = *config.recurrent;
+  Json json{{"mamba_d_conv", c.convolution_width},
+            {"mamba_conv_bias", c.has_convolution_bias},
+            {"mamba_proj_bias", c.has_projection_bias},
+            {"mamba_d_state", c.key_dim},
+            {kStepRank, c.step_rank}};
+  add_width(config, c.value_dim, json);
+  if (!facts.parts_epsilon.empty()) json[facts.parts_epsilon] = c.parts_epsilon;
+  return json;
+}
+
+Json mamba2_json(const ModelConfig& config, const RecurrentFacts& facts) {
   const RecurrentConfig& c = *config.recurrent;
   Json json{{"mamba_d_conv", c.convolution_width},
             {"mamba_conv_bias", c.has_convolution_bias},
@@ -267,11 +290,9 @@ Json mamba_json(const ModelConfig& config, const RecurrentFacts& facts) {
             {kMambaHeads, c.value_heads},
             {kMambaHeadWidth, c.value_dim},
             {"mamba_d_state", c.key_dim},
-            {kMambaWidth, c.values_width()},
             {kHasNorm, c.has_norm},
             {kNormsFirst, c.norms_before_gate}};
-  // transformers computes the width by it, where config.json has no key for that.
-  if (c.values_width() % config.hidden_size == 0) json[kMambaExpansion] = c.values_width() / config.hidden_size;
+  add_width(config, c.values_width(), json);
   if (c.has_output_bias || c.has_projection_bias) json[kOutputBias] = c.has_output_bias;
   if (!facts.least_step.empty()) json[facts.least_step] = c.least_step;
   return json;
@@ -293,8 +314,11 @@ Json recurrent_json(const ModelConfig& config, const RecurrentFacts& facts) {
               {"linear_key_head_dim", c.key_dim},
               {"linear_value_head_dim", c.value_dim}};
       break;
-    case RecurrentKind::mamba2:
+    case RecurrentKind::mamba:
       json = mamba_json(config, facts);
+      break;
+    case RecurrentKind::mamba2:
+      json = mamba2_json(config, facts);
       break;
   }
   add_layers(config, facts, json);
