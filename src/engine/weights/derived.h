@@ -2,7 +2,8 @@
 
 // Weights as graphs read them, computed from those that a checkpoint stores.
 
-#include "engine/weights/weights.h"
+#include "io/quantized_weight.h"
+#include "tensor/tensor.h"
 
 namespace weft {
 
