@@ -36,6 +36,10 @@ Json rope_scaling_json(const Checkpoint& checkpoint, const RopeConfig& rope) {
   Json json{{"rope_type", rope_scaling_text(scaling.type)}, {"factor", scaling.factor}};
   if (scaling.type != RopeScalingType::linear)
     json["original_max_position_embeddings"] = scaling.original_context_length;
+  if (scaling.type == RopeScalingType::llama3) {
+    json["low_freq_factor"] = scaling.low_freq_factor;
+    json["high_freq_factor"] = scaling.high_freq_factor;
+  }
   if (scaling.type == RopeScalingType::yarn) {
     json["beta_fast"] = scaling.beta_fast;
     json["beta_slow"] = scaling.beta_slow;

@@ -197,6 +197,7 @@ std::string missing_in_gguf(const ModelDefinition& model, const SampleCheckpoint
   if (config.first_position_row > 0 && json.at("max_position_embeddings") != config.context_length)
     return "wanted the folder that it was made from";
   if (config.experts && model.facts.experts->is_merged_in_folders) return "wanted the folder that it was made from";
+  if (!model.facts.layer_numbers.empty()) return "wanted the folder that it was made from";  // these are tensors there
   if (config.rope.scaling.type == RopeScalingType::proportional) return "rope_freqs.weight";
   if (config.rope.scaling.type == RopeScalingType::longrope) return "rope_factors_long.weight";
   return "";
@@ -216,10 +217,13 @@ TEST(QuantizeGguf, MakesTheFolderOfEveryModel) {
     if (written.architectures != model.architectures) continue;  // RoBERTa, whose GGUF files are those of BERT
     const auto quantize = [&] { quantize_checkpoint(source, written, {}, folder / "w", threads); };
     if (const std::string missing = missing_in_gguf(model, sample); !missing.empty()) {
-      EXPECT_NE(message_of(quantize).find(missing), std::string::npos);
+      const std::string message = message_of(quantize);
+      EXPECT_NE(message.find(missing), std::string::npos) << message;
       continue;
     }
-    ASSERT_EQ(message_of(quantize), "");
+    const std::string message = message_of(quantize);
+    EXPECT_EQ(message, "");
+    if (!message.empty()) continue;
     const Checkpoint checkpoint = Checkpoint::open(folder / "w");
     const ModelConfig config = checkpoint.config(written.facts), &wanted = sample.config();
     written.check_weights(checkpoint, config);
