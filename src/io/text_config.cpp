@@ -14,12 +14,14 @@ constexpr const char* kShared[] = {"bos_token_id",       "dtype",        "eos_to
                                    "compression_config", "quantization", "quantization_config", "tie_word_embeddings",
                                    "torch_dtype"};
 
-// The module around the language model in older and in newer folders, and the language model's own module; GPT-NeoX's
-// name of the head, and the names of the encoder in models with BERT's layers.
+// The module around the language model in older and in newer folders, and the language model's own module; the
+// names of the head in GPT-NeoX, InternLM 2 and ChatGLM, and those of the encoder in models with BERT's layers.
 constexpr std::array kModules = {std::pair{"language_model.model.", "model."},
                                  std::pair{"model.language_model.", "model."},
                                  std::pair{"language_model.lm_head.", "lm_head."},
                                  std::pair{"embed_out.", "lm_head."},
+                                 std::pair{"output.", "lm_head."},
+                                 std::pair{"transformer.output_layer.", "lm_head."},
                                  std::pair{"roberta.", "bert."},
                                  std::pair{"mpnet.", "bert."},
                                  std::pair{"electra.", "bert."},

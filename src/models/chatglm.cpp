@@ -24,8 +24,7 @@ nn::WeightTable chatglm_weights() {
                        {"ffn_norm", "", layer + "post_attention_layernorm"},
                        {"ffn_gate_up", "", layer + "mlp.dense_h_to_4h"},
                        {"ffn_down", "", layer + "mlp.dense_4h_to_h"},
-                       {"output_norm", "", "transformer.encoder.final_layernorm"},
-                       {"output", "", "transformer.output_layer"}});
+                       {"output_norm", "", "transformer.encoder.final_layernorm"}});
   return weights;
 }
 
@@ -48,6 +47,7 @@ MODEL(chatglm) {
                                   {"multi_query_group_num", "num_key_value_heads"},
                                   {"kv_channels", "head_dim"}},
                     .embedding = "transformer.embedding.word_embeddings.weight",
+                    .head = "transformer.output_layer",
                     .defaults = kChatGlmDefaults,
                     .pairing_in_folders = RotaryPairing::neighbours,
                     .pairing_in_gguf = RotaryPairing::neighbours,

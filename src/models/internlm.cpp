@@ -17,8 +17,7 @@ nn::WeightTable internlm2_weights() {
                        {"ffn_norm", "", layer + "ffn_norm"},
                        {"ffn_gate", "", layer + "feed_forward.w1"},
                        {"ffn_up", "", layer + "feed_forward.w3"},
-                       {"ffn_down", "", layer + "feed_forward.w2"},
-                       {"output", "", "output"}});
+                       {"ffn_down", "", layer + "feed_forward.w2"}});
   return weights;
 }
 
@@ -31,6 +30,7 @@ MODEL(internlm) {
   using namespace weft;
   ModelDefinition second = llama_layers("internlm2",
                                         {.embedding = "model.tok_embeddings.weight",
+                                         .head = "output",
                                          .defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 2048})",
                                          .groups_heads_in_folders = true,
                                          .pairing_in_gguf = RotaryPairing::neighbours,

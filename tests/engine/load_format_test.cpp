@@ -163,7 +163,7 @@ TEST_F(LoadFormat, SharesItsPlansWithTheWeights) {
 
 TEST_F(LoadFormat, RefusesWhatNoModelIs) {
   const auto refusal = [&](const std::string& path) { return message_of([&] { engine(path); }); };
-  EXPECT_NE(refusal(config_alone("other", {{"model_type", "mamba"}})).find("mamba"), std::string::npos);
+  EXPECT_NE(refusal(config_alone("other", {{"model_type", "rwkv7"}})).find("rwkv7"), std::string::npos);
   EXPECT_NE(refusal(folder_ / "nothing").find("there is nothing"), std::string::npos);
   std::filesystem::create_directory(folder_ / "empty");
   EXPECT_NE(refusal(folder_ / "empty").find("config.json"), std::string::npos);
