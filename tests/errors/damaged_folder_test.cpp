@@ -169,7 +169,7 @@ TEST_F(DamagedFolder, SaysOnceThatAnEndIsNoTokenAndRuns) {
 
 TEST_F(DamagedFolder, IsRefusedWithWhatIsUnknown) {
   const auto at = [](const char* text) { return json::json_pointer(text); };
-  expect_refused("config.json", at("/model_type"), "mamba", "mamba");
+  expect_refused("config.json", at("/model_type"), "rwkv7", "rwkv7");
   expect_refused("config.json", at("/hidden_act"), "sparkle", "sparkle");
   expect_refused("config.json", at("/torch_dtype"), "f7", "f7");
   expect_refused("config.json", at("/rope_scaling"), {{"rope_type", "sparkle"}, {"factor", 2.0}}, "sparkle");

@@ -124,7 +124,7 @@ TEST_F(DamagedGguf, IsRefusedWithAbsurdFacts) {
 
 TEST_F(DamagedGguf, IsRefusedWithWhatIsUnknown) {
   GgufBytes other;
-  expect_refused(other.text("general.architecture", "mamba").bytes(), "mamba");
+  expect_refused(other.text("general.architecture", "rwkv7").bytes(), "rwkv7");
   expect_refused(raw_text("gpt2"), raw_text("gpt9"), "gpt9");
   expect_refused(raw_text("gpt-2"), raw_text("gpt-9"), "gpt-9");
   GgufBytes typed = file_;

@@ -55,7 +55,8 @@ TEST(TextConfig, TheHeadIsTheEmbeddingIfTheWholeModelSaysSo) {
 
 TEST(TextConfig, KnowsTheNamesInTheWholeCheckpoint) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(names_in_checkpoint("lm_head.weight"), (Names{"language_model.lm_head.weight", "embed_out.weight"}));
+  EXPECT_EQ(names_in_checkpoint("lm_head.weight"), (Names{"language_model.lm_head.weight", "embed_out.weight",
+                                                          "output.weight", "transformer.output_layer.weight"}));
   EXPECT_EQ(names_in_checkpoint("model.norm.weight"),
             (Names{"language_model.model.norm.weight", "model.language_model.norm.weight"}));
 }
