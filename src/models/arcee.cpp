@@ -1,5 +1,6 @@
 // Arcee (AFM): Llama's layers with a feed-forward without a gate.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -35,17 +36,14 @@ constexpr const char* kArceeSample = R"({
 
 MODEL(arcee) {
   using namespace weft;
-  models.add(
-      {.architectures = {"arcee"},
-       .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 4096, "hidden_act": "relu2"})",
-                 .pairing_in_gguf = RotaryPairing::neighbours,
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
-                              {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
-       .weights = arcee_weights(),
-       .forward = arcee_forward,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"rms_quant", 2}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-       .check = nn::check_plain_decoder,
-       .sample_config = kArceeSample});
+  models.add({.architectures = {"arcee"},
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 4096, "hidden_act": "relu2"})",
+                        .pairing_in_gguf = RotaryPairing::neighbours,
+                        .switches = all_biases()},
+              .weights = arcee_weights(),
+              .forward = arcee_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"rms_quant", 2}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = nn::check_plain_decoder,
+              .sample_config = kArceeSample});
 }

@@ -2,6 +2,7 @@
 // the mean and has no bias. Of Cohere, the larger model has a norm for each head of query and key, with a weight for
 // each. Of Cohere 2, three of four layers have a window and rotary positions; the others have neither.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -89,22 +90,20 @@ MODEL(cohere2) {
        .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
        .check = nn::check_gated_decoder,
        .sample_config = kCohereSample});
-  models.add(
-      {.architectures = {"cohere2"},
-       .facts = {.defaults = kCohere2Defaults,
-                 .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps"},
-                 .window = WindowFacts{.period = 4},
-                 .pairing_in_folders = RotaryPairing::neighbours,
-                 .pairing_in_gguf = RotaryPairing::neighbours,
-                 .rotary = {.only_rotates_windows = true},
-                 .numbers = {{&ModelConfig::logit_scale, "logit_scale", "logit_scale"}},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
-                 .keys = {"position_embedding_type"}},
-       .weights = cohere2_weights(),
-       .forward = cohere2_forward,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-       .check = nn::check_gated_decoder,
-       .sample_config = kCohere2Sample});
+  models.add({.architectures = {"cohere2"},
+              .facts = {.defaults = kCohere2Defaults,
+                        .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps"},
+                        .window = WindowFacts{.period = 4},
+                        .pairing_in_folders = RotaryPairing::neighbours,
+                        .pairing_in_gguf = RotaryPairing::neighbours,
+                        .rotary = {.only_rotates_windows = true},
+                        .numbers = {{&ModelConfig::logit_scale, "logit_scale", "logit_scale"}},
+                        .switches = attention_biases(),
+                        .keys = {"position_embedding_type"}},
+              .weights = cohere2_weights(),
+              .forward = cohere2_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = nn::check_gated_decoder,
+              .sample_config = kCohere2Sample});
 }

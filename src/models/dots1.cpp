@@ -1,5 +1,6 @@
 // dots.llm1: Qwen 3's attention, and DeepSeek V3's mixture of experts in all layers but the first ones.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
@@ -32,22 +33,20 @@ constexpr const char* kDots1Sample = R"({
 
 MODEL(dots1) {
   using namespace weft;
-  models.add(
-      {.architectures = {"dots1"},
-       .facts = {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 2048, "sliding_window": 4096,
+  models.add({.architectures = {"dots1"},
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 2048, "sliding_window": 4096,
                                  "max_window_layers": 62})",
-                 .window = WindowFacts{.first_layer = 62, .has_switch = false},
-                 .experts = ExpertFacts{.count = "n_routed_experts",
-                                        .shared_count = "n_shared_experts",
-                                        .scores = ExpertScores::sigmoid},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}}},
-       .weights = dots1_weights(),
-       .forward = nn::llama_forward_with_head_norms,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"rms_quant", 1}, {"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
-       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
-       .fusions_of_experts = {{"act_quant", 1}},
-       .check = nn::check_gated_decoder,
-       .sample_config = kDots1Sample});
+                        .window = WindowFacts{.first_layer = 62, .has_switch = false},
+                        .experts = ExpertFacts{.count = "n_routed_experts",
+                                               .shared_count = "n_shared_experts",
+                                               .scores = ExpertScores::sigmoid},
+                        .switches = attention_biases()},
+              .weights = dots1_weights(),
+              .forward = nn::llama_forward_with_head_norms,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"rms_quant", 1}, {"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
+              .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
+              .fusions_of_experts = {{"act_quant", 1}},
+              .check = nn::check_gated_decoder,
+              .sample_config = kDots1Sample});
 }

@@ -1,5 +1,6 @@
 // EuroBERT: Llama's layers, whose tokens attend to later ones, too.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
@@ -33,18 +34,15 @@ constexpr const char* kEurobertSample = R"({
 
 MODEL(eurobert) {
   using namespace weft;
-  models.add(
-      {.architectures = {"eurobert"},
-       .facts = {.defaults = kEurobertDefaults,
-                 .bidirectional = Bidirectional::always,
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
-                              {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}},
-                 .complete = complete_eurobert},
-       .weights = eurobert_weights(),
-       .forward = nn::llama_forward,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"rope_kvcache", 1}},
-       .check = nn::check_gated_decoder,
-       .sample_config = kEurobertSample});
+  models.add({.architectures = {"eurobert"},
+              .facts = {.defaults = kEurobertDefaults,
+                        .bidirectional = Bidirectional::always,
+                        .switches = all_biases(),
+                        .complete = complete_eurobert},
+              .weights = eurobert_weights(),
+              .forward = nn::llama_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"rope_kvcache", 1}},
+              .check = nn::check_gated_decoder,
+              .sample_config = kEurobertSample});
 }

@@ -1,6 +1,7 @@
 // Falcon H1: attention and Mamba 2 read the same norm in each layer, and their results are added. Folders have factors
 // of many values. GGUF files have weights that are already multiplied by them.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -64,9 +65,7 @@ MODEL(falcon_h1) {
                              {&ModelConfig::attention_output_scale, "attention_out_multiplier"},
                              {&ModelConfig::logit_scale, "lm_head_multiplier"}},
                  .number_lists = {{{&ModelConfig::gate_scale, &ModelConfig::feed_forward_scale}, "mlp_multipliers"}},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
-                              {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}},
+                 .switches = all_biases(),
                  .always = {"mamba_use_mlp"}},
        .weights = nn::mamba2_decoder_weights(),
        .forward = falcon_h1_forward,

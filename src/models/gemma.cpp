@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -63,16 +64,12 @@ constexpr const char* kGemmaSample = R"({
 
 MODEL(gemma) {
   using namespace weft;
-  models.add(
-      {.architectures = {"gemma"},
-       .facts = {.defaults = kGemmaDefaults,
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
-                 .keys = {"hidden_activation"}},
-       .weights = gemma_weights(),
-       .forward = gemma_forward,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-       .check = check_gemma,
-       .sample_config = kGemmaSample});
+  models.add({.architectures = {"gemma"},
+              .facts = {.defaults = kGemmaDefaults, .switches = attention_biases(), .keys = {"hidden_activation"}},
+              .weights = gemma_weights(),
+              .forward = gemma_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = check_gemma,
+              .sample_config = kGemmaSample});
 }

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -76,8 +77,7 @@ ModelDefinition gemma2(const char* architecture, nn::WeightTable weights, Values
                     .numbers = {{&ModelConfig::query_width, "query_pre_attn_scalar"},
                                 {&ModelConfig::attention_softcap, "attn_logit_softcapping", "attn_logit_softcapping"},
                                 {&ModelConfig::logit_softcap, "final_logit_softcapping", "final_logit_softcapping"}},
-                    .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                                 {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
+                    .switches = attention_biases(),
                     .keys = {"hidden_activation"},
                     .complete = complete_gemma2},
           .weights = std::move(weights),

@@ -1,6 +1,7 @@
 // Gemma 3: Gemma 2's layers without the bounds, with norms of the heads of queries and keys. Five of six layers have a
 // window and rotary positions of their own. EmbeddingGemma has the same layers, whose tokens attend to later ones, too.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -70,8 +71,7 @@ MODEL(gemma3) {
                  .rotary = {.has_sliding_positions = true, .sliding_theta = 10000.0},
                  .numbers = {{&ModelConfig::query_width, "query_pre_attn_scalar"},
                              {&ModelConfig::logit_softcap, "final_logit_softcapping", "final_logit_softcapping"}},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
+                 .switches = attention_biases(),
                  // attn_logit_softcapping is Gemma 2's: no program applies it here.
                  .keys = {"hidden_activation", "rope_local_base_freq", "rope.freq_base_swa", "attn_logit_softcapping"},
                  .complete = complete_gemma3},

@@ -3,6 +3,7 @@
 // stack; GGUF files, and folders of mlx-lm (io/mlx_stacks.h), have a stack for each.
 
 #include "base/error.h"
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -97,28 +98,26 @@ constexpr const char* kGptOssSample = R"({
 
 MODEL(gpt_oss) {
   using namespace weft;
-  models.add(
-      {.architectures = {"gpt_oss"},
-       .gguf_architecture = "gpt-oss",
-       .facts = {.defaults = R"({"head_dim": 64, "attention_bias": true, "sliding_window": 128,
+  models.add({.architectures = {"gpt_oss"},
+              .gguf_architecture = "gpt-oss",
+              .facts = {.defaults = R"({"head_dim": 64, "attention_bias": true, "sliding_window": 128,
                                  "num_local_experts": 128, "num_experts_per_tok": 4, "swiglu_limit": 7.0,
                                  "rope_theta": 150000.0, "rms_norm_eps": 1e-5, "max_position_embeddings": 131072,
   "rope_parameters": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
   "truncate": false, "original_max_position_embeddings": 4096}})",
-                 .window = WindowFacts{.period = 2},
-                 .experts = ExpertFacts{.count = "num_local_experts",
-                                        .width = "intermediate_size",
-                                        .scores = ExpertScores::softmax_of_chosen,
-                                        .is_merged_in_folders = true},
-                 .numbers = {{&ModelConfig::gate_limit, "swiglu_limit"}},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
-                 .keys = {"experts_per_token", "initial_context_length"},
-                 .complete = complete_gpt_oss},
-       .weights = gpt_oss_weights(),
-       .forward = gpt_oss_forward,
-       .head = nn::decoder_head,
-       .fusions_per_mixture = {{"rms_quant", 1}, {"rope_kvcache", 1}},
-       .check = check_gpt_oss,
-       .sample_config = kGptOssSample});
+                        .window = WindowFacts{.period = 2},
+                        .experts = ExpertFacts{.count = "num_local_experts",
+                                               .width = "intermediate_size",
+                                               .scores = ExpertScores::softmax_of_chosen,
+                                               .is_merged_in_folders = true},
+                        .numbers = {{&ModelConfig::gate_limit, "swiglu_limit"}},
+                        .switches = attention_biases(),
+                        .keys = {"experts_per_token", "initial_context_length"},
+                        .complete = complete_gpt_oss},
+              .weights = gpt_oss_weights(),
+              .forward = gpt_oss_forward,
+              .head = nn::decoder_head,
+              .fusions_per_mixture = {{"rms_quant", 1}, {"rope_kvcache", 1}},
+              .check = check_gpt_oss,
+              .sample_config = kGptOssSample});
 }

@@ -2,6 +2,7 @@
 // adds, and a divisor of the logits. Some have experts, with or without a shared one. Most layers of Granite 4 H have
 // Mamba 2 in place of attention, and its other layers have no positions.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
@@ -92,26 +93,24 @@ constexpr const char* kGraniteMoeHybridDefaults = R"({
 })";
 
 ModelDefinition granite_with_experts(const char* architecture, const char* defaults, const char* sample_config) {
-  return {
-      .architectures = {architecture},
-      .facts = {.defaults = defaults,
-                .pairing_in_gguf = RotaryPairing::neighbours,
-                .rotary = {.switch_in_gguf = kHasPositions},
-                .experts = ExpertFacts{.count = "num_local_experts",
-                                       .width = "intermediate_size",
-                                       .shared_width = "shared_intermediate_size",
-                                       .scores = ExpertScores::softmax_of_chosen,
-                                       .is_merged_in_folders = true},
-                .numbers = granite_numbers(),
-                .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                             {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}}},
-      .weights = granitemoe_weights(),
-      .forward = nn::llama_forward,
-      .head = nn::decoder_head,
-      .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-      .fusions_of_experts = {{"act_quant", 1}},
-      .check = nn::check_gated_decoder,
-      .sample_config = sample_config};
+  return {.architectures = {architecture},
+          .facts = {.defaults = defaults,
+                    .pairing_in_gguf = RotaryPairing::neighbours,
+                    .rotary = {.switch_in_gguf = kHasPositions},
+                    .experts = ExpertFacts{.count = "num_local_experts",
+                                           .width = "intermediate_size",
+                                           .shared_width = "shared_intermediate_size",
+                                           .scores = ExpertScores::softmax_of_chosen,
+                                           .is_merged_in_folders = true},
+                    .numbers = granite_numbers(),
+                    .switches = attention_biases()},
+          .weights = granitemoe_weights(),
+          .forward = nn::llama_forward,
+          .head = nn::decoder_head,
+          .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+          .fusions_of_experts = {{"act_quant", 1}},
+          .check = nn::check_gated_decoder,
+          .sample_config = sample_config};
 }
 
 }  // namespace
@@ -125,9 +124,7 @@ MODEL(granite) {
                  .pairing_in_gguf = RotaryPairing::neighbours,
                  .rotary = {.switch_in_gguf = kHasPositions},
                  .numbers = granite_numbers(),
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
-                              {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
+                 .switches = all_biases()},
        .weights = nn::decoder_weights(),
        .forward = nn::llama_forward,
        .head = nn::decoder_head,

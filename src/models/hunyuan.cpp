@@ -1,6 +1,7 @@
 // Hunyuan, dense and with experts: Llama's layers, where heads of queries and keys are normalized after they are
 // rotated.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -66,39 +67,34 @@ constexpr const char* kHunyuanSample = R"({
 
 MODEL(hunyuan) {
   using namespace weft;
-  models.add(
-      {.architectures = {"hunyuan_v1_dense"},
-       .gguf_architecture = "hunyuan-dense",
-       .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048})",
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
-                              {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}},
-                 .always = {"use_qk_norm"}},
-       .weights = hunyuan_weights(),
-       .forward = hunyuan_forward,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}},
-       .check = nn::check_gated_decoder,
-       .sample_config = kHunyuanSample});
-  models.add(
-      {.architectures = {"hunyuan_v1_moe"},
-       .gguf_architecture = "hunyuan-moe",
-       .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048, "num_experts": 1,
+  models.add({.architectures = {"hunyuan_v1_dense"},
+              .gguf_architecture = "hunyuan-dense",
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048})",
+                        .switches = all_biases(),
+                        .always = {"use_qk_norm"}},
+              .weights = hunyuan_weights(),
+              .forward = hunyuan_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}},
+              .check = nn::check_gated_decoder,
+              .sample_config = kHunyuanSample});
+  models.add({.architectures = {"hunyuan_v1_moe"},
+              .gguf_architecture = "hunyuan-moe",
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048, "num_experts": 1,
                                  "moe_topk": 1})",
-                 .experts = ExpertFacts{.width = "intermediate_size",
-                                        .shared_width = "intermediate_size",
-                                        .normalizes = true,
-                                        .used = "moe_topk"},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
-                 .keys = {"num_experts_per_tok", "moe_intermediate_size"},
-                 .always = {"use_qk_norm", "norm_topk_prob"},
-                 .complete = complete_hunyuan_moe},
-       .weights = hunyuan_moe_weights(),
-       .forward = hunyuan_forward,
-       .head = nn::decoder_head,
-       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}},
-       .fusions_of_experts = {{"act_quant", 1}},
-       .check = nn::check_gated_decoder,
-       .sample_config = kHunyuanMoeSample});
+                        .experts = ExpertFacts{.width = "intermediate_size",
+                                               .shared_width = "intermediate_size",
+                                               .normalizes = true,
+                                               .used = "moe_topk"},
+                        .switches = attention_biases(),
+                        .keys = {"num_experts_per_tok", "moe_intermediate_size"},
+                        .always = {"use_qk_norm", "norm_topk_prob"},
+                        .complete = complete_hunyuan_moe},
+              .weights = hunyuan_moe_weights(),
+              .forward = hunyuan_forward,
+              .head = nn::decoder_head,
+              .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}},
+              .fusions_of_experts = {{"act_quant", 1}},
+              .check = nn::check_gated_decoder,
+              .sample_config = kHunyuanMoeSample});
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
@@ -32,22 +33,6 @@ inline ModelDefinition llama_layers(const char* architecture, ArchitectureFacts 
           .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
           .check = nn::check_gated_decoder,
           .sample_config = sample_config};
-}
-
-// Switches of the biases of attention, by the keys of config.json for queries, keys and values and for the projection
-// of the result. GGUF files have the biases or not.
-inline std::vector<SwitchKey> attention_biases(std::string_view inputs = "attention_bias",
-                                               std::string_view output = "attention_bias") {
-  return {{&ModelConfig::attention_bias, inputs, "", "blk.0.attn_q.bias"},
-          {&ModelConfig::attention_output_bias, output, "", "blk.0.attn_output.bias"}};
-}
-
-// The same and of the feed-forward.
-inline std::vector<SwitchKey> all_biases(std::string_view inputs = "attention_bias",
-                                         std::string_view output = "attention_bias") {
-  std::vector<SwitchKey> switches = attention_biases(inputs, output);
-  switches.push_back({&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"});
-  return switches;
 }
 
 }  // namespace weft

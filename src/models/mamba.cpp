@@ -5,38 +5,10 @@
 
 #include <utility>
 
-#include "base/error.h"
-#include "base/text.h"
-#include "models/model.h"
-#include "nn/decoder.h"
-#include "nn/decoder_weights.h"
+#include "models/mamba_layers.h"
 
 namespace weft {
 namespace {
-
-Values mamba_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto half = [&](const Value& x, int layer) { return nn::mamba_mixer(b, step, x, layer); };
-  return nn::single_half_layers(b, step, nn::embedded_tokens(b, step.ids), half);
-}
-
-nn::WeightTable mamba_weights() {
-  nn::WeightTable weights = nn::decoder_weights();
-  nn::erase(weights,
-            {"attn_q", "attn_k", "attn_v", "attn_qkv", "attn_output", "ffn_gate", "ffn_up", "ffn_down", "ffn_norm"});
-  const std::string layer = "backbone.layers.{}.";
-  nn::rename(weights, {{"token_embd", "", "backbone.embeddings"},
-                       {"attn_norm", "", layer + "norm"},
-                       {"output_norm", "", "backbone.norm_f"}});
-  nn::add_mamba(weights, layer + "mixer.");
-  return weights;
-}
-
-void check_mamba(const ModelConfig& c) {
-  nn::check_decoder(c);
-  USER_CHECK(c.hidden_act == "silu" || c.hidden_act == "swish", "[{}] hidden_act must be silu, but is {}",
-             c.architecture, quote(c.hidden_act));
-}
 
 // A context has no limit in the files; this one is that of GGUF files. Attention and the feed-forward, which no layer
 // has, have some widths.
@@ -68,11 +40,11 @@ ModelDefinition mamba_layers(const char* architecture, const char* model_class, 
                     .keys = {"d_inner", "d_model", "n_layer", "ssm_cfg", "fused_add_norm", "rms_norm",
                              "pad_vocab_size_multiple", "time_step_init_scheme", "time_step_scale", "use_mambapy",
                              "use_associative_scan", "use_falcon_mambapy"}},
-          .weights = mamba_weights(),
-          .forward = mamba_forward,
+          .weights = mamba_layers_weights(nn::add_mamba),
+          .forward = mamba_layers_forward<nn::mamba_mixer>,
           .head = nn::decoder_head,
           .fusions_per_recurrent_layer = {{"rms_quant", 1}},
-          .check = check_mamba,
+          .check = check_mamba_layers,
           .sample_config = R"({"architectures": [")" + std::string(model_class) + R"("], "model_type": ")" +
                            architecture + R"(", "hidden_act": "silu", "hidden_size": 64, "num_hidden_layers": 2,
   "layer_norm_epsilon": 1e-5, "tie_word_embeddings": false, "conv_kernel": 4, "state_size": 16, "time_step_rank": 32,

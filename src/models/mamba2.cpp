@@ -2,38 +2,10 @@
 
 #include "nn/mamba2.h"
 
-#include "base/error.h"
-#include "base/text.h"
-#include "models/model.h"
-#include "nn/decoder.h"
-#include "nn/decoder_weights.h"
+#include "models/mamba_layers.h"
 
 namespace weft {
 namespace {
-
-Values mamba2_alone_forward(Builder& b) {
-  nn::DecoderStep step = nn::decoder_step(b);
-  const auto half = [&](const Value& x, int layer) { return nn::mamba2_mixer(b, step, x, layer); };
-  return nn::single_half_layers(b, step, nn::embedded_tokens(b, step.ids), half);
-}
-
-nn::WeightTable mamba2_alone_weights() {
-  nn::WeightTable weights = nn::decoder_weights();
-  nn::erase(weights,
-            {"attn_q", "attn_k", "attn_v", "attn_qkv", "attn_output", "ffn_gate", "ffn_up", "ffn_down", "ffn_norm"});
-  const std::string layer = "backbone.layers.{}.";
-  nn::rename(weights, {{"token_embd", "", "backbone.embeddings"},
-                       {"attn_norm", "", layer + "norm"},
-                       {"output_norm", "", "backbone.norm_f"}});
-  nn::add_mamba2(weights, layer + "mixer.");
-  return weights;
-}
-
-void check_mamba2_alone(const ModelConfig& c) {
-  nn::check_decoder(c);
-  USER_CHECK(c.hidden_act == "silu" || c.hidden_act == "swish", "[{}] hidden_act must be silu, but is {}",
-             c.architecture, quote(c.hidden_act));
-}
 
 // A context has no limit in the files; this one is that of GGUF files. Attention and the feed-forward, which no layer
 // has, have the least widths.
@@ -68,10 +40,10 @@ MODEL(mamba2) {
                         .norm = {.epsilon = "layer_norm_epsilon"},
                         .halves = HalfFacts{.words = "", .letters = ""},
                         .recurrent = RecurrentFacts{.kind = RecurrentKind::mamba2}},
-              .weights = mamba2_alone_weights(),
-              .forward = mamba2_alone_forward,
+              .weights = mamba_layers_weights(nn::add_mamba2),
+              .forward = mamba_layers_forward<nn::mamba2_mixer>,
               .head = nn::decoder_head,
               .fusions_per_recurrent_layer = {{"rms_quant", 1}},
-              .check = check_mamba2_alone,
+              .check = check_mamba_layers,
               .sample_config = kMamba2Sample});
 }

@@ -1,6 +1,7 @@
 // Nemotron: Llama's layers with norms that subtract the mean and multiply by 1 + w, and a feed-forward without a gate.
 // Half of each head is rotated.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -42,17 +43,14 @@ constexpr const char* kNemotronSample = R"({
 
 MODEL(nemotron) {
   using namespace weft;
-  models.add(
-      {.architectures = {"nemotron"},
-       .facts = {.defaults = kNemotronDefaults,
-                 .norm = {.kind = NormKind::layer, .epsilon = "norm_eps", .has_bias = true},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
-                              {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}}},
-       .weights = nemotron_weights(),
-       .forward = nemotron_forward,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}},
-       .check = nn::check_plain_decoder,
-       .sample_config = kNemotronSample});
+  models.add({.architectures = {"nemotron"},
+              .facts = {.defaults = kNemotronDefaults,
+                        .norm = {.kind = NormKind::layer, .epsilon = "norm_eps", .has_bias = true},
+                        .switches = all_biases()},
+              .weights = nemotron_weights(),
+              .forward = nemotron_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = nn::check_plain_decoder,
+              .sample_config = kNemotronSample});
 }

@@ -2,6 +2,7 @@
 // normalized over all their heads. OLMo 3 has a window in three of four layers, whose positions are not scaled. GGUF
 // files of both have one architecture.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -50,20 +51,18 @@ constexpr const char* kOlmo3Sample = R"({
 MODEL(olmo2) {
   using namespace weft;
   const RotaryFacts rotary{.has_sliding_positions = true};
-  models.add(
-      {.architectures = {"olmo2"},
-       .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048})",
-                 .window = WindowFacts{.period = 4},
-                 .rotary = rotary,
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
-                 .keys = {"rope.freq_base_swa"}},
-       .weights = olmo2_weights(),
-       .forward = olmo2_forward,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-       .check = nn::check_gated_decoder,
-       .sample_config = kOlmo2Sample});
+  models.add({.architectures = {"olmo2"},
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048})",
+                        .window = WindowFacts{.period = 4},
+                        .rotary = rotary,
+                        .switches = attention_biases(),
+                        .keys = {"rope.freq_base_swa"}},
+              .weights = olmo2_weights(),
+              .forward = olmo2_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = nn::check_gated_decoder,
+              .sample_config = kOlmo2Sample});
   models.add(
       {.architectures = {"olmo3"},
        .gguf_architecture = "olmo2",
@@ -72,8 +71,7 @@ MODEL(olmo2) {
                 R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 2048, "sliding_window": 4096, "rope_theta": 500000.0})",
             .window = WindowFacts{.period = 4},
             .rotary = rotary,
-            .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                         {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
+            .switches = attention_biases(),
             .keys = {"rope.freq_base_swa"}},
        .weights = olmo2_weights(),
        .forward = olmo2_forward,

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/attention.h"
 #include "nn/decoder.h"
@@ -69,35 +70,31 @@ constexpr const char* kOlmoeSample = R"({
 MODEL(olmoe) {
   using namespace weft;
   const NumberKey limit{&ModelConfig::query_key_value_limit, kLimit, kLimitInGguf};
-  models.add(
-      {.architectures = {"olmo"},
-       .facts = {.defaults = kOlmoDefaults,
-                 .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps"},
-                 .pairing_in_gguf = RotaryPairing::neighbours,
-                 .numbers = {limit},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
-                 .complete = complete_limit},
-       .weights = olmo_weights(),
-       .forward = nn::llama_forward,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-       .check = check_limit,
-       .sample_config = kOlmoSample});
-  models.add(
-      {.architectures = {"olmoe"},
-       .facts = {.defaults = R"({"rms_norm_eps": 1e-05, "max_position_embeddings": 4096, "num_experts": 64,
+  models.add({.architectures = {"olmo"},
+              .facts = {.defaults = kOlmoDefaults,
+                        .norm = {.kind = NormKind::layer, .epsilon = "layer_norm_eps"},
+                        .pairing_in_gguf = RotaryPairing::neighbours,
+                        .numbers = {limit},
+                        .switches = attention_biases(),
+                        .complete = complete_limit},
+              .weights = olmo_weights(),
+              .forward = nn::llama_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = check_limit,
+              .sample_config = kOlmoSample});
+  models.add({.architectures = {"olmoe"},
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-05, "max_position_embeddings": 4096, "num_experts": 64,
                                         "num_experts_per_tok": 8})",
-                 .experts = ExpertFacts{.width = "intermediate_size"},
-                 .numbers = {limit},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
-                 .complete = complete_limit},
-       .weights = olmoe_weights(),
-       .forward = olmoe_forward,
-       .head = nn::decoder_head,
-       .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-       .fusions_of_experts = {{"act_quant", 1}},
-       .check = check_limit,
-       .sample_config = kOlmoeSample});
+                        .experts = ExpertFacts{.width = "intermediate_size"},
+                        .numbers = {limit},
+                        .switches = attention_biases(),
+                        .complete = complete_limit},
+              .weights = olmoe_weights(),
+              .forward = olmoe_forward,
+              .head = nn::decoder_head,
+              .fusions_per_mixture = {{"rms_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .fusions_of_experts = {{"act_quant", 1}},
+              .check = check_limit,
+              .sample_config = kOlmoeSample});
 }

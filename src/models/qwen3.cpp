@@ -1,6 +1,7 @@
 // Qwen 3, dense. It has Llama's layers with two differences: each head of query and key is normalized before its
 // rotation, and the width of heads is configured separately.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
@@ -34,21 +35,19 @@ constexpr const char* kQwen3VlDefaults = R"({
 
 MODEL(qwen3) {
   using namespace weft;
-  models.add(
-      {.architectures = {"qwen3"},
-       .aliases = {"qwen3_vl", "qwen3_vl_text", "qwen3vl"},
-       .facts = {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 32768, "head_dim": 128,
+  models.add({.architectures = {"qwen3"},
+              .aliases = {"qwen3_vl", "qwen3_vl_text", "qwen3vl"},
+              .facts = {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 32768, "head_dim": 128,
                                  "sliding_window": 4096})",
-                 .defaults_of_types = {{"qwen3_vl", kQwen3VlDefaults}, {"qwen3_vl_text", kQwen3VlDefaults}},
-                 .window = WindowFacts{.first_layer = 28},
-                 .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                              {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
-                 .keys = {"rope.dimension_sections", "n_deepstack_layers"},  // of images
-                 .always = {"use_qk_norm", "qk_norm", "qk_layernorm"}},
-       .weights = qwen3_weights(),
-       .forward = nn::llama_forward_with_head_norms,
-       .head = nn::decoder_head,
-       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
-       .check = nn::check_gated_decoder,
-       .sample_config = kQwen3Sample});
+                        .defaults_of_types = {{"qwen3_vl", kQwen3VlDefaults}, {"qwen3_vl_text", kQwen3VlDefaults}},
+                        .window = WindowFacts{.first_layer = 28},
+                        .switches = attention_biases(),
+                        .keys = {"rope.dimension_sections", "n_deepstack_layers"},  // of images
+                        .always = {"use_qk_norm", "qk_norm", "qk_layernorm"}},
+              .weights = qwen3_weights(),
+              .forward = nn::llama_forward_with_head_norms,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"qk_norm_rope_kvcache", 1}},
+              .check = nn::check_gated_decoder,
+              .sample_config = kQwen3Sample});
 }

@@ -1,6 +1,7 @@
 // Qwen 3 with a mixture of experts: Qwen 3's attention, and experts in place of the feed-forward of all layers or of
 // some.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
@@ -48,8 +49,7 @@ MODEL(qwen3_moe) {
             .defaults_of_types = {{"qwen3_vl_moe", kQwen3VlMoeDefaults}, {"qwen3_vl_moe_text", kQwen3VlMoeDefaults}},
             .window = WindowFacts{.first_layer = 28, .rule = WindowFacts::Rule::all},
             .experts = ExpertFacts{.normalizes = true},
-            .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                         {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"}},
+            .switches = attention_biases(),
             .keys = {"rope.dimension_sections", "n_deepstack_layers"},  // of images
             .always = {"use_qk_norm", "qk_norm", "qk_layernorm"}},
        .weights = qwen3_moe_weights(),

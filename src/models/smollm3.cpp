@@ -1,5 +1,6 @@
 // SmolLM3: Llama's layers, every fourth of which has no rotary positions.
 
+#include "models/bias_switches.h"
 #include "models/model.h"
 #include "nn/decoder.h"
 #include "nn/decoder_weights.h"
@@ -28,9 +29,7 @@ MODEL(smollm3) {
                 R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 32768, "tie_word_embeddings": true, "rope_theta": 2000000.0})",
             .pairing_in_gguf = RotaryPairing::neighbours,
             .rotary = {.unrotated_period = 4},
-            .switches = {{&ModelConfig::attention_bias, "attention_bias", "", "blk.0.attn_q.bias"},
-                         {&ModelConfig::attention_output_bias, "attention_bias", "", "blk.0.attn_output.bias"},
-                         {&ModelConfig::mlp_bias, "mlp_bias", "", "blk.0.ffn_up.bias"}},
+            .switches = all_biases(),
             .keys = {"no_rope_layers", "no_rope_layer_interval"}},
        .weights = nn::decoder_weights(),
        .forward = nn::llama_forward,

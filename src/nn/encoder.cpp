@@ -11,7 +11,6 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-Extents token_rows(const ModelConfig& c, int) { return {c.vocab_size, c.token_width()}; }
 Extents embedded_position_rows(const ModelConfig& c, int) {
   if (c.position_rows == 0) return {};
   return {c.position_rows, c.token_width()};
@@ -82,10 +81,8 @@ WeightTable encoder_weights() {
                    {"ffn_up", "", layer + "intermediate.dense"},
                    {"ffn_down", "", layer + "output.dense"}});
   add_positions(weights, module + "position_embeddings");
-  for (ModelWeight& weight : weights) {
-    if (weight.name == "token_embd") weight.shape = token_rows;
+  for (ModelWeight& weight : weights)
     if (weight.name == "position_embd") weight.shape = embedded_position_rows;
-  }
   weights.push_back(
       {"token_type_embd", "token_types.weight", module + "token_type_embeddings.weight", token_type_rows});
   add_embedding_norm(weights, module + "LayerNorm");

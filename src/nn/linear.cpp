@@ -137,9 +137,11 @@ Value with_adapters(Builder& builder, const Value& x, const Value& y, const std:
   return add(y, weft::linear(mul(weft::linear(x, a), index_select(mask, builder.adapters)), b));
 }
 
-// x times the merged rows of the weights, plus their biases.
-Value product(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& weights,
+// x times the merged rows of the weights, plus their biases. Observers and the quantization of inputs read whole rows,
+// and not the columns of a wider tensor.
+Value product(Builder& builder, const Value& given, const std::string& name, const std::vector<std::string>& weights,
               int layer) {
+  const Value x = given.meta().is_contiguous() ? given : clone(given);
   const MergedKeys keys(builder, name, weights, layer);
   builder.linear_input(keys.weights, x);
   const Value y =

@@ -6,7 +6,6 @@
 #include "nn/linear.h"
 #include "nn/recurrent_parts.h"
 #include "ops/add.h"
-#include "ops/clone.h"
 #include "ops/mul.h"
 #include "ops/rms_norm.h"
 #include "ops/selective_scan.h"
@@ -43,9 +42,7 @@ Value mamba_mixer(Builder& builder, DecoderStep& step, const Value& x, int layer
   const auto part = [&](std::int64_t first, std::int64_t count, const char* norm) {
     return normalized_part(builder, slice(projected, -1, first, first + count), norm, layer);
   };
-  // Copied, because the quantization of a linear layer's input reads whole rows.
-  const Value of_steps = part(0, rank, "ssm_dt_norm");
-  const Value steps = linear(builder, c.normalizes_parts ? of_steps : clone(of_steps), "ssm_dt", layer);
+  const Value steps = linear(builder, part(0, rank, "ssm_dt_norm"), "ssm_dt", layer);
   Value& states = step.pages_of("state", layer);
   auto [found, updated] = selective_scan(maybe_inplace, mixed, softplus(in_dtype(steps, DType::f32)),
                                          decays_of(builder, layer), part(rank, state, "ssm_b_norm"),

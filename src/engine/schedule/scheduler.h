@@ -112,8 +112,8 @@ class Scheduler {
   // Ends a sequence, whether it runs or waits, and releases its pages.
   void remove(ScheduledSequence& sequence);
 
-  // The sequences of the next step, with pages for their rows; none if there are no sequences, or if none has tokens
-  // that are not computed. Valid until the next call, except for sequences that were removed. Allocates nothing.
+  // The sequences of the next step, with pages for their rows; none if no sequence has a token to compute, or if those
+  // that have one wait for pages. Valid until the next call, except for sequences that were removed. Allocates nothing.
   std::span<const Chunk> schedule();
   // The sequences whose first rows are in this step, and those that lost their pages for it. Valid as long as it.
   std::span<const ScheduledSequence* const> first_scheduled() const { return first_scheduled_; }

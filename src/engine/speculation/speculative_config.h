@@ -19,8 +19,8 @@ struct SpeculativeConfig {
   bool operator==(const SpeculativeConfig&) const = default;
 };
 
-// Reads {"method": "ngram", "num_speculative_tokens": N, "prompt_lookup_max": N, "prompt_lookup_min": N}, where one of
-// the last two stands for both, or {"method": "draft_model", "model": MODEL, "num_speculative_tokens": N,
+// Reads {"method": "ngram", "num_speculative_tokens": N, "prompt_lookup_max": N, "prompt_lookup_min": N}, where one
+// of the last two is the value of both, or {"method": "draft_model", "model": MODEL, "num_speculative_tokens": N,
 // "max_model_len": N}, where a model says the method. "" and "{}" propose none. UserError that names the key, what was
 // wanted and what came.
 SpeculativeConfig speculative_config(const std::string& json);

@@ -1,7 +1,6 @@
 #include "engine/weights/weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -12,7 +11,6 @@
 #include "io/scaled_blocks.h"
 #include "nn/model_weight.h"
 #include "tensor/convert.h"
-#include "tensor/reference_math.h"
 
 namespace weft {
 namespace {
