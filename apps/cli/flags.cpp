@@ -1,13 +1,13 @@
 #include "apps/cli/flags.h"
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 #include <type_traits>
 
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
-#include "apps/cli/foreign_flags.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "options/options.h"
@@ -165,17 +165,21 @@ WordRules Flags::word_rules() const {
   return rules;
 }
 
-// Refuses flags of other programs by their names here, and letters after a flag without a value. CLI11 would read the
-// letters after `-h` as flags of one letter; those after `-n` are its value.
+std::optional<bool> Flags::takes_value(const std::vector<std::string>& words, const std::string& flag) const {
+  const Flags* below = verb_of(words);
+  const WordRules rules = (below == nullptr ? this : below)->word_rules();
+  return rules.takes_value(known_spelling(flag, rules));
+}
+
+// Refuses letters after a flag of one letter. CLI11 would read them as more flags of one letter, or as its value, and
+// the message would be about something else; -n32 is -n 32.
 void Flags::check_flags(const SortedWords& words, const WordRules& rules, const Flags* below) const {
   for (const std::string& word : words.flags()) {
     const std::string name = word.substr(0, word.find('='));
-    if (rules.takes_value(name)) continue;
-    const std::string_view advice = advice_on(name);
-    const bool is_group = !word.starts_with("--") && name.size() > 2;
-    const bool has_letter_without_value = is_group && rules.takes_value(name.substr(0, 2)) == false;
-    if (!advice.empty() || has_letter_without_value)
-      fail_user("[{}] {} is not an option{}{}", name_with(below), quote(word), advice.empty() ? "" : ": ", advice);
+    const bool is_group =
+        !word.starts_with("--") && name.size() > 2 && std::isalpha(static_cast<unsigned char>(name[2]));
+    if (is_group && !rules.takes_value(name) && rules.takes_value(name.substr(0, 2)))
+      fail_user("[{}] {} is not an option", name_with(below), quote(word));
   }
 }
 
@@ -242,6 +246,7 @@ void Flags::refuse(const SortedWords& words, const Flags* below, const std::vect
     if (flags != nullptr)
       for (const std::string& name : flags->names(true)) known.push_back(name.substr(name.find_first_not_of('-')));
   const std::string verb = name_with(below);
+  std::vector<std::string> unknown;
   for (const std::string& word : words.flags()) {
     const std::size_t begin = word.find_first_not_of('-');
     if (begin == std::string::npos) continue;
@@ -250,8 +255,9 @@ void Flags::refuse(const SortedWords& words, const Flags* below, const std::vect
     // CLI11 accepts the value of a flag of one letter directly after it: -n32.
     const bool is_short = begin == 1 && std::find(known.begin(), known.end(), name.substr(0, 1)) != known.end();
     if (!is_short && std::find(known.begin(), known.end(), name) == known.end())
-      fail_user("[{}] {} is not an option{}", verb, quote(word), suggestion(name, known));
+      unknown.push_back(fmt::format("{} is not an option{}", quote(word), suggestion(name, known)));
   }
+  USER_CHECK(unknown.empty(), "[{}] {}", verb, fmt::join(unknown, "; "));
   words.check_one_model();
   fail_user("[{}] {}", verb, problem);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +72,9 @@ class Flags {
   // flags may have `_` for `-`.
   std::string parse(const std::vector<std::string>& words, const std::vector<std::string>& other_names = {});
 
+  // Whether a flag, named with its dashes, takes a value; nullopt: neither this verb nor the sub-verb that `words`
+  // begin with has it.
+  std::optional<bool> takes_value(const std::vector<std::string>& words, const std::string& flag) const;
   // Returns the flags that the help has, with their dashes.
   std::vector<std::string> names() const;
   // In the order of their declaration.

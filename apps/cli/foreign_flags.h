@@ -1,12 +1,38 @@
 #pragma once
 
-// Flags of llama.cpp, mlx-lm and vLLM whose names here are others, or which have no counterpart here.
+// Flags of llama.cpp and mlx-lm, so that a pasted command works: those that have another name here, those that decide
+// nothing here, and those whose meaning is not there, with what to use instead (foreign_flags.def). Flags of vLLM that
+// decide nothing are in vllm_flags.h.
 
-#include <string_view>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/open_model.h"
 
 namespace weft {
 
-// Returns what to use in place of the flag, named with its dashes; "" for a flag that is not in the table.
-std::string_view advice_on(std::string_view flag);
+// Whether a flag of the verb or of the options table, named with its dashes, takes a value; nullopt: there is none.
+using KnownFlag = std::function<std::optional<bool>(const std::string& flag)>;
+
+// The verb that translates flags.
+struct FlagsOfVerb {
+  std::string name;                                           // for messages
+  KnownFlag takes_value;                                      // of this verb
+  std::function<std::string(const std::string& flag)> owner;  // another verb that has the flag; "": none has it
+};
+
+// Returns the words after a verb with Weft's flags in place of those of other programs, and without those that decide
+// nothing; reports both in `note`. A flag that the verb knows is never another program's. UserError for a flag whose
+// meaning is not there, for a value that asks for what is not there, and where two flags of another program are one
+// flag here but have different values.
+std::vector<std::string> translate_foreign_flags(const std::vector<std::string>& words, const FlagsOfVerb& verb,
+                                                 const NoteFunction& note);
+
+// Reports flags that have no effect, those of one reason in one line.
+void note_without_effect(const std::map<std::string, std::vector<std::string>>& flags_by_reason,
+                         const NoteFunction& note);
 
 }  // namespace weft

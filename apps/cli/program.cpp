@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apps/cli/config_file.h"
+#include "apps/cli/foreign_flags.h"
 #include "apps/cli/verb.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -20,17 +21,9 @@ void print_help(const VerbTable& verbs, std::ostream& out) {
   out << "\n'weft VERB --help' prints more; 'weft dump options' lists the options that every verb takes.\n";
 }
 
-// -t, -t4, --threads or --threads=4, where -t and --threads are among `flags`.
-bool gives_one_of(const std::string& word, const std::vector<std::string>& flags) {
-  return std::any_of(flags.begin(), flags.end(), [&](const std::string& flag) {
-    const bool is_short = !flag.starts_with("--");
-    return word == flag || (word.starts_with(flag) && (is_short ? word[flag.size()] != '-' : word[flag.size()] == '='));
-  });
-}
-
-// Takes the options of the table off the words; what is left is the verb's own.
-std::vector<std::string> take_options(Options& options, const std::vector<std::string>& words,
-                                      const std::vector<std::string>& own_options) {
+// Takes the options of the table off the words; what is left is the verb's own. A flag that the verb has as well is the
+// verb's, and the word after a flag with a value is no flag.
+std::vector<std::string> take_options(Options& options, const std::vector<std::string>& words, const Flags& flags) {
   std::vector<std::string> rest;
   std::span<const std::string> left(words);
   while (!left.empty()) {
@@ -38,9 +31,12 @@ std::vector<std::string> take_options(Options& options, const std::vector<std::s
       rest.insert(rest.end(), left.begin(), left.end());
       break;
     }
-    const std::size_t taken = gives_one_of(left[0], own_options) ? 0 : take_option(options, left);
-    if (taken == 0) rest.push_back(left[0]);
-    left = left.subspan(std::max<std::size_t>(taken, 1));
+    const std::optional<bool> own = flags.takes_value(words, left[0].substr(0, left[0].find('=')));
+    const std::size_t taken = own ? 0 : take_option(options, left);
+    const bool has_next = own.value_or(false) && left[0].find('=') == std::string::npos && left.size() > 1;
+    const std::size_t kept = taken > 0 ? 0 : has_next ? 2 : 1;
+    rest.insert(rest.end(), left.begin(), left.begin() + static_cast<std::ptrdiff_t>(kept));
+    left = left.subspan(taken + kept);
   }
   return rest;
 }
@@ -53,14 +49,32 @@ void print_options_of_functions(const VerbCall& call) {
       call.err << "weft: [" << name << "] has no effect in this run: " << reason << "\n";
 }
 
-int run_verb(const std::string& name, const Verb& verb, std::vector<std::string> words, VerbCall& call) {
-  for (std::string& word : words)
-    for (const auto& [short_form, long_form] : verb.respelled)
-      if (word == short_form || word.starts_with(short_form + "=")) word.replace(0, short_form.size(), long_form);
+// The first verb that declares the flag itself; "" if there is none.
+std::string verb_with_flag(const std::string& flag, VerbCall& call) {
+  const VerbTable verbs = make_verb_table();
+  for (const auto& [name, verb] : verbs.all()) {
+    Flags flags(name, verb.summary);
+    verb.setup(flags, call);
+    if (flags.takes_value({}, flag)) return name;
+  }
+  return "";
+}
+
+int run_verb(const std::string& name, const Verb& verb, const std::vector<std::string>& words, VerbCall& call) {
   Flags flags(name, verb.summary);
   const VerbBody body = verb.setup(flags, call);
   flags.take_environment(call.environment);
-  const std::string help = flags.parse(words, option_names());
+  const FlagsOfVerb of_verb{.name = name,
+                            .takes_value =
+                                [&](const std::string& flag) {
+                                  const std::optional<bool> own = flags.takes_value(words, flag);
+                                  return own ? own : option_takes_value(flag);
+                                },
+                            .owner = [&](const std::string& flag) { return verb_with_flag(flag, call); }};
+  const std::vector<std::string> known = translate_foreign_flags(
+      words, of_verb, [&](const std::string& sentence) { call.err << "weft: " << sentence << "\n"; });
+  const std::vector<std::string> own = take_options(call.options, known, flags);
+  const std::string help = flags.parse(own, option_names());
   if (!help.empty()) {
     call.out << help;
     if (verb.takes_options) call.out << "Every option of 'weft dump options' may be given, too.\n";
@@ -87,6 +101,29 @@ std::vector<std::string> flags_of_all(const VerbTable& verbs, VerbCall& call) {
   return names;
 }
 
+// Commands of other programs, and what does the same.
+constexpr std::pair<std::string_view, std::string_view> kOtherVerbs[] = {
+    {"generate", "weft chat MODEL -p TEXT, or weft complete without the chat template"},
+    {"run", "weft chat MODEL"},
+    {"perplexity", "weft logits MODEL --perplexity -f FILE"},
+    {"convert", "weft quantize MODEL --format FORMAT -o FOLDER"},
+    {"pull", "hf download USER/REPO, and USER/REPO as MODEL"},
+    {"download", "hf download USER/REPO, and USER/REPO as MODEL"},
+    {"list", "weft info"},
+    {"collect-env", "weft info"},
+    {"server", "weft serve MODEL"},
+    {"score", "weft serve MODEL, and POST /v1/score"}};
+
+[[noreturn]] void fail_unknown_verb(const std::string& word, const VerbTable& verbs) {
+  std::vector<std::string> names;
+  for (const auto& [name, verb] : verbs.all()) names.push_back(name);
+  USER_CHECK(word[0] != '-', "[weft] wanted a verb first, as in weft complete -m MODEL -p TEXT, but {} is given",
+             quote(word));
+  for (const auto& [other, here] : kOtherVerbs)
+    USER_CHECK(word != other, "[weft] {} is not a verb: use {}", quote(word), here);
+  fail_user("[weft] {} is not a verb{}", quote(word), suggestion(word, names));
+}
+
 // Neither the user's fault nor the program's.
 bool is_lack_of_resources(const std::error_code& code) {
   return code == std::errc::resource_unavailable_try_again || code == std::errc::too_many_files_open ||
@@ -108,24 +145,19 @@ int run_program(const std::vector<std::string>& words, const ProgramEnvironment&
     print_help(verbs, words.empty() ? err : out);
     return words.empty() ? 2 : 0;
   }
-  if (words[0] == "--version") {
+  if (words[0] == "--version" || words[0] == "-v") {
     out << "weft " << kVersion << "\n";
     return 0;
   }
   const auto found = verbs.all().find(words[0]);
-  if (found == verbs.all().end()) {
-    std::vector<std::string> names;
-    for (const auto& [name, verb] : verbs.all()) names.push_back(name);
-    fail_user("[weft] {} is not a verb{}", quote(words[0]), suggestion(words[0], names));
-  }
+  if (found == verbs.all().end()) fail_unknown_verb(words[0], verbs);
   VerbCall call{
       .options = {}, .environment = environment.lookup, .in = in, .out = out, .err = err, .watch = std::move(watch)};
   if (!environment.names.empty()) check_environment_names(environment.names, flags_of_all(verbs, call));
   apply_environment(call.options, environment.lookup);
   std::vector<std::string> flags(words.begin() + 1, words.end());
   if (found->second.takes_config) flags = with_flags_of_config(std::move(flags));
-  const std::vector<std::string> rest = take_options(call.options, flags, found->second.own_options);
-  return run_verb(found->first, found->second, rest, call);
+  return run_verb(found->first, found->second, flags, call);
 }
 
 int guarded(std::ostream& err, const std::function<int()>& body) {

@@ -14,7 +14,7 @@ void ServedModelArgument::declare(Flags& flags) {
   chat_template.declare(flags);
   flags.flag("--trust-request-chat-template", given.trusts_templates,
              "Take the chat template of a request that has one, which is a program; else such a request is refused.");
-  declare_generation_config(given.generation_config, flags);
+  defaults.declare_defaults(flags, given.defaults.parameters, "Most tokens of an answer whose request says nothing");
   declare_answers(flags);
   // The words of the command line have no such flag any more: the program reads the file first.
   flags.option(
@@ -48,7 +48,6 @@ void ServedModelArgument::declare_answers(Flags& flags) {
 }
 
 ServedModelSettings ServedModelArgument::settings() const {
-  given.generation_config.check();
   for (const std::string& name : given.names)
     USER_CHECK(!name.empty(), "[--served-model-name] a name must not be empty");
   in_range(given.answers.max_logprobs, -1, std::int64_t{1} << 31, "--max-logprobs");
@@ -67,6 +66,8 @@ ServedModelSettings ServedModelArgument::settings() const {
   if (settings.names.empty()) settings.names = {model.name};
   settings.root = model.name;
   settings.pooling = pooling.pooling();
+  settings.defaults = defaults.request();
+  settings.defaults.config.check();
   settings.chat_template = chat_template.given;
   settings.template_arguments = chat_template.arguments();
   return settings;

@@ -17,7 +17,8 @@ struct ServedModelArgument {
   ModelArgument model;
   TemplateArgument chat_template;
   PoolingArgument pooling;
-  ServedModelSettings given;  // without what the arguments above have
+  SamplingArguments defaults;  // of requests
+  ServedModelSettings given;   // without what the arguments above have
   VllmFlags vllm{VllmCommand::serve};
 
   void declare(Flags& flags);

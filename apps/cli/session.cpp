@@ -1,10 +1,13 @@
 #include "apps/cli/session.h"
 
+#include <charconv>
 #include <iostream>
 #include <iterator>
 #include <limits>
 #include <mutex>
+#include <random>
 
+#include "apps/cli/foreign_flags.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -22,13 +25,37 @@ namespace {
 
 constexpr std::size_t kMaxPromptBytes = 64u << 20;
 
-// Flags and the keys of generation_config.json that they override.
+// Flags and the keys of SamplingRequest::given.
 constexpr std::pair<const char*, const char*> kConfiguredFlags[] = {{"--temp", "temperature"},
                                                                     {"--top-k", "top_k"},
                                                                     {"--top-p", "top_p"},
                                                                     {"--min-p", "min_p"},
                                                                     {"--repeat-penalty", "repetition_penalty"},
+                                                                    {"--frequency-penalty", "frequency_penalty"},
+                                                                    {"--presence-penalty", "presence_penalty"},
                                                                     {"--max-tokens", "max_new_tokens"}};
+
+// An unknown escape stays as it is, as in llama.cpp.
+std::string without_escapes(const std::string& text) {
+  constexpr std::string_view kLetters = "nrt'\"\\", kMeanings = "\n\r\t'\"\\";
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+    const std::size_t letter = next == '\0' ? std::string_view::npos : kLetters.find(next);
+    unsigned code = 0;
+    const char* end = text.data() + std::min(i + 4, text.size());
+    if (letter != std::string_view::npos) {
+      result += kMeanings[letter];
+      ++i;
+    } else if (next == 'x' && i + 4 <= text.size() && std::from_chars(text.data() + i + 2, end, code, 16).ptr == end) {
+      result += static_cast<char>(code);
+      i += 3;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -68,55 +95,80 @@ void PromptArgument::declare(Flags& flags) {
   };
   flags.option("-p,--prompt", take, "The prompt; - reads standard input.");
   flags.option("-f,--file", file, "Read the prompt from a file.", {.excludes = {"--prompt"}});
+  flags.flag("-e,--escape", has_escapes, "Read \\n, \\r, \\t, \\x41, \\\\, \\' and \\\" in the prompt as in C.");
 }
 
 std::string PromptArgument::read(const VerbCall& call) const {
-  USER_CHECK(has_text || !file.empty(), "[prompt] must be given: -p TEXT, -p - or -f FILE");
+  USER_CHECK(is_given(), "[prompt] must be given: -p TEXT, -p - or -f FILE");
   std::string prompt = text;
   if (!file.empty()) {
     prompt = read_file(file, kMaxPromptBytes);
   } else if (text == "-") {
     prompt = read_standard_input(call, "prompt");
   }
+  if (has_escapes) prompt = without_escapes(prompt);
   const auto bad = first_invalid_utf8(prompt);
   USER_CHECK(!bad, "[prompt] must be UTF-8, but is not from byte {} on", *bad);
   return prompt;
 }
 
-void declare_generation_config(GenerationConfigSource& source, Flags& flags) {
-  flags.option("--generation-config", source.from,
-               "auto takes defaults of sampling from the model's generation_config.json, a folder from the one in it; "
-               "none (or vllm) reads none.",
-               {.shows_default = true});
-  flags.option(
-      "--override-generation-config", source.overrides,
+void SamplingArguments::declare_defaults(Flags& app, const SamplingParameters& defaults, const std::string& length) {
+  flags = &app;
+  given.parameters = defaults;
+  SamplingParameters& values = given.parameters;
+  const auto take = [&values](const std::string& text) {
+    const std::int64_t count = human_integer(text, "--max-tokens");
+    values.max_tokens = count == -1 ? std::numeric_limits<std::int32_t>::max() : count;
+  };
+  app.option("-n,--max-tokens", take, length + "; -1: as many as the context has room for.");
+  app.option("--temp,--temperature", values.temperature,
+             fmt::format("0 takes the most likely token. Else as the model's generation config says, or {}.",
+                         defaults.temperature));
+  app.option("--top-k", values.top_k, "Draw from the K most likely tokens; 0 is off.");
+  app.option("--top-p", values.top_p, "Draw from the most likely tokens that hold this probability.");
+  app.option("--min-p", values.min_p, "Leave out tokens below this share of the most likely one.");
+  app.option("--repeat-penalty,--repetition-penalty", values.repetition_penalty,
+             "Above 1 makes repetition less likely.");
+  app.option("--frequency-penalty", values.frequency_penalty, "Lowers tokens by how often they were generated.");
+  app.option("--presence-penalty", values.presence_penalty, "Lowers tokens that were generated.");
+  app.option("--generation-config", given.config.from,
+             "auto takes defaults of sampling from the model's generation_config.json, a folder from the one in it; "
+             "none (or vllm) reads none.",
+             {.shows_default = true});
+  app.option(
+      "--override-generation-config", given.config.overrides,
       "JSON: an object of temperature, top_k, top_p, min_p, repetition_penalty and max_new_tokens that replaces such "
       "defaults.");
 }
 
 void SamplingArguments::declare(Flags& app) {
-  flags = &app;
-  const auto take = [this](const std::string& text) { given.max_tokens = human_integer(text, "--max-tokens"); };
-  app.option("-n,--max-tokens", take, fmt::format("Most tokens to generate ({}).", given.max_tokens));
-  app.option("--temp,--temperature", given.temperature, "0 takes the most likely token.");
-  app.option("--top-k", given.top_k, "Draw from the K most likely tokens; 0 is off.");
-  app.option("--top-p", given.top_p, "Draw from the most likely tokens that hold this probability.");
-  app.option("--min-p", given.min_p, "Leave out tokens below this share of the most likely one.");
-  app.option("--repeat-penalty,--repetition-penalty", given.repetition_penalty,
-             "Above 1 makes repetition less likely.");
-  app.option("--frequency-penalty", given.frequency_penalty, "Lowers tokens by how often they were generated.");
-  app.option("--presence-penalty", given.presence_penalty, "Lowers tokens that were generated.");
-  app.option("-s,--seed", given.seed, "Seed of the draw.", {.shows_default = true});
-  app.option("--stop", given.stop, "Text that ends the answer; may be given several times.");
-  declare_generation_config(generation_config, app);
-  app.flag("--ignore-eos", given.ignore_end, "Go on after end-of-text tokens.");
+  declare_defaults(app, {}, fmt::format("Most tokens to generate ({})", given.parameters.max_tokens));
+  SamplingParameters& values = given.parameters;
+  const auto take_seed = [&values](const std::string& text) {
+    const std::int64_t seed = human_integer(text, "--seed");
+    USER_CHECK(seed >= -1, "[--seed] must be at least -1, but is {}", seed);
+    values.seed = seed == -1 ? std::random_device()() : static_cast<std::uint64_t>(seed);
+  };
+  app.option("-s,--seed", take_seed, "Seed of the draw (0); -1: another one each time.");
+  app.option("--stop", values.stop, "Text that ends the answer; may be given several times.");
+  app.flag("--ignore-eos", values.ignore_end, "Go on after end-of-text tokens.");
 }
 
 SamplingRequest SamplingArguments::request() const {
-  SamplingRequest request{.parameters = given, .given = {}, .config = generation_config};
+  SamplingRequest request = given;
   for (const auto& [flag, key] : kConfiguredFlags)
     if (flags->given(flag)) request.given.emplace_back(key);
   return request;
+}
+
+SamplingParameters SamplingArguments::parameters(Engine& engine, const VerbCall& call) const {
+  SamplingParameters result = sampling_parameters(request(), engine.runner().checkpoint(), engine.context().log);
+  std::vector<std::string> idle;
+  for (const char* flag : {"--top-k", "--top-p", "--min-p", "--seed"})
+    if (result.temperature == 0 && flags->given(flag)) idle.emplace_back(flag);
+  if (!idle.empty())
+    note_without_effect({{"the temperature is 0, which takes the most likely token (--temp)", idle}}, notes_to(call));
+  return result;
 }
 
 void TemplateArgument::declare(Flags& flags) {

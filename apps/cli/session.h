@@ -36,26 +36,30 @@ struct ModelArgument {
   Checkpoint open(const VerbCall& call) const;
 };
 
-// The arguments -p/--prompt TEXT (`-` for standard input) and -f/--file FILE.
+// The arguments -p/--prompt TEXT (`-` for standard input), -e/--escape and -f/--file FILE.
 struct PromptArgument {
   std::string text;
   std::string file;
   bool has_text = false;
+  bool has_escapes = false;
+  bool is_given() const { return has_text || !file.empty(); }
   void declare(Flags& flags);
   // Throws UserError if there is no prompt, or if it is not UTF-8.
   std::string read(const VerbCall& call) const;
 };
 
-// The flags --generation-config and --override-generation-config.
-void declare_generation_config(GenerationConfigSource& source, Flags& flags);
-
-// The flags --temp, --top-k ...
+// The flags --temp, --top-k ..., --max-tokens and those of the generation config. What they have is the default of a
+// server's requests, or the parameters of one answer.
 struct SamplingArguments {
-  SamplingParameters given;
-  GenerationConfigSource generation_config;
+  SamplingRequest given;
   Flags* flags = nullptr;
+  // `defaults` are the parameters without a flag, but for the length, whose flag says `length`.
+  void declare_defaults(Flags& app, const SamplingParameters& defaults, const std::string& length);
+  // Also those of one answer: --seed, --stop and --ignore-eos.
   void declare(Flags& app);
   SamplingRequest request() const;
+  // The parameters of an answer. Reports flags that a temperature of 0 leaves without effect.
+  SamplingParameters parameters(Engine& engine, const VerbCall& call) const;
 };
 
 // The arguments --chat-template NAME|FILE and --chat-template-kwargs JSON.

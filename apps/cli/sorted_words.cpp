@@ -21,14 +21,6 @@ std::string name_in(const std::string& word) {
   return is_long_flag(word) ? word.substr(0, word.find('=')) : word.substr(0, 2);
 }
 
-// vLLM takes `_` for `-` in each long flag.
-std::string known_spelling(const std::string& name, const WordRules& rules) {
-  if (!is_long_flag(name) || rules.takes_value(name)) return name;
-  std::string dashed = name;
-  std::replace(dashed.begin(), dashed.end(), '_', '-');
-  return rules.takes_value(dashed) ? dashed : name;
-}
-
 const ListFlag* find_list(const std::string& name, const WordRules& rules) {
   const auto found =
       std::find_if(rules.lists.begin(), rules.lists.end(), [&](const ListFlag& list) { return list.name == name; });
@@ -36,6 +28,13 @@ const ListFlag* find_list(const std::string& name, const WordRules& rules) {
 }
 
 }  // namespace
+
+std::string known_spelling(const std::string& name, const WordRules& rules) {
+  if (!is_long_flag(name) || rules.takes_value(name)) return name;
+  std::string dashed = name;
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  return rules.takes_value(dashed) ? dashed : name;
+}
 
 SortedWords::SortedWords(std::span<const std::string> words, const WordRules& rules)
     : reads_model_(!rules.model_flags.empty()) {

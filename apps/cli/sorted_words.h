@@ -25,6 +25,9 @@ struct WordRules {
   std::vector<std::string> model_flags;  // -m, --model; empty if words without a flag are not MODEL alone
 };
 
+// The flag with `-` for `_` if it exists in that spelling alone: vLLM takes both in each long flag.
+std::string known_spelling(const std::string& flag, const WordRules& rules);
+
 class SortedWords {
  public:
   SortedWords(std::span<const std::string> words, const WordRules& rules);

@@ -36,11 +36,6 @@ struct Verb {
   std::function<VerbBody(Flags& flags, VerbCall& call)> setup;
   bool takes_config = false;  // --config FILE.json has flags
   bool takes_options = true;  // whether flags of the options table have an effect
-  // Flags of the options table that the verb declares itself, because it accepts more values for them: {"-t",
-  // "--threads"}.
-  std::vector<std::string> own_options = {};
-  // Flags with one dash and several letters, and the spelling that Flags accepts: {"-pg", "--pg"}.
-  std::vector<std::pair<std::string, std::string>> respelled = {};
 };
 
 class VerbTable {

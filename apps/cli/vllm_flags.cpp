@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include "apps/cli/foreign_flags.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -31,7 +32,7 @@ constexpr std::uint8_t kServe = 1, kLoad = 2, kEngine = 4;
 constexpr const char* kPages = "--kv-cache-memory-bytes or --num-gpu-blocks-override set the size of the KV cache";
 constexpr const char* kNoSwap = "nothing is moved out of the memory that it is in";
 constexpr const char* kOneProcess = "the server is one process";
-constexpr const char* kNoDownload = "MODEL is a file or a folder that is there";
+constexpr const char* kNoDownload = "nothing is downloaded, and --revision is of all files of MODEL";
 constexpr const char* kOwnReader = "MODEL is read by Weft alone, and nothing in it is run";
 constexpr const char* kOwnLog =
     "--disable-uvicorn-access-log, --enable-log-requests and --disable-log-stats say what is logged";
@@ -56,10 +57,9 @@ constexpr Row kRows[] = {
     {kServe | kEngine, Row::option, "--pipeline-parallel-size", kOneProcess, "1"},
     {kServe | kEngine, Row::option, "--data-parallel-size", kOneProcess, "1"},
     {kServe | kEngine, Row::flag, "--disable-custom-all-reduce", kOneProcess},
-    {kServe | kEngine, Row::option, "--revision", kNoDownload},
     {kServe | kEngine, Row::option, "--code-revision", kNoDownload},
     {kServe | kEngine, Row::option, "--tokenizer-revision", kNoDownload},
-    {kServe | kEngine, Row::option, "--download-dir", kNoDownload},
+    {kServe | kEngine, Row::option, "--download-dir", "nothing is downloaded: HF_HUB_CACHE says where models are"},
     {kServe | kLoad | kEngine, Row::flag, "--trust-remote-code", kOwnReader},
     {kServe | kLoad | kEngine, Row::option, "--tokenizer-mode", kOwnReader},
     {kServe | kEngine, Row::option, "--config-format", kOwnReader},
@@ -212,13 +212,7 @@ void VllmFlags::report(const std::string& model, const NoteFunction& note) const
   for (const Row& row : kRows)
     if (const auto given = given_.find(row.name()); row.is_of(command_) && given != given_.end() && given->second)
       names[row.reason].push_back(row.name());
-  for (const auto& [reason, flags] : names)
-    note(fmt::format("[{}] {} accepted but {} no effect: {}", fmt::join(flags, ", "), flags.size() == 1 ? "is" : "are",
-                     flags.size() == 1 ? "has" : "have", reason));
-}
-
-std::vector<std::pair<std::string, std::string>> vllm_short_forms() {
-  return {{"-pp", "--pipeline-parallel-size"}, {"-dp", "--data-parallel-size"}, {"-asc", "--api-server-count"}};
+  note_without_effect(names, note);
 }
 
 }  // namespace weft

@@ -1,12 +1,11 @@
 #pragma once
 
 // Flags of vLLM's commands that decide nothing here, and those that ask for what is not there. The first are accepted,
-// so that a pasted command works, and reported; the others are refused with the reason. Also spellings of vLLM.
+// so that a pasted command works, and reported; the others are refused with the reason.
 
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "apps/cli/flags.h"
@@ -31,8 +30,5 @@ class VllmFlags {
   std::map<std::string, bool> given_;          // by the first name of each
   std::map<std::string, std::string> models_;  // values of flags that must name the model that is run
 };
-
-// Flags with one dash and several letters, and their long forms: {"-pp", "--pipeline-parallel-size"}.
-std::vector<std::pair<std::string, std::string>> vllm_short_forms();
 
 }  // namespace weft

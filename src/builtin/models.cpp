@@ -26,7 +26,7 @@ ModelRegistry make_model_registry() {
 
 std::span<const BuiltinModel> builtin_models() { return kModels; }
 
-std::string resolve_model(const std::string& name_or_path, const std::string& models_folder) {
+std::string resolve_model(const std::string& name_or_path, const std::string& models_folder, const HubCache& hub) {
   USER_CHECK(!name_or_path.empty(), "[model] a path or a built-in name must be given");
   const std::string in_folder = models_folder + "/" + name_or_path;
   std::vector<std::string> names, paths = {in_folder, in_folder + ".gguf"};
@@ -44,6 +44,11 @@ std::string resolve_model(const std::string& name_or_path, const std::string& mo
     if (error && unknown.empty()) unknown = path;
   }
   if (!unknown.empty()) static_cast<void>(file_status(unknown));  // throws the reason of the system
+  if (const std::optional<std::string> path = hub.find(name_or_path)) return *path;
+  USER_CHECK(hub.folder.empty() || !is_hub_name(name_or_path),
+             "[model] there is nothing at {}, nothing of that name in {}, and nothing of it in the hub's cache, {}; "
+             "`hf download {}` fetches it",
+             quote(name_or_path), models_folder, hub.folder, name_or_path.substr(0, name_or_path.find(':')));
   USER_CHECK(builtin == nullptr, "[model] {} is not at {}; fetch it with: tools/fetch_model.py {}", name_or_path,
              paths[1], name_or_path);
   fail_user("[model] there is nothing at {} and nothing of that name in {}, and no built-in model has it{}",
@@ -53,9 +58,15 @@ std::string resolve_model(const std::string& name_or_path, const std::string& mo
 std::string resolve_model(const std::string& name_or_path, const Options& options,
                           const EnvironmentLookup& environment) {
   std::error_code ignored;  // reported if nothing is found elsewhere
-  if (std::filesystem::exists(name_or_path, ignored)) return name_or_path;
+  if (std::filesystem::exists(name_or_path, ignored)) {
+    USER_CHECK(options.revision.empty(), "[revision] is of a model of the hub's cache, but MODEL is a path, {}",
+               quote(name_or_path));
+    return name_or_path;
+  }
   const std::string& root = options.models_root;
-  return resolve_model(name_or_path, root.empty() ? models_folder(environment) : root);
+  HubCache hub = HubCache::of_user(environment);
+  hub.revision = options.revision;
+  return resolve_model(name_or_path, root.empty() ? models_folder(environment) : root, hub);
 }
 
 }  // namespace weft

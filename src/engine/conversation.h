@@ -41,6 +41,9 @@ class Conversation {
   // Appends a message that the model does not answer: that of the system.
   void add(const char* role, const std::string& content);
 
+  // Forgets all messages.
+  void clear() { messages_ = Json::array(); }
+
   struct Answer {
     std::size_t prompt_tokens = 0;
     Engine::Generation generation;

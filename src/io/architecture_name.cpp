@@ -27,8 +27,8 @@ std::string architecture_from_gguf(const Gguf& gguf) { return std::string(gguf.t
 
 void check_architecture(std::string_view architecture, std::span<const std::string> known, const std::string& where) {
   USER_CHECK(std::find(known.begin(), known.end(), architecture) != known.end(),
-             "[{}] the architecture must be one of {}, but is {}{}", where, fmt::join(known, ", "), quote(architecture),
-             suggestion(architecture, known));
+             "[{}] the architecture {} is not implemented{}; wanted one of {}", where, quote(architecture),
+             suggestion(architecture, known), fmt::join(known, ", "));
 }
 
 }  // namespace weft

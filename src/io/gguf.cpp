@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "io/gguf_header.h"
+#include "io/model_files.h"
 #include "tensor/dtype.h"
 
 namespace weft {
@@ -237,6 +238,7 @@ std::string GgufValue::type_name() const {
 Gguf Gguf::parse(std::span<const std::byte> file, std::string where) {
   Gguf gguf;
   gguf.where_ = std::move(where);
+  check_is_no_lfs_pointer(file, gguf.where_);
   GgufCursor cursor(file, gguf.where_);
   read_magic(cursor, gguf.version_);
   cursor.reading("the count of tensors");
@@ -270,8 +272,8 @@ Gguf Gguf::parse(std::span<const std::byte> file, std::string where) {
     read_shape(cursor, tensor);
     const auto offset = cursor.number<std::uint64_t>();
     USER_CHECK(offset <= cursor.offset() + cursor.left(),
-               "[{}] tensor {} must be inside the file of {} bytes, but its offset is {}", gguf.where_, tensor.name,
-               cursor.offset() + cursor.left(), offset);
+               "[{}] tensor {} must be inside the file of {} bytes, but its offset is {}: is the file complete?",
+               gguf.where_, tensor.name, cursor.offset() + cursor.left(), offset);
     tensor.offset = static_cast<std::int64_t>(offset);
     gguf.tensors_.push_back(std::move(tensor));
   }

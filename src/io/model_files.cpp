@@ -1,6 +1,7 @@
 #include "io/model_files.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -84,6 +85,10 @@ std::string hint_of_folder(const std::string& folder) {
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     names.push_back(at->path().filename().string());
   std::sort(names.begin(), names.end());
+  const auto has = [&](std::string_view name) { return std::binary_search(names.begin(), names.end(), name); };
+  if (has("adapter_config.json")) return "; it is a LoRA adapter: name its model, and the adapter with --lora";
+  if (has("snapshots") && has("refs")) return "; it is of the hub's cache, whose models are named USER/REPO";
+  if (has("params.json")) return "; params.json is of a format that is not read: wanted the one of Hugging Face";
   for (const auto& name : names)
     if (name.ends_with(".gguf")) return "; name the file " + name + " itself to use it";
   for (const auto& name : names)
@@ -92,6 +97,13 @@ std::string hint_of_folder(const std::string& folder) {
     if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth"))
       return "; " + name + " is in a format that is not read";
   return "";
+}
+
+void check_is_no_lfs_pointer(std::span<const std::byte> file, const std::string& where) {
+  constexpr std::string_view kBeginning = "version https://git-lfs";
+  const bool is_pointer =
+      file.size() >= kBeginning.size() && std::memcmp(file.data(), kBeginning.data(), kBeginning.size()) == 0;
+  USER_CHECK(!is_pointer, "[{}] is a pointer of Git LFS in place of the file: git lfs pull fetches it", where);
 }
 
 }  // namespace weft

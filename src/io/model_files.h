@@ -59,4 +59,7 @@ bool has_weight_files(const ModelFiles& files);
 // folder, or "".
 std::string hint_of_folder(const std::string& folder);
 
+// UserError if the file is what git stores in place of a large one, which `git lfs pull` fetches.
+void check_is_no_lfs_pointer(std::span<const std::byte> file, const std::string& where);
+
 }  // namespace weft

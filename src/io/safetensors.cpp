@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "io/byte_order_mark.h"
+#include "io/model_files.h"
 #include "tensor/tensor_view.h"
 
 namespace weft {
@@ -169,6 +170,7 @@ void place_tensors(std::vector<StoredTensor>& tensors, std::uint64_t data_start,
 }
 
 std::string_view header_text(std::span<const std::byte> file, const std::string& where) {
+  check_is_no_lfs_pointer(file, where);
   USER_CHECK(file.size() >= 8, "[{}] wanted a safetensors file, but it has only {} bytes", where, file.size());
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), 8);

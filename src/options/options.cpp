@@ -297,6 +297,16 @@ std::size_t take_more_named_paths(Options& options, const OptionRow* row, std::s
 
 }  // namespace
 
+std::optional<bool> option_takes_value(std::string_view flag) {
+  if (flag.size() == 3 && flag.starts_with("-O")) return false;
+  if (flag.empty() || flag[0] != '-' || !has_dashes_of_an_option(flag)) return std::nullopt;
+  if (!option_group(flag).empty() || find_ignored_option(flag) != nullptr) return true;
+  if (const OptionRow* row = find_option(flag.substr(0, flag.size() - (flag.ends_with('+') ? 1 : 0))))
+    return !is_flag(*row);
+  const OptionRow* opposite = flag.starts_with("--no-") ? find_option(flag.substr(5)) : nullptr;
+  return opposite != nullptr && is_flag(*opposite) ? std::optional(false) : std::nullopt;
+}
+
 std::size_t take_option(Options& options, std::span<const std::string> words) {
   const std::string source = kCommandLine;
   if (words.empty() || words[0].size() < 2 || words[0][0] != '-') return 0;

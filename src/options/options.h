@@ -127,6 +127,10 @@ std::string_view option_alias(std::string_view name);
 // Whether the option takes no value (`--enforce-eager`); `--no-enforce-eager` is its opposite.
 bool is_flag(const OptionRow& row);
 
+// Whether a flag of the command line, named with its dashes, sets an option from a value: --threads, but neither
+// --enforce-eager nor -O2. nullopt: no option has the name.
+std::optional<bool> option_takes_value(std::string_view flag);
+
 // Names and aliases of all options, ignored ones too, for suggestions and completion.
 std::vector<std::string> option_names();
 

@@ -106,14 +106,14 @@ Json llama_settings(const SamplingParameters& parameters) {
 }
 
 Json props(const ServedModel& model) {
-  return {
-      {"default_generation_settings", {{"n_ctx", model.max_model_len}, {"params", llama_settings(llama_defaults())}}},
-      {"total_slots", model.most_sequences},
-      {"model_alias", model.names[0]},
-      {"model_path", model.root},
-      {"modalities", {{"vision", false}, {"audio", false}}},
-      {"chat_template", model.template_source},
-      {"build_info", std::string("weft-") + kVersion}};
+  return {{"default_generation_settings",
+           {{"n_ctx", model.max_model_len}, {"params", llama_settings(model.llama_defaults)}}},
+          {"total_slots", model.most_sequences},
+          {"model_alias", model.names[0]},
+          {"model_path", model.root},
+          {"modalities", {{"vision", false}, {"audio", false}}},
+          {"chat_template", model.template_source},
+          {"build_info", std::string("weft-") + kVersion}};
 }
 
 Json slots(const ServedModel& model, std::span<const OpenSequence> running) {

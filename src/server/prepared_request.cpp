@@ -164,8 +164,9 @@ std::int64_t most_tokens(const PreparedRequest& prepared, const ServedModel& mod
   const std::int64_t left =
       std::min(model.max_model_len - static_cast<std::int64_t>(shortest), model.limits.most.value_or(INT64_MAX));
   if (request.n_predict.value_or(-1) >= 0) return std::min(left, *request.n_predict);
-  const std::int64_t unasked =
+  const std::int64_t usual =
       request.endpoint == completions ? kDefaultMaxTokens : std::min(left, model.limits.usual.value_or(left));
+  const std::int64_t unasked = model.limits.unasked.value_or(usual);
   return std::min(left, request.max_completion_tokens.value_or(request.max_tokens.value_or(unasked)));
 }
 

@@ -94,7 +94,7 @@ bool echoes_logprobs(const ApiRequest& request) {
 }
 
 SamplingParameters requested_sampling(const ApiRequest& request, const ServedModel& model) {
-  SamplingParameters parameters = request.endpoint == llama_completion ? llama_defaults() : model.defaults;
+  SamplingParameters parameters = request.endpoint == llama_completion ? model.llama_defaults : model.defaults;
   const auto take = [](auto& target, const auto& given) {
     if (given) target = *given;
   };

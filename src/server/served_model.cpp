@@ -192,10 +192,10 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
                         {"cache_dtype", engine.context().options.kv_cache_dtype},
                         {"enable_prefix_caching", engine.context().options.enable_prefix_caching ? "True" : "False"},
                         {"num_gpu_blocks", std::to_string(engine.page_count())}};
-  // OpenAI's default, unlike that of the command line.
-  const SamplingRequest request{.parameters = {.temperature = 1}, .config = settings.generation_config};
-  model.defaults = sampling_parameters(request, checkpoint, engine.context().log);
-  model.limits = answer_limits(settings.generation_config, checkpoint);
+  model.defaults = sampling_parameters(settings.defaults, checkpoint, engine.context().log);
+  model.llama_defaults = llama_defaults();
+  settings.defaults.take_given(model.llama_defaults);
+  model.limits = answer_limits(settings.defaults, checkpoint);
   return model;
 }
 

@@ -62,6 +62,7 @@ struct ServedModel {
   Json template_arguments = Json::object();               // variables of the template that requests may override
   std::shared_ptr<const ConstraintCompiler> constraints;  // null without a tokenizer
   SamplingParameters defaults;                            // of what a request does not give
+  SamplingParameters llama_defaults;                      // of what one of POST /completion does not give
   AnswerLimits limits;
   AnswerSettings answers;
   InfoLabels cache_config;  // of the metric cache_config_info
@@ -79,8 +80,8 @@ struct ServedModelSettings {
   std::string root;
   std::string chat_template;  // as --chat-template
   Json template_arguments = Json::object();
-  bool trusts_templates = false;  // of requests
-  GenerationConfigSource generation_config;
+  bool trusts_templates = false;                                               // of requests
+  SamplingRequest defaults = {.parameters = {.temperature = 1}, .given = {}};  // OpenAI's, unlike the command line's
   AnswerSettings answers;
   std::string fingerprint_mode = "full";  // or hash, custom or none
   std::string fingerprint_value;          // of custom

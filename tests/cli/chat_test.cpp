@@ -46,6 +46,30 @@ TEST_F(ChatVerb, AnswersTheLineAfterABadOne) {
   }
 }
 
+TEST_F(ChatVerb, AnswersAPromptAndGoesOnIfAsked) {
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"chat", model_, "-n", "2", "--temp", "0", "--json", "-p", "hi"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramRun result = run_weft(words, "again\n");
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.out;
+  };
+  const std::string one = run({}), both = run({"-cnv"});
+  EXPECT_EQ(nlohmann::json::parse(one), lines_of("hi\n").at(0));
+  EXPECT_TRUE(both.starts_with(one) && both.size() > one.size()) << both;
+  EXPECT_EQ(run({"-e", "-st"}), one);
+}
+
+TEST_F(ChatVerb, EndsAfterOneTurnAndHasASystemMessageFromAFile) {
+  std::ofstream(folder_ / "system.txt") << "be brief";
+  const ProgramRun run =
+      run_weft({"chat", model_, "-n", "2", "-st", "-sysf", folder_ / "system.txt", "--json"}, "hi\nho\n");
+  EXPECT_EQ(run.status, 0) << run.err;
+  const nlohmann::json one = nlohmann::json::parse(run.out);
+  EXPECT_GT(one["prompt_tokens"], lines_of("hi\n").at(0)["prompt_tokens"]);
+  EXPECT_NE(run.err.find("cut at 2 tokens"), std::string::npos) << run.err;
+}
+
 TEST_F(ChatVerb, RefusesAStandardInputThatCannotBeRead) {
   std::ifstream folder(folder_.path());
   EXPECT_EQ(breach_of_refusal(run_weft({"chat", model_, "-n", "1"}, folder), "[stdin]"), "");

@@ -112,10 +112,41 @@ TEST_F(ServeFlags, RefusesWhatWouldChangeAnswers) {
   EXPECT_EQ(breach_of_refusal(start({"-pp", "2"}), "[--pipeline-parallel-size]"), "");
   EXPECT_EQ(breach_of_refusal(start({"--max-model-len", "-2"}), "[max-model-len]"), "");
   EXPECT_EQ(breach_of_refusal(start({"--modell_x", "1"}), "\"--modell_x\" is not an option"), "");
-  EXPECT_EQ(breach_of_refusal(start({"--ctx-size=512"}), "--max-model-len"), "");
-  EXPECT_EQ(breach_of_refusal(start({"-ngl", "99"}), "\"-ngl\" is not an option"), "");
-  EXPECT_EQ(breach_of_refusal(start({"-hf", "owner/repo"}), "\"-hf\" is not an option"), "");
+  const std::string two = start({"--modell_x", "1", "--prot", "2"}).err;
+  EXPECT_NE(two.find("\"--modell_x\" is not an option"), std::string::npos) << two;
+  EXPECT_NE(two.find("\"--prot\" is not an option"), std::string::npos) << two;
   EXPECT_EQ(breach_of_refusal(start({"-hx"}), "\"-hx\" is not an option"), "");
+  EXPECT_EQ(breach_of_refusal(start({"-nxt", "1"}), "\"-nxt\" is not an option"), "");
+}
+
+// As people write them: the recipe of a model for llama.cpp's server, and mlx-lm's.
+TEST_F(ServeFlags, TakesFlagsOfOtherServers) {
+  expect_accepted({"-c",
+                   "64",
+                   "-np",
+                   "2",
+                   "-ngl",
+                   "99",
+                   "-fa",
+                   "on",
+                   "--jinja",
+                   "-a",
+                   "name",
+                   "--no-mmap",
+                   "-tb",
+                   "2",
+                   "--temp",
+                   "0.7",
+                   "--top-p",
+                   "0.8",
+                   "--top-k",
+                   "20",
+                   "--min-p",
+                   "0",
+                   "--presence-penalty",
+                   "1.5"},
+                  "read here: -a as --served-model-name, -c as --max-model-len, -np as --max-num-seqs");
+  expect_accepted({"--max-tokens", "100", "--log-level", "INFO", "--chat-template-args", "{}"}, "has no effect");
 }
 
 TEST_F(ServeFlags, RefusesTwoModels) {

@@ -81,6 +81,21 @@ TEST_F(ServeVerb, LimitsAnswersAsTheGenerationConfigSays) {
   EXPECT_EQ(counts({}), (std::vector<int>{16, 9, 5})) << "completions have OpenAI's default";
   EXPECT_EQ(counts({"--override-generation-config", R"({"max_new_tokens":3})"}), (std::vector<int>{3, 3, 3}));
   EXPECT_EQ(counts({"--generation-config", model_}), (std::vector<int>{5, 5, 5})) << "a folder that is named";
+  EXPECT_EQ(counts({"-n", "7"}), (std::vector<int>{7, 9, 7})) << "of requests that name no length";
+}
+
+// Both kinds of requests: each has defaults of its own, which the command line replaces.
+TEST_F(ServeVerb, HasTheDefaultsOfSamplingThatAreGiven) {
+  ChildProgram program({WEFT_PROGRAM, "serve", model_, "--port", "0", "--temp", "0", "--top-k", "3"}, {});
+  HttpClient client(port_of(program));
+  const Json settings = parse_json(client.get("/props").body)["default_generation_settings"]["params"];
+  EXPECT_EQ(settings["temperature"], 0.0);
+  EXPECT_EQ(settings["top_k"], 3);
+  EXPECT_EQ(settings["top_p"], 0.95) << "llama.cpp's, as it is not given";
+  const char* body = R"({"prompt":[1,2],"max_tokens":4,"ignore_eos":true})";
+  const Json text = parse_json(client.post("/v1/completions", body).body)["choices"][0]["text"];
+  const char* greedy = R"({"prompt":[1,2],"max_tokens":4,"ignore_eos":true,"temperature":0})";
+  EXPECT_EQ(parse_json(client.post("/v1/completions", greedy).body)["choices"][0]["text"], text);
 }
 
 TEST_F(ServeVerb, RefusesAPortThatIsTakenAndModelsThatAreNot) {

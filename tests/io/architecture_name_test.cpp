@@ -10,7 +10,7 @@ TEST(ArchitectureName, NamesAnUnknownOneAndTheKnownOnes) {
   const std::vector<std::string> known = {"llama", "qwen2"};
   EXPECT_NO_THROW(check_architecture("qwen2", known, "config.json"));
   EXPECT_EQ(message_of([&] { check_architecture("mamba", known, "config.json"); }),
-            "[config.json] the architecture must be one of llama, qwen2, but is \"mamba\"");
+            "[config.json] the architecture \"mamba\" is not implemented; wanted one of llama, qwen2");
 }
 
 }  // namespace weft::architecture_name_test

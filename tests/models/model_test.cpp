@@ -215,8 +215,8 @@ TEST(ModelRegistry, NamesTheArchitecturesItKnowsAndTheNearest) {
   const ModelRegistry models = make_model_registry();
   for (const auto& [unknown, nearest] : {std::pair{"rwkv", ""}, {"gemma9", ", did you mean \"gemma\"?"}})
     EXPECT_EQ(message_of([&] { models.find(unknown, "config.json"); }),
-              fmt::format("[config.json] the architecture must be one of {}, but is \"{}\"{}",
-                          fmt::join(models.architectures(), ", "), unknown, nearest));
+              fmt::format("[config.json] the architecture \"{}\" is not implemented{}; wanted one of {}", unknown,
+                          nearest, fmt::join(models.architectures(), ", ")));
 }
 
 TEST(ModelRegistry, FindsTheArchitecturesOfGgufFiles) {

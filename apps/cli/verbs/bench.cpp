@@ -208,13 +208,6 @@ void declare_ops(Flags& ops, OpsArguments& arguments) {
   ops.flag("--json", arguments.json, "The same as -o json.");
 }
 
-// Those of llama-bench, and those of vLLM's benchmarks.
-std::vector<std::pair<std::string, std::string>> respelled_flags() {
-  std::vector<std::pair<std::string, std::string>> flags = vllm_short_forms();
-  flags.insert(flags.end(), {{"-pg", "--pg"}, {"-npl", "--npl"}});
-  return flags;
-}
-
 }  // namespace
 }  // namespace weft
 
@@ -262,7 +255,5 @@ VERB(bench) {
              flags.verb("throughput", "Tokens per second of many requests, in the engine alone.",
                         [=, &call] { *run = [=, &call] { return bench_throughput(*of_throughput, call); }; }));
          return [run] { return (*run)(); };
-       },
-       .own_options = {"-t", "--threads", "--lora-modules"},
-       .respelled = respelled_flags()});
+       }});
 }

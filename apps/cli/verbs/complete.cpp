@@ -21,8 +21,7 @@ struct CompleteArguments {
 int complete(const CompleteArguments& arguments, VerbCall& call) {
   const std::string prompt = arguments.prompt.read(call);
   const auto engine = open_engine(arguments.model.request(call), notes_to(call), &call.watch);
-  SamplingParameters parameters =
-      sampling_parameters(arguments.sampling.request(), engine->runner().checkpoint(), engine->context().log);
+  SamplingParameters parameters = arguments.sampling.parameters(*engine, call);
   parameters.constraint = arguments.output.constraint(*engine);
   const std::vector<int> ids = engine->tokenizer().encode(prompt);
   const auto show = [&](const std::string& text) {

@@ -64,18 +64,28 @@ Json top_logits(std::span<const float> logits, std::size_t count) {
 
 int print_perplexity(Engine& engine, const std::vector<int>& ids, VerbCall& call) {
   USER_CHECK(ids.size() >= 2, "[perplexity] needs a text of at least two tokens, but it has {}", ids.size());
-  std::vector<int> rows(ids.size() - 1);
-  std::iota(rows.begin(), rows.end(), 0);
+  const auto context = static_cast<std::size_t>(engine.max_model_len());
+  if (ids.size() > context)
+    call.err << fmt::format(
+        "weft: the text of {} tokens is longer than the context of {}: its parts are scored by "
+        "themselves, but for their first tokens\n",
+        ids.size(), context);
   double sum = 0;
-  engine.score(ids, rows, [&](int row, std::span<const float> logits) {
-    const auto next = static_cast<std::size_t>(ids[static_cast<std::size_t>(row) + 1]);
-    sum += negative_log_likelihood(logits, next);
-  });
-  const double mean = sum / static_cast<double>(rows.size());
+  std::size_t scored = 0;
+  for (std::size_t at = 0; at + 1 < ids.size(); at += context) {
+    const std::vector<int> part(ids.begin() + static_cast<std::ptrdiff_t>(at),
+                                ids.begin() + static_cast<std::ptrdiff_t>(std::min(at + context, ids.size())));
+    std::vector<int> rows(part.size() - 1);
+    std::iota(rows.begin(), rows.end(), 0);
+    engine.score(part, rows, [&](int row, std::span<const float> logits) {
+      sum += negative_log_likelihood(logits, static_cast<std::size_t>(part[static_cast<std::size_t>(row) + 1]));
+    });
+    scored += rows.size();
+  }
+  const double mean = sum / static_cast<double>(scored);
   USER_CHECK(!std::isnan(mean), "[perplexity] is not a number: a position has infinite logits alone");
-  call.out << json_text(Json{{"tokens", rows.size()},
-                             {"mean_nll", number_json(mean)},
-                             {"perplexity", number_json(std::exp(mean))}})
+  call.out << json_text(Json{
+                  {"tokens", scored}, {"mean_nll", number_json(mean)}, {"perplexity", number_json(std::exp(mean))}})
            << "\n";
   return 0;
 }

@@ -77,6 +77,5 @@ VERB(run_batch) {
                             "The results, in the order of the requests; - is standard output.", {.required = true});
                return [arguments, &call] { return run_batch(*arguments, call); };
              },
-             .takes_config = true,
-             .respelled = vllm_short_forms()});
+             .takes_config = true});
 }

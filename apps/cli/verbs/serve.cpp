@@ -309,6 +309,5 @@ VERB(serve) {
                         declare(*arguments, flags);
                         return [arguments, &call] { return serve(*arguments, call); };
                       },
-                      .takes_config = true,
-                      .respelled = vllm_short_forms()});
+                      .takes_config = true});
 }

@@ -101,6 +101,10 @@ class MemberReader {
 
   // Reads the manifest, and checks that it lists as many members as the archive has.
   ArtifactManifest manifest() const {
+    USER_CHECK(
+        std::find(names_.begin(), names_.end(), kManifest) != names_.end(),
+        "[{}] is a zip file without {}, so it is none of weft compile; files of PyTorch are read in their folder",
+        where_, kManifest);
     const std::vector<std::byte> text = read(kManifest);
     ArtifactManifest manifest =
         parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, where_ + " " + kManifest);

@@ -66,6 +66,23 @@ void GenerationConfigSource::check() const {
              quote(from));
 }
 
+bool SamplingRequest::has_given(std::string_view key) const {
+  return std::find(given.begin(), given.end(), key) != given.end();
+}
+
+void SamplingRequest::take_given(SamplingParameters& target) const {
+  const auto take = [&](std::string_view key, auto SamplingParameters::*field) {
+    if (has_given(key)) target.*field = parameters.*field;
+  };
+  take("temperature", &SamplingParameters::temperature);
+  take("top_k", &SamplingParameters::top_k);
+  take("top_p", &SamplingParameters::top_p);
+  take("min_p", &SamplingParameters::min_p);
+  take("repetition_penalty", &SamplingParameters::repetition_penalty);
+  take("frequency_penalty", &SamplingParameters::frequency_penalty);
+  take("presence_penalty", &SamplingParameters::presence_penalty);
+}
+
 SamplingParameters sampling_parameters(const SamplingRequest& request, const Checkpoint& checkpoint, const Log& log) {
   request.config.check();
   std::vector<std::string_view> unread = overridden_keys(request.config);
@@ -78,29 +95,22 @@ SamplingParameters sampling_parameters(const SamplingRequest& request, const Che
   const SamplingParameters configured = sampling_of(file, request.parameters);
   const GenerationConfig overrides = overrides_of(request.config);
   // Also where the file recommends greedy sampling.
-  SamplingParameters overridden = sampling_of(overrides, configured);
-  overridden.max_tokens = overrides.max_new_tokens.value_or(request.parameters.max_tokens);
-  SamplingParameters parameters = request.parameters;
-  const auto take = [&](std::string_view key, auto SamplingParameters::*field) {
-    if (std::find(request.given.begin(), request.given.end(), key) == request.given.end())
-      parameters.*field = overridden.*field;
-  };
-  take("temperature", &SamplingParameters::temperature);
-  take("top_k", &SamplingParameters::top_k);
-  take("top_p", &SamplingParameters::top_p);
-  take("min_p", &SamplingParameters::min_p);
-  take("repetition_penalty", &SamplingParameters::repetition_penalty);
-  take(kLength, &SamplingParameters::max_tokens);
+  SamplingParameters parameters = sampling_of(overrides, configured);
+  if (overrides.max_new_tokens && !request.has_given(kLength)) parameters.max_tokens = *overrides.max_new_tokens;
+  request.take_given(parameters);
   parameters.check();
   return parameters;
 }
 
-AnswerLimits answer_limits(const GenerationConfigSource& source, const Checkpoint& checkpoint) {
+AnswerLimits answer_limits(const SamplingRequest& defaults, const Checkpoint& checkpoint) {
+  const GenerationConfigSource& source = defaults.config;
   source.check();
   const std::span<const std::string_view> others = std::span(kKeys).subspan(1);
   const std::optional<std::int64_t> of_file = file_config(source, checkpoint, others).max_new_tokens;
   const std::optional<std::int64_t> given = overrides_of(source).max_new_tokens;
-  return {.usual = given ? given : of_file, .most = given || source.from == "auto" ? given : of_file};
+  return {.unasked = defaults.has_given(kLength) ? std::optional(defaults.parameters.max_tokens) : std::nullopt,
+          .usual = given ? given : of_file,
+          .most = given || source.from == "auto" ? given : of_file};
 }
 
 }  // namespace weft

@@ -27,10 +27,14 @@ struct GenerationConfigSource {
 
 struct SamplingRequest {
   SamplingParameters parameters;  // as its sender states them; the others are the interface's defaults
-  // The keys of generation_config.json (temperature, top_k, top_p, min_p, repetition_penalty, max_new_tokens) for which
-  // `parameters` has the sender's value.
+  // The keys of generation_config.json (temperature, top_k, top_p, min_p, repetition_penalty, max_new_tokens) and
+  // frequency_penalty and presence_penalty, for which `parameters` has the sender's value.
   std::vector<std::string_view> given;
   GenerationConfigSource config = {};
+
+  bool has_given(std::string_view key) const;
+  // Copies what is given but the length, which has rules of its own in servers (AnswerLimits).
+  void take_given(SamplingParameters& target) const;
 };
 
 // A value that is not given is that of the overrides, else that of the file, else that of `parameters`. Throws
@@ -41,11 +45,12 @@ SamplingParameters sampling_parameters(const SamplingRequest& request, const Che
 
 // What the model's publisher or the operator says about the length of answers: max_new_tokens, as vLLM reads it.
 struct AnswerLimits {
-  std::optional<std::int64_t> usual;  // of a chat that names no length
-  std::optional<std::int64_t> most;   // of all answers: from the overrides, or from the folder that was named
+  std::optional<std::int64_t> unasked;  // of each request that names no length: the sender of the defaults gave it
+  std::optional<std::int64_t> usual;    // of a chat that names no length, without `unasked`
+  std::optional<std::int64_t> most;     // of all answers: from the overrides, or from the folder that was named
 };
 
-// UserError for a source that is wrong.
-AnswerLimits answer_limits(const GenerationConfigSource& source, const Checkpoint& checkpoint);
+// `defaults` are those of a server. UserError for a source that is wrong.
+AnswerLimits answer_limits(const SamplingRequest& defaults, const Checkpoint& checkpoint);
 
 }  // namespace weft

@@ -160,7 +160,7 @@ TEST_F(ArtifactTest, WhatIsNoArtifactIsRefused) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     Members fewer = members;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    expect_refused(complete(write_members(fewer)), i == 0 ? "wanted the member \"manifest.json\"" : "members, but it");
+    expect_refused(complete(write_members(fewer)), i == 0 ? "is a zip file without manifest.json" : "members, but it");
     Members other = members;
     other[i].second += "x";
     expect_refused(complete(write_members(other)), i == 0 ? "wanted JSON" : "differs from the manifest's");
