@@ -184,9 +184,9 @@ void check_combinations(const ApiRequest& request) {
     require(!request.cache_salt->empty() && characters_in(*request.cache_salt) <= kLongestSalt &&
                 request.cache_salt->find_first_of(std::string_view("@/\\\0", 4)) == std::string::npos,
             "cache_salt", "must be 1 to 128 characters without @, / and \\");
-  const bool has_penalty = request.repetition_penalty.value_or(1) != 1;
-  require(!has_penalty || request.repeat_last_n.value_or(-1) <= 0, "repeat_last_n",
-          "must be -1, all tokens, or 0, none, for a repeat_penalty");
+  require(!request.repeat_penalty ||
+              request.repetition_penalty.value_or(*request.repeat_penalty) == *request.repeat_penalty,
+          "repeat_penalty", "must be equal to repetition_penalty, which is the same parameter");
   require(request.json_schema.is_null() || request.grammar.value_or("").empty(), "json_schema", "excludes grammar");
   check_tools(request);
 }
@@ -196,6 +196,9 @@ void check_counts(const ApiRequest& request) {
   if (request.max_tokens)
     require(*request.max_tokens >= least, "max_tokens",
             fmt::format("must be at least {}, but is {}", least, *request.max_tokens));
+  if (request.n_predict && request.endpoint != llama_completion)
+    require(*request.n_predict == -1 || *request.n_predict >= least, "n_predict",
+            fmt::format("must be -1, the rest of the context, or at least {}, but is {}", least, *request.n_predict));
   const auto limit = [](std::size_t count, std::size_t most, const char* field, const char* what) {
     require(count <= most, field, fmt::format("must have at most {} {}, but has {}", most, what, count));
   };

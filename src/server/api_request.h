@@ -95,7 +95,10 @@ struct ApiRequest {
   std::optional<bool> wants_logprobs;    // of chat, where `logprobs` is a flag, and of responses
   std::optional<std::int64_t> top_logprobs, prompt_logprobs, stream_interval;
   std::optional<bool> return_tokens_as_token_ids;
-  std::optional<std::int64_t> n_predict, n_probs, repeat_last_n;  // llama.cpp's
+  // llama.cpp's; repeat_penalty is its name of repetition_penalty.
+  std::optional<std::int64_t> n_predict, n_probs, repeat_last_n;
+  std::optional<double> repeat_penalty;
+  std::optional<std::vector<std::string>> samplers;  // in their order, by llama.cpp's names
   std::optional<bool> timings_per_token;
   Json json_schema;                    // null if there is none
   std::optional<std::string> grammar;  // "" is none

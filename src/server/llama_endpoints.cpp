@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "server/json_body.h"
+#include "server/llama_samplers.h"
 #include "server/prepared_request.h"
 #include "server/request_fields.h"
 
@@ -91,7 +92,9 @@ std::string read_other_limit(Element value, ApiRequest& request) {
   return "";
 }
 
-SamplingParameters llama_defaults() { return {.temperature = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05}; }
+SamplingParameters llama_defaults() {
+  return {.temperature = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05, .penalty_window = 64, .order = kLlamaOrder};
+}
 
 Json llama_settings(const SamplingParameters& parameters) {
   return {{"temperature", parameters.temperature},
@@ -99,9 +102,10 @@ Json llama_settings(const SamplingParameters& parameters) {
           {"top_p", parameters.top_p},
           {"min_p", parameters.min_p},
           {"repeat_penalty", parameters.repetition_penalty},
-          {"repeat_last_n", -1},
+          {"repeat_last_n", parameters.penalty_window},
           {"presence_penalty", parameters.presence_penalty},
           {"frequency_penalty", parameters.frequency_penalty},
+          {"samplers", sampler_names(parameters)},
           {"ignore_eos", parameters.ignore_end}};
 }
 

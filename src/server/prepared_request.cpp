@@ -164,6 +164,7 @@ std::int64_t most_tokens(const PreparedRequest& prepared, const ServedModel& mod
   const std::int64_t left =
       std::min(model.max_model_len - static_cast<std::int64_t>(shortest), model.limits.most.value_or(INT64_MAX));
   if (request.n_predict.value_or(-1) >= 0) return std::min(left, *request.n_predict);
+  if (request.n_predict) return left;
   const std::int64_t unasked =
       request.endpoint == completions ? kDefaultMaxTokens : std::min(left, model.limits.usual.value_or(left));
   return std::min(left, request.max_completion_tokens.value_or(request.max_tokens.value_or(unasked)));
@@ -180,14 +181,20 @@ std::shared_ptr<const TokenConstraint> requested_constraint(const PreparedReques
   const ApiRequest& request = prepared.request;
   const AnswerForm& form = prepared.form;
   const ConstraintCompiler* compiler = model.constraints.get();
-  if (request.endpoint == llama_completion)
-    return llama_constraint_of(request.json_schema, request.grammar.value_or(""), compiler);
   auto asked = constraint_of(request.response_format, request.structured_outputs, compiler, format_field(request));
+  const char* llama_field = request.json_schema.is_null() ? "grammar" : "json_schema";
+  if (auto constraint = llama_constraint_of(request.json_schema, request.grammar.value_or(""), compiler)) {
+    if (asked)
+      throw wrong_value(fmt::format("[{}] excludes {} and structured_outputs", llama_field, format_field(request)),
+                        llama_field);
+    asked = std::move(constraint);
+  }
   if (!form.must_call()) return asked;
   if (asked)
-    throw wrong_value(
-        fmt::format("[tool_choice] must be none or auto with {} or structured_outputs", format_field(request)),
-        "tool_choice");
+    throw wrong_value(fmt::format("[tool_choice] must be none or auto with {}, structured_outputs, json_schema or "
+                                  "grammar",
+                                  format_field(request)),
+                      "tool_choice");
   return call_constraint(request.tools, form.tool_choice, *form.dialect, form.has_one_call, compiler);
 }
 

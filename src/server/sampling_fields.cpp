@@ -10,6 +10,7 @@
 #include "engine/sampling/logit_masks.h"
 #include "server/api_error.h"
 #include "server/llama_endpoints.h"
+#include "server/llama_samplers.h"
 
 namespace weft {
 namespace {
@@ -103,6 +104,8 @@ SamplingParameters requested_sampling(const ApiRequest& request, const ServedMod
   take(parameters.top_p, request.top_p);
   take(parameters.min_p, request.min_p);
   take(parameters.repetition_penalty, request.repetition_penalty);
+  take(parameters.repetition_penalty, request.repeat_penalty);
+  take(parameters.penalty_window, request.repeat_last_n);
   take(parameters.frequency_penalty, request.frequency_penalty);
   take(parameters.presence_penalty, request.presence_penalty);
   take(parameters.ignore_end, request.ignore_eos);
@@ -111,10 +114,7 @@ SamplingParameters requested_sampling(const ApiRequest& request, const ServedMod
   take(parameters.skips_special, request.skip_special_tokens);
   take(parameters.spaces_between_special, request.spaces_between_special_tokens);
   if (parameters.temperature < kGreedyBelow) parameters.temperature = 0;
-  if (request.repeat_last_n == 0) {
-    parameters.repetition_penalty = 1;
-    parameters.frequency_penalty = parameters.presence_penalty = 0;
-  }
+  if (request.samplers) use_samplers(parameters, *request.samplers);
   for (const int id : request.stop_token_ids) check_token(id, model.vocabulary_size, "stop_token_ids");
   if (request.allowed_token_ids)
     for (const int id : *request.allowed_token_ids) check_token(id, model.vocabulary_size, "allowed_token_ids");
