@@ -202,13 +202,15 @@ void check_counts(const ApiRequest& request) {
   const auto limit = [](std::size_t count, std::size_t most, const char* field, const char* what) {
     require(count <= most, field, fmt::format("must have at most {} {}, but has {}", most, what, count));
   };
-  limit(std::max(request.prompts.size(), request.second_texts.size()), kMostPrompts, prompt_field(request),
+  const std::size_t prompts = std::max(request.prompts.size(), request.prompt_parts.size());
+  if (request.endpoint == llama_completion) require(prompts > 0, "prompt", "must have at least one prompt");
+  limit(std::max(prompts, request.second_texts.size()), kMostPrompts, prompt_field(request),
         is_pooled(request.endpoint) ? "texts" : "prompts");
   // llama.cpp and Anthropic have no such limit.
   if (request.endpoint != llama_completion && !is_anthropic(request.endpoint))
     limit(request.stop.size(), kMostStops, "stop", "texts");
   limit(request.stop_token_ids.size(), kMostStopIds, "stop_token_ids", "tokens");
-  require(static_cast<std::int64_t>(request.prompts.size()) * request.n.value_or(1) <= kMostSequences, "n",
+  require(static_cast<std::int64_t>(prompts) * request.n.value_or(1) <= kMostSequences, "n",
           fmt::format("times the number of prompts must be at most {}", kMostSequences));
 }
 

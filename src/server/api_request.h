@@ -53,6 +53,7 @@ constexpr ErrorForm error_form(Endpoint endpoint) {
 using PromptText = std::string;
 using PromptIds = std::vector<int>;
 using Prompt = std::variant<PromptText, PromptIds>;
+using PromptParts = std::vector<std::variant<std::string, int>>;  // texts and token ids, one after the other
 
 // What an answer may do with the tools of its request.
 struct ToolChoice {
@@ -66,9 +67,9 @@ struct ApiRequest {
 
   std::optional<std::string> model;
   std::vector<Prompt> prompts;
-  std::vector<std::variant<std::string, int>> prompt_parts;  // of llama.cpp: texts and token ids, one after the other
-  Json messages;                                             // null if there are none
-  Json response_format, structured_outputs;                  // null if not given
+  std::vector<PromptParts> prompt_parts;     // of llama.cpp, for each prompt
+  Json messages;                             // null if there are none
+  Json response_format, structured_outputs;  // null if not given
   Json documents, template_arguments = Json::object();
   std::optional<std::string> chat_template;
   std::shared_ptr<const ApiError> refusal;  // of the first field that asks for what is not made; null: there is none

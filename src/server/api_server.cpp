@@ -322,8 +322,9 @@ void ApiServer::log_request(const PreparedRequest& prepared, const std::string& 
   const ApiRequest& request = prepared.request;
   for (std::size_t i = 0; i < prepared.prompts.size(); ++i) {
     const std::vector<int>& ids = *prepared.prompts[i].ids;
-    const PromptText* text =
-        request.prompts.empty() ? &prepared.prompt_text : std::get_if<PromptText>(&request.prompts[i]);
+    const PromptText* text = request.endpoint == llama_completion ? &prepared.prompts[i].text
+                             : request.prompts.empty()            ? &prepared.prompt_text
+                                                                  : std::get_if<PromptText>(&request.prompts[i]);
     const SamplingParameters& with = prepared.parameters;
     log_(fmt::format(
         "request {}: {} tokens, prompt {}, n {}, max_tokens {}, temperature {}, top_p {}, top_k {}, "

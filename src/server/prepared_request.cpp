@@ -126,10 +126,10 @@ void add_chat_prompt(PreparedRequest& prepared, const ServedModel& model) {
   add_prompt(prepared, std::move(echoed), std::move(rendered.ids), model);
 }
 
-void add_prompt_of_parts(PreparedRequest& prepared, const ServedModel& model) {
+void add_prompt_of_parts(PreparedRequest& prepared, const PromptParts& parts, const ServedModel& model) {
   std::vector<int> ids;
   std::string text;
-  for (const auto& part : prepared.request.prompt_parts) {
+  for (const auto& part : parts) {
     if (const int* id = std::get_if<int>(&part)) {
       check_token(*id, model.vocabulary_size, "prompt");
       ids.push_back(*id);
@@ -141,8 +141,7 @@ void add_prompt_of_parts(PreparedRequest& prepared, const ServedModel& model) {
       text += written;
     }
   }
-  prepared.prompt_text = std::move(text);
-  add_prompt(prepared, "", std::move(ids), model);
+  add_prompt(prepared, std::move(text), std::move(ids), model);
 }
 
 // Anthropic's clients ask for what the largest models answer, whatever the model.
@@ -309,7 +308,7 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   if (answers_messages(prepared.request.endpoint)) {
     add_chat_prompt(prepared, model);
   } else if (prepared.request.endpoint == llama_completion) {
-    add_prompt_of_parts(prepared, model);
+    for (const PromptParts& parts : prepared.request.prompt_parts) add_prompt_of_parts(prepared, parts, model);
   } else {
     add_completion_prompts(prepared, model);
   }

@@ -76,7 +76,8 @@ const FieldRow kRows[] = {
     {"presence_penalty", kAnswer, &ApiRequest::presence_penalty, -2, 2},
     {"frequency_penalty", kAnswer, &ApiRequest::frequency_penalty, -2, 2},
     {"repetition_penalty", kOpenAi, &ApiRequest::repetition_penalty, 0, 1e18, true},
-    {"n", kBoth, &ApiRequest::n, 1, 16384},
+    {"n", kBoth | llama_completion, &ApiRequest::n, 1, 16384},
+    {"n_cmpl", kBoth | llama_completion, &ApiRequest::n, 1, 16384},  // llama.cpp's name
     {"best_of", completions, &ApiRequest::best_of, 1, 16384},
     {"seed", kAnswer, &ApiRequest::seed},
     {"stop", kStop, ReadField(read_stop)},
@@ -115,6 +116,7 @@ const FieldRow kRows[] = {
     {"repeat_last_n", kAnswer, &ApiRequest::repeat_last_n, -1},
     {"return_tokens", llama_completion, &ApiRequest::return_token_ids},
     {"timings_per_token", llama_completion, &ApiRequest::timings_per_token},
+    {"return_progress", kBoth | llama_completion, RefusedField{501, is_false}},
     // Prefixes are found without being asked for, and change no answer.
     {"cache_prompt", kAnswer, IgnoredField{}},
     {"id_slot", kAnswer, IgnoredField{}},

@@ -54,6 +54,51 @@ TEST(LlamaEndpoints, CompleteAsTheEngineDoes) {
   EXPECT_EQ(last["content"], "");
 }
 
+TEST(LlamaEndpoints, AnswerEachOfSeveralPrompts) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string asked = R"(,"seed":5,"n_predict":4,"ignore_eos":true,"return_tokens":true)";
+  const auto answer = [&](const std::string& prompt, const std::string& fields = "") {
+    Json json = json_of(client.post("/completion", "{\"prompt\":" + prompt + asked + fields + "}"));
+    for (Json& one : json.is_array() ? json : (json = Json::array({json}))) one.erase("timings");
+    return json;
+  };
+  const Json hello = answer("\"Hello\"")[0], world = answer("\"World\"")[0];
+  for (const char* prompts : {R"(["Hello","World"])", R"([[72,"ello"],[87,111,114,108,100]])"}) {
+    const Json both = answer(prompts);
+    ASSERT_EQ(both.size(), 2U) << prompts;
+    for (const char* key : {"content", "tokens", "prompt"}) {
+      EXPECT_EQ(both[0][key], hello[key]) << prompts;
+      EXPECT_EQ(both[1][key], world[key]) << prompts;
+    }
+    EXPECT_EQ(both[1]["index"], 1);
+  }
+  EXPECT_EQ(answer(R"(["Hello"])"), Json::array({hello})) << "a list of one is an answer alone";
+  EXPECT_EQ(answer(R"([72,"ello"])")[0]["content"], hello["content"]);
+  for (const char* field : {",\"n\":3", ",\"n_cmpl\":3"}) {
+    const Json several = answer(R"(["Hello","World"])", field);
+    ASSERT_EQ(several.size(), 6U);
+    EXPECT_EQ(several[3]["content"], world["content"]);
+    EXPECT_EQ(several[5]["index"], 5);
+    EXPECT_EQ(several[5]["generation_settings"]["seed"], 7);
+    EXPECT_EQ(several[4]["content"], answer(R"("World","seed":6)")[0]["content"]);
+  }
+  const ClientResponse stream =
+      client.post("/completion", R"({"prompt":["Hello","World"],"stream":true)" + asked + "}");
+  ASSERT_EQ(stream.chunks.size(), 10U);
+  std::string texts[2];
+  for (const std::string& chunk : stream.chunks) {
+    const Json event = parse_json(chunk.substr(6));
+    texts[event["index"].get<std::size_t>()] += event["content"].get<std::string>();
+  }
+  EXPECT_EQ(texts[0], hello["content"]);
+  EXPECT_EQ(texts[1], world["content"]);
+  for (const char* wrong : {"[]", "[[]]", "[{}]", "[[1,[2]]]", "[1,null]"})
+    EXPECT_EQ(json_of(client.post("/completion", "{\"prompt\":" + std::string(wrong) + "}"))["error"]["code"], 400)
+        << wrong;
+  EXPECT_EQ(client.post("/completion", R"({"prompt":"a","return_progress":true})").status, 501);
+}
+
 TEST(LlamaEndpoints, TakeAnyTemperature) {
   RunningServer running;
   HttpClient client(running.port());
