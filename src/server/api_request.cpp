@@ -112,6 +112,8 @@ std::vector<std::string> required_fields(Endpoint endpoint) {
       return {"messages", "max_tokens"};
     case detokenize:
       return {"tokens"};
+    case infill:
+      return {"input_prefix", "input_suffix"};
     case responses:
     case embeddings:
     case classify:
@@ -196,7 +198,7 @@ void check_counts(const ApiRequest& request) {
   if (request.max_tokens)
     require(*request.max_tokens >= least, "max_tokens",
             fmt::format("must be at least {}, but is {}", least, *request.max_tokens));
-  if (request.n_predict && request.endpoint != llama_completion)
+  if (request.n_predict && !is_llama(request.endpoint))
     require(*request.n_predict == -1 || *request.n_predict >= least, "n_predict",
             fmt::format("must be -1, the rest of the context, or at least {}, but is {}", least, *request.n_predict));
   const auto limit = [](std::size_t count, std::size_t most, const char* field, const char* what) {
@@ -207,7 +209,7 @@ void check_counts(const ApiRequest& request) {
   limit(std::max(prompts, request.second_texts.size()), kMostPrompts, prompt_field(request),
         is_pooled(request.endpoint) ? "texts" : "prompts");
   // llama.cpp and Anthropic have no such limit.
-  if (request.endpoint != llama_completion && !is_anthropic(request.endpoint))
+  if (!is_llama(request.endpoint) && !is_anthropic(request.endpoint))
     limit(request.stop.size(), kMostStops, "stop", "texts");
   limit(request.stop_token_ids.size(), kMostStopIds, "stop_token_ids", "tokens");
   require(static_cast<std::int64_t>(prompts) * request.n.value_or(1) <= kMostSequences, "n",
@@ -278,6 +280,8 @@ const char* prompt_field(const ApiRequest& request) {
     case classify:
     case raw_pooling:
       return "input";
+    case llama_embedding:
+      return "content";
     case rerank:
       return "documents";
     case score:

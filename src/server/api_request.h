@@ -33,13 +33,18 @@ enum Endpoint : unsigned {
   score = 1024,   // of pairs of texts
   rerank = 2048,  // of a text and documents
   classify = 4096,
-  raw_pooling = 8192,  // vLLM's /pooling
+  raw_pooling = 8192,       // vLLM's /pooling
+  llama_embedding = 16384,  // of llama.cpp
+  infill = 32768,           // of llama.cpp: the middle of a text
 };
 
 // Whether its answer is made of pooled hidden states, and has no tokens.
 constexpr bool is_pooled(Endpoint endpoint) {
-  return (endpoint & (embeddings | score | rerank | classify | raw_pooling)) != 0;
+  return (endpoint & (embeddings | score | rerank | classify | raw_pooling | llama_embedding)) != 0;
 }
+
+// Whether it answers as llama.cpp's /completion does.
+constexpr bool is_llama(Endpoint endpoint) { return (endpoint & (llama_completion | infill)) != 0; }
 
 // Whether it answers a conversation, which the model's template writes.
 constexpr bool answers_messages(Endpoint endpoint) { return (endpoint & (chat | responses | anthropic_messages)) != 0; }
@@ -66,6 +71,9 @@ struct ApiRequest {
   Endpoint endpoint = completions;
 
   std::optional<std::string> model;
+  // Of infill: the texts around the answer and the begin of it; other files with their names.
+  std::optional<std::string> input_prefix, input_suffix;
+  std::vector<std::pair<std::string, std::string>> input_extra;
   std::vector<Prompt> prompts;
   std::vector<PromptParts> prompt_parts;     // of llama.cpp, for each prompt
   Json messages;                             // null if there are none

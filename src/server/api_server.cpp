@@ -181,7 +181,7 @@ HttpResponse ApiServer::metrics() {
 
 HttpResponse ApiServer::models(const HttpRequest& request) const {
   constexpr std::string_view kList = "/v1/models";
-  if (request.path == kList) {
+  if (!request.path.starts_with(fmt::format("{}/", kList))) {
     Json list = Json::array();
     for (const std::string& name : model_->names) list.push_back(model_card(*model_, name));
     for (const NamedLora& adapter : model_->adapters) list.push_back(model_card(*model_, adapter.name));
@@ -322,9 +322,9 @@ void ApiServer::log_request(const PreparedRequest& prepared, const std::string& 
   const ApiRequest& request = prepared.request;
   for (std::size_t i = 0; i < prepared.prompts.size(); ++i) {
     const std::vector<int>& ids = *prepared.prompts[i].ids;
-    const PromptText* text = request.endpoint == llama_completion ? &prepared.prompts[i].text
-                             : request.prompts.empty()            ? &prepared.prompt_text
-                                                                  : std::get_if<PromptText>(&request.prompts[i]);
+    const PromptText* text = is_llama(request.endpoint) ? &prepared.prompts[i].text
+                             : request.prompts.empty()  ? &prepared.prompt_text
+                                                        : std::get_if<PromptText>(&request.prompts[i]);
     const SamplingParameters& with = prepared.parameters;
     log_(fmt::format(
         "request {}: {} tokens, prompt {}, n {}, max_tokens {}, temperature {}, top_p {}, top_k {}, "

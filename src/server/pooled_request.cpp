@@ -197,6 +197,7 @@ PreparedRequest prepare_pooled(ApiRequest request, const ServedModel& model) {
         "gives it one");
   switch (request.endpoint) {
     case embeddings:
+    case llama_embedding:
       return prepare_embeddings(std::move(request), model);
     case classify:
       return prepare_classes(std::move(request), model);

@@ -11,6 +11,7 @@
 #include "io/chat_messages.h"
 #include "server/api_error.h"
 #include "server/conversation_parts.h"
+#include "server/infill_prompt.h"
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
 #include "server/pooled_request.h"
@@ -309,6 +310,8 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
     add_chat_prompt(prepared, model);
   } else if (prepared.request.endpoint == llama_completion) {
     for (const PromptParts& parts : prepared.request.prompt_parts) add_prompt_of_parts(prepared, parts, model);
+  } else if (prepared.request.endpoint == infill) {
+    add_infill_prompt(prepared, model);
   } else {
     add_completion_prompts(prepared, model);
   }
@@ -318,8 +321,7 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   show_markers(prepared, model);
   prepared.choices = prepared.request.n.value_or(1);
   const std::int64_t seed = prepared.request.seed.value_or(-1);
-  prepared.has_seed =
-      seed != -1 && !(prepared.request.endpoint == llama_completion && seed == std::int64_t{kLlamaRandomSeed});
+  prepared.has_seed = seed != -1 && !(is_llama(prepared.request.endpoint) && seed == std::int64_t{kLlamaRandomSeed});
   if (prepared.has_seed) prepared.parameters.seed = static_cast<std::uint64_t>(*prepared.request.seed);
   // The prompt and the constraint are made of them. They may be large, and it is the I/O thread that frees the request.
   for (Json ApiRequest::*used :

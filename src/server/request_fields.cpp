@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "server/embedding_answer.h"
 #include "server/field_readers.h"
+#include "server/infill_prompt.h"
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
 #include "server/llama_samplers.h"
@@ -26,7 +27,8 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr unsigned kBoth = completions | chat, kText = completions | chat | tokenize;
-constexpr unsigned kPooledText = embeddings | classify | raw_pooling;
+constexpr unsigned kPooledText = embeddings | classify | raw_pooling | llama_embedding;
+constexpr unsigned kLlama = llama_completion | infill;
 constexpr unsigned kPooled = kPooledText | score | rerank;
 constexpr unsigned kEncoded = embeddings | raw_pooling;  // answers that are lists of numbers
 constexpr unsigned kTemplate = chat | tokenize | apply_template;
@@ -34,8 +36,8 @@ constexpr unsigned kTemplate = chat | tokenize | apply_template;
 constexpr unsigned kAnthropic = anthropic_messages | anthropic_count;
 constexpr unsigned kOpenAi = kBoth | responses | kAnthropic;
 // What /completion of llama.cpp calls as OpenAI does.
-constexpr unsigned kAnswer = kOpenAi | llama_completion;
-constexpr unsigned kStop = kBoth | responses | llama_completion;  // `stop`
+constexpr unsigned kAnswer = kOpenAi | kLlama;
+constexpr unsigned kStop = kBoth | responses | kLlama;  // `stop`
 
 constexpr const char* kNoSampler =
     "belongs to a sampler that is not implemented; only the value that disables it is accepted";
@@ -45,7 +47,7 @@ constexpr const char* kNoLogprobs = "a message has no log probabilities: use /v1
 constexpr const char* kStructured = "use structured_outputs";
 
 const FieldRow kRows[] = {
-    {"model", kOpenAi | tokenize | detokenize | llama_completion | apply_template | kPooled, &ApiRequest::model},
+    {"model", kOpenAi | tokenize | detokenize | kLlama | apply_template | kPooled, &ApiRequest::model},
     {"prompt", completions | tokenize, ReadField(read_prompt)},
     {"content", tokenize, &ApiRequest::content},
     {"tokens", detokenize, ReadField(read_tokens)},
@@ -69,15 +71,15 @@ const FieldRow kRows[] = {
     {"max_tokens", kBoth | kAnthropic, &ApiRequest::max_tokens, 0},
     {"max_completion_tokens", chat, &ApiRequest::max_completion_tokens, 1},
     {"temperature", kOpenAi, &ApiRequest::temperature, 0, 2},
-    {"temperature", llama_completion, &ApiRequest::temperature, -1e6, 1e6},  // 0 and less are greedy
+    {"temperature", kLlama, &ApiRequest::temperature, -1e6, 1e6},  // 0 and less are greedy
     {"top_p", kAnswer, &ApiRequest::top_p, 0, 1, true},
     {"top_k", kAnswer, &ApiRequest::top_k, -1, 2147483647},
     {"min_p", kAnswer, &ApiRequest::min_p, 0, 1},
     {"presence_penalty", kAnswer, &ApiRequest::presence_penalty, -2, 2},
     {"frequency_penalty", kAnswer, &ApiRequest::frequency_penalty, -2, 2},
     {"repetition_penalty", kOpenAi, &ApiRequest::repetition_penalty, 0, 1e18, true},
-    {"n", kBoth | llama_completion, &ApiRequest::n, 1, 16384},
-    {"n_cmpl", kBoth | llama_completion, &ApiRequest::n, 1, 16384},  // llama.cpp's name
+    {"n", kBoth | kLlama, &ApiRequest::n, 1, 16384},
+    {"n_cmpl", kBoth | kLlama, &ApiRequest::n, 1, 16384},  // llama.cpp's name
     {"best_of", completions, &ApiRequest::best_of, 1, 16384},
     {"seed", kAnswer, &ApiRequest::seed},
     {"stop", kStop, ReadField(read_stop)},
@@ -110,13 +112,17 @@ const FieldRow kRows[] = {
     {"priority", kOpenAi | kPooled, &ApiRequest::priority},
 
     {"prompt", llama_completion, ReadField(read_prompt_parts)},
-    {"n_predict", kBoth | llama_completion, &ApiRequest::n_predict, -1},
-    {"max_tokens", llama_completion, ReadField(read_other_limit)},
+    {"prompt", infill, &ApiRequest::content},
+    {"input_prefix", infill, &ApiRequest::input_prefix},
+    {"input_suffix", infill, &ApiRequest::input_suffix},
+    {"input_extra", infill, ReadField(read_input_extra)},
+    {"n_predict", kBoth | kLlama, &ApiRequest::n_predict, -1},
+    {"max_tokens", kLlama, ReadField(read_other_limit)},
     {"repeat_penalty", kAnswer, &ApiRequest::repeat_penalty, 0, 1e18, true},
     {"repeat_last_n", kAnswer, &ApiRequest::repeat_last_n, -1},
-    {"return_tokens", llama_completion, &ApiRequest::return_token_ids},
-    {"timings_per_token", llama_completion, &ApiRequest::timings_per_token},
-    {"return_progress", kBoth | llama_completion, RefusedField{501, is_false}},
+    {"return_tokens", kLlama, &ApiRequest::return_token_ids},
+    {"timings_per_token", kLlama, &ApiRequest::timings_per_token},
+    {"return_progress", kBoth | kLlama, RefusedField{501, is_false}},
     // Prefixes are found without being asked for, and change no answer.
     {"cache_prompt", kAnswer, IgnoredField{}},
     {"id_slot", kAnswer, IgnoredField{}},
@@ -141,17 +147,17 @@ const FieldRow kRows[] = {
     {"top_n_sigma", kAnswer, RefusedField{400, is_at_most_zero, kNoSampler}},
     {"adaptive_target", kAnswer, RefusedField{400, is_negative, kNoSampler}},
     {"samplers", kAnswer, ReadField(read_samplers)},
-    {"n_probs", llama_completion, &ApiRequest::n_probs, 0},
+    {"n_probs", kLlama, &ApiRequest::n_probs, 0},
     {"n_probs", kBoth, RefusedField{400, is_zero, "use logprobs"}},
-    {"post_sampling_probs", kBoth | llama_completion, RefusedField{501, is_false}},
-    {"json_schema", kBoth | llama_completion, &ApiRequest::json_schema},
-    {"grammar", kBoth | llama_completion, &ApiRequest::grammar},
-    {"grammar_lazy", kBoth | llama_completion, RefusedField{501, is_false, "a grammar holds from the first token on"}},
-    {"logit_bias", llama_completion, ReadField(read_text_bias)},
-    {"lora", kBoth | llama_completion, RefusedField{501, is_empty}},
-    {"response_fields", kBoth | llama_completion, RefusedField{501, is_empty}},
-    {"n_indent", kBoth | llama_completion, RefusedField{501, is_zero}},
-    {"t_max_predict_ms", kBoth | llama_completion, RefusedField{501, is_at_most_zero}},
+    {"post_sampling_probs", kBoth | kLlama, RefusedField{501, is_false}},
+    {"json_schema", kBoth | kLlama, &ApiRequest::json_schema},
+    {"grammar", kBoth | kLlama, &ApiRequest::grammar},
+    {"grammar_lazy", kBoth | kLlama, RefusedField{501, is_false, "a grammar holds from the first token on"}},
+    {"logit_bias", kLlama, ReadField(read_text_bias)},
+    {"lora", kBoth | kLlama, RefusedField{501, is_empty}},
+    {"response_fields", kBoth | kLlama, RefusedField{501, is_empty}},
+    {"n_indent", kBoth | kLlama, RefusedField{501, is_zero}},
+    {"t_max_predict_ms", kBoth | kLlama, RefusedField{501, is_at_most_zero}},
 
     {"input", responses, ReadField(read_input)},
     {"instructions", responses, &ApiRequest::instructions},
@@ -229,6 +235,8 @@ const FieldRow kRows[] = {
     {"prompt_logprobs", kAnthropic, RefusedField{400, is_nothing, kNoLogprobs}},
 
     {"input", kPooledText, ReadField(read_prompt)},
+    {"content", llama_embedding, ReadField(read_prompt)},  // as `input`
+    {"embd_normalize", llama_embedding, ReadField(read_embedding_norm)},
     {"encoding_format", kEncoded, ReadField(read_encoding)},
     {"dimensions", embeddings, &ApiRequest::dimensions, 1},
     {"dimensions", raw_pooling, RefusedField{400, is_nothing, "use /v1/embeddings"}},
@@ -265,7 +273,7 @@ const FieldRow kRows[] = {
     {"logprob_token_ids", kOpenAi, RefusedField{400, is_empty, "log probabilities are those of the likeliest tokens"}},
     {"functions", chat, RefusedField{400, is_empty, "use tools"}},
     {"audio", chat, RefusedField{501, is_nothing, "answers are text alone"}},
-    {"suffix", completions, RefusedField{400, is_empty, "the model has no tokens to fill in the middle of a text"}},
+    {"suffix", completions, RefusedField{400, is_empty, "use /infill, if the model can fill in the middle of a text"}},
     {"repetition_detection", kOpenAi, RefusedField{400, is_nothing}},
     {"guided_json", kOpenAi, RefusedField{400, is_nothing, kStructured}},
     {"guided_regex", kOpenAi, RefusedField{400, is_nothing, kStructured}},

@@ -42,7 +42,7 @@ std::vector<TokenBias> biases_of(const ApiRequest& request, const ServedModel& m
   std::vector<TokenBias> biases;
   for (const auto& [id, bias] : given) {
     check_token(id, model.vocabulary_size, "logit_bias");
-    const bool rules_out = request.endpoint == llama_completion && bias == -INFINITY;
+    const bool rules_out = is_llama(request.endpoint) && bias == -INFINITY;
     if (std::abs(bias) > std::numeric_limits<float>::max() && !rules_out)
       throw wrong_value(fmt::format("[logit_bias] of token {} must be a number of float32, but is {}", id, bias),
                         "logit_bias");
@@ -84,7 +84,7 @@ std::optional<std::int64_t> larger(const std::optional<std::int64_t>& a, const s
 }  // namespace
 
 std::optional<std::int64_t> requested_logprobs(const ApiRequest& request) {
-  if (request.endpoint == llama_completion) return request.n_probs.value_or(0) > 0 ? request.n_probs : std::nullopt;
+  if (is_llama(request.endpoint)) return request.n_probs.value_or(0) > 0 ? request.n_probs : std::nullopt;
   if (!answers_messages(request.endpoint)) return request.logprobs;
   if (!request.wants_logprobs.value_or(false)) return std::nullopt;
   return request.top_logprobs.value_or(0);
@@ -95,7 +95,7 @@ bool echoes_logprobs(const ApiRequest& request) {
 }
 
 SamplingParameters requested_sampling(const ApiRequest& request, const ServedModel& model) {
-  SamplingParameters parameters = request.endpoint == llama_completion ? llama_defaults() : model.defaults;
+  SamplingParameters parameters = is_llama(request.endpoint) ? llama_defaults() : model.defaults;
   const auto take = [](auto& target, const auto& given) {
     if (given) target = *given;
   };

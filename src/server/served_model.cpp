@@ -169,6 +169,7 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
     model.adapters.push_back({replace_invalid_utf8(adapter.name), replace_invalid_utf8(adapter.path)});
   }
   if (engine.has_tokenizer()) {
+    model.fill_tokens = fill_tokens(engine.tokenizer().vocabulary());
     model.most_bytes_of_token = most_bytes_of_token(engine.tokenizer());
     model.constraints = std::make_shared<const ConstraintCompiler>(
         engine.tokenizer(), engine.end_tokens(), static_cast<std::size_t>(engine.runner().vocabulary_size()));

@@ -99,6 +99,17 @@ TEST(LlamaEndpoints, AnswerEachOfSeveralPrompts) {
   EXPECT_EQ(client.post("/completion", R"({"prompt":"a","return_progress":true})").status, 501);
 }
 
+TEST(LlamaEndpoints, HaveTheOtherNamesOfPaths) {
+  RunningServer running;
+  HttpClient client(running.port());
+  EXPECT_EQ(client.get("/models").body, client.get("/v1/models").body);
+  EXPECT_EQ(client.get("/v1/health").body, client.get("/health").body);
+  const std::string asked = R"({"messages":[{"role":"user","content":"a"}],"max_tokens":2,"seed":1})";
+  EXPECT_EQ(json_of(client.post("/chat/completions", asked))["choices"],
+            json_of(client.post("/v1/chat/completions", asked))["choices"]);
+  EXPECT_EQ(json_of(client.post("/responses", R"({"input":"a","max_output_tokens":2})"))["object"], "response");
+}
+
 TEST(LlamaEndpoints, TakeAnyTemperature) {
   RunningServer running;
   HttpClient client(running.port());
