@@ -254,7 +254,9 @@ std::unique_ptr<AnswerSplitter> AnswerForm::splitter(const Json& tools) const {
 void check_model(const ApiRequest& request, const ServedModel& model) {
   if (!request.model || request.model->empty() || model.has_name(*request.model)) return;
   throw ApiError(404, "NotFoundError",
-                 fmt::format("[model] {} is not served here, but {} is", quote(*request.model), quote(model.names[0])),
+                 fmt::format("[model] {} is not served here, but {} is; weft serve --served-model-name gives the "
+                             "model other names",
+                             quote(*request.model), quote(model.names[0])),
                  "model");
 }
 

@@ -272,12 +272,19 @@ class ServeLog {
   LogQueue lines_;
 };
 
+// llama.cpp's server takes several keys with commas between them. A key of vLLM may have commas, so it is not divided.
+void note_commas(const std::vector<std::string>& keys, const NoteFunction& log) {
+  if (std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.find(',') != std::string::npos; }))
+    log("[--api-key] the key with a comma is one key; several keys are given one after the other: --api-key K1 K2");
+}
+
 int serve(const ServeArguments& arguments, VerbCall& call) {
   ServeLog lines(call);
   const NoteFunction log = lines.function();
   in_range(arguments.model.given.answers.stream_interval, 1, std::int64_t{1} << 31, "--stream-interval");
   const ServedModelSettings model_of = arguments.model.settings();
   arguments.model.vllm.report(arguments.model.model.name, log);
+  note_commas(arguments.keys, log);
   // The port is bound first: a second server on it ends at once, and not after it has loaded its model.
   Server server(server_settings(arguments, call), log);
   ModelRequest request = arguments.model.model.request(call);
