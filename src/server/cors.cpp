@@ -35,6 +35,16 @@ bool allows_origin(const CorsSettings& settings, const HttpRequest& request) {
 
 }  // namespace
 
+// The page of this server states the server's own origin, of which the request has the host.
+std::string refused_origin(const CorsSettings& settings, const HttpRequest& request) {
+  const auto origin = request.field("origin");
+  if (!origin || allows_origin(settings, request)) return "";
+  const auto scheme = origin->find("://");
+  const std::string_view host = scheme == std::string_view::npos ? std::string_view() : origin->substr(scheme + 3);
+  if (!host.empty() && to_lower_ascii(host) == to_lower_ascii(request.field("host").value_or(""))) return "";
+  return std::string(*origin);
+}
+
 HttpFields cors_fields(const CorsSettings& settings, const HttpRequest& request) {
   if (settings.origins.empty()) return {};
   HttpFields fields{{"vary", "Origin"}};

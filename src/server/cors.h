@@ -18,6 +18,10 @@ struct CorsSettings {
   bool allows_credentials = false;
 };
 
+// The origin of the page that sends the request, if it is another one than the server's and may not use the server;
+// else "". A client that is no browser states none.
+std::string refused_origin(const CorsSettings& settings, const HttpRequest& request);
+
 // The fields that all responses to this request have.
 HttpFields cors_fields(const CorsSettings& settings, const HttpRequest& request);
 

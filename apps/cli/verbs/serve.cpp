@@ -96,9 +96,12 @@ void declare_responses(ServeArguments& arguments, Flags& flags) {
   flags.option("--metrics-prefix", arguments.metrics_prefix, "What the names of metrics begin with.",
                {.shows_default = true, .may_be_empty = true});
   flags.option("--allowed-origins", arguments.allowed_origins,
-               "Origins of pages that may use the server (CORS), as a JSON list: [\"https://a.org\"] or [\"*\"].");
-  flags.option("--allowed-methods", arguments.allowed_methods, "Methods that they may use, as a JSON list. Else all.");
-  flags.option("--allowed-headers", arguments.allowed_headers, "Fields that they may send, as a JSON list. Else all.");
+               "Origins of pages that may use the server (CORS), with commas between them or as a JSON list: "
+               "https://a.org,https://b.org or '*', which is all.");
+  flags.option("--allowed-methods", arguments.allowed_methods,
+               "Methods that they may use, in one of these forms. Else all.");
+  flags.option("--allowed-headers", arguments.allowed_headers,
+               "Fields that they may send, in one of these forms. Else all.");
   flags.flag("--allow-credentials", arguments.allows_credentials, "Pages of these origins may send cookies and keys.");
   flags.option("--root-path", arguments.root_path,
                "A prefix of paths, such as /x, that a proxy leaves there; paths without it work, too.",
@@ -144,8 +147,16 @@ void check_metrics_prefix(const std::string& prefix) {
                quote(prefix));
 }
 
-std::vector<std::string> list_of(const std::string& json, const char* flag) {
-  const Json list = parse_json(json);
+// A JSON list, or words with commas between them.
+std::vector<std::string> list_of(const std::string& given, const char* flag) {
+  const std::string_view text = trim(given);
+  const bool is_json = text.starts_with('[') || text.starts_with('{') || text.starts_with('"');
+  Json list = is_json ? parse_json(text) : Json::array();
+  if (!is_json)
+    for (const std::string& word : split_text(text, ',')) {
+      list.push_back(trim(word));
+      USER_CHECK(!trim(word).empty(), "[{}] must have no empty word, but is {}", flag, quote(given));
+    }
   const bool is_list =
       list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& one) {
         return one.is_string() && one.get_ref<const std::string&>().find_first_of("\r\n") == std::string::npos;
