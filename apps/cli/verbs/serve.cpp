@@ -161,7 +161,9 @@ std::vector<std::string> list_of(const std::string& given, const char* flag) {
       list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& one) {
         return one.is_string() && one.get_ref<const std::string&>().find_first_of("\r\n") == std::string::npos;
       });
-  USER_CHECK(is_list, "[{}] must be a JSON list of texts, such as [\"*\"], but is {}", flag, quote(json));
+  USER_CHECK(is_list,
+             "[{}] must be a JSON list of texts, such as [\"*\"], or words with commas between them, but is {}", flag,
+             quote(given));
   return list.get<std::vector<std::string>>();
 }
 
