@@ -305,6 +305,7 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
   if (!request.options.requested.contains("forbid-lazy") && request.options.capture != "lazy")
     request.options.forbid_lazy = true;
   const auto engine = open_engine(request, log, &call.watch);
+  arguments.model.vllm.check_quantization(engine->runner().checkpoint(), engine->runner().facts().config, log);
   const ServedModel model = make_served_model(*engine, model_of);
   server.serve(*engine, model, [&] {
     log(start_line(model, *engine, server));
