@@ -253,17 +253,24 @@ ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& 
   return settings;
 }
 
+// 248,512
+std::string with_commas(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
 std::string start_line(const ServedModel& model, const Engine& engine, const Server& server) {
-  const auto tokens = static_cast<double>(engine.page_count() * engine.page_tokens());
+  const std::int64_t tokens = engine.page_count() * engine.page_tokens();
+  const std::int64_t conversations = tokens / model.max_model_len;
   const Options& options = engine.context().options;
   const bool is_tuned = !options.compile_sizes.empty() && options.tuning_budget > 0;
   const bool may_differ = !options.batch_invariant && (is_tuned || engine.context().stream_device != nullptr);
-  return fmt::format(
-      "serving {} on {} (context {}, {} KV pages of {} tokens: {:.1f} sequences of full context, prefix cache {}){}",
-      model.names[0], server.url(), model.max_model_len, engine.page_count(), engine.page_tokens(),
-      tokens / static_cast<double>(model.max_model_len),
-      options.enable_prefix_caching && model.generates ? "on" : "off",
-      may_differ ? "; answers may differ in last bits with load (--batch-invariant)" : "");
+  return fmt::format("serving {} on {} (room for {} tokens: {} {} of {}, prefix cache {}){}", model.names[0],
+                     server.url(), with_commas(tokens), with_commas(conversations),
+                     conversations == 1 ? "conversation" : "conversations", with_commas(model.max_model_len),
+                     options.enable_prefix_caching && model.generates ? "on" : "off",
+                     may_differ ? "; answers may differ in last bits with load (--batch-invariant)" : "");
 }
 
 // The lines of the log on standard error.
