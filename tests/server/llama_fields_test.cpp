@@ -144,6 +144,10 @@ TEST(LlamaFields, SamplersAreNamesOrLetters) {
   EXPECT_EQ(asked.llama(R"("n_predict":1)")["generation_settings"]["samplers"], wanted) << "llama.cpp's order";
   EXPECT_EQ(order("\"edskypmxt\""), wanted);
   EXPECT_EQ(order(R"(["top-k","nucleus","min-p","temp"])"), wanted);
+  EXPECT_EQ(
+      order(R"(["penalties","dry","top_n_sigma","top_k","typ_p","tfs_z","typical_p","top_p","min_p","adaptive_p",)"
+            R"("xtc","temperature"])"),
+      wanted);
   for (const char* wrong : {"\"z\"", "[\"\"]", "[3]", "3", R"(["top_k","top-k"])"})
     EXPECT_EQ(order(wrong), "body.samplers") << wrong;
 }
