@@ -15,14 +15,14 @@ TEST(Infill, WritesThePromptOfTheModel) {
   HttpClient client(running.port());
   const std::string settings = R"("n_predict":4,"seed":5,"ignore_eos":true})";
   const Json filled = parse_json(
-      client.post("/infill", R"({"input_prefix":"ab<|fim_middle|>","prompt":"c","input_suffix":"de",)" + settings)
+      client.post("/infill", R"({"input_prefix":"ab<end>","prompt":"c","input_suffix":"de",)" + settings)
           .body);
-  EXPECT_EQ(filled["prompt"], "<|fim_prefix|>ab<|fim_middle|>c<|fim_suffix|>de<|fim_middle|>");
-  EXPECT_EQ(filled["tokens_evaluated"], 1 + 2 + 14 + 1 + 1 + 2 + 1) << "what a client sends is text";
+  EXPECT_EQ(filled["prompt"], "<|fim_prefix|>ab<end>c<|fim_suffix|>de<|fim_middle|>");
+  EXPECT_EQ(filled["tokens_evaluated"], 1 + 2 + 5 + 1 + 1 + 2 + 1) << "what a client sends is text";
   EXPECT_EQ(filled["tokens_predicted"], 4);
   // The same tokens as a prompt.
   std::string ids = "[257";
-  for (const char c : std::string("ab<|fim_middle|>c")) ids += "," + std::to_string(int{c});
+  for (const char c : std::string("ab<end>c")) ids += "," + std::to_string(int{c});
   const Json same = parse_json(client.post("/completion", "{\"prompt\":" + ids + ",258,100,101,259]," + settings).body);
   EXPECT_EQ(same["content"], filled["content"]);
   const Json files = parse_json(
