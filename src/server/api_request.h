@@ -71,7 +71,7 @@ struct ApiRequest {
   Endpoint endpoint = completions;
 
   std::optional<std::string> model;
-  // Of infill: the texts around the answer and the begin of it; other files with their names.
+  // Of infill: the texts around the answer, and other files with their names.
   std::optional<std::string> input_prefix, input_suffix;
   std::vector<std::pair<std::string, std::string>> input_extra;
   std::vector<Prompt> prompts;
