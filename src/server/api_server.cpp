@@ -46,7 +46,11 @@ struct ApiServer::Prepared {
 };
 
 ApiServer::ApiServer(ApiSettings settings, Post post, Log log)
-    : settings_(std::move(settings)), post_(std::move(post)), log_(std::move(log)), unknown_(log_) {}
+    : settings_(std::move(settings)),
+      post_(std::move(post)),
+      log_(std::move(log)),
+      unknown_(log_),
+      refused_origins_(log_) {}
 
 void ApiServer::set_model(const ServedModel& model, EngineLoop& loop) {
   MetricValues values = make_metric_values(model.max_model_len);
@@ -69,19 +73,8 @@ HttpResponse ApiServer::with_id(HttpResponse response, const HttpRequest& head) 
   return response;
 }
 
-void ApiServer::note_refused_origin(const HttpRequest& head) {
-  constexpr std::size_t kMostNoted = 100;  // clients choose the origins, so the set must have an end
-  std::string origin = refused_origin(settings_.cors, head);
-  if (origin.empty() || refused_origins_.size() >= kMostNoted) return;
-  if (const auto [noted, is_new] = refused_origins_.insert(std::move(origin)); is_new)
-    log_(
-        fmt::format("[server] pages of the origin {} may not use this server: --allowed-origins allows origins by "
-                    "name, or all of them as '*'",
-                    quote(*noted, 200)));
-}
-
 std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
-  note_refused_origin(head);
+  refused_origins_.note(settings_.cors, head);
   if (auto response = preflight_response(settings_.cors, head)) return with_id(std::move(*response), head);
   const Route* route = find_route(own_path(head.path));
   if (route != nullptr && route->is_for_developers && !settings_.has_developer_paths) route = nullptr;

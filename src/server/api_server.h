@@ -87,8 +87,6 @@ class ApiServer final : public HttpHandler {
   std::string own_path(const std::string& path) const;
   // With the id of the request as a field, if responses have it.
   HttpResponse with_id(HttpResponse response, const HttpRequest& head);
-  // Logs each origin whose pages may not use the server, once.
-  void note_refused_origin(const HttpRequest& head);
   void check_head(const HttpRequest& head, const Route* route);
   HttpResponse answer_at_once(const Route& route, const HttpRequest& request);
   HttpResponse slots_answer(const HttpRequest& request) const;
@@ -115,7 +113,7 @@ class ApiServer final : public HttpHandler {
   Post post_;
   Log log_;
   UnknownFields unknown_;
-  std::set<std::string> refused_origins_;
+  RefusedOrigins refused_origins_;
   const ServedModel* model_ = nullptr;
   EngineLoop* loop_ = nullptr;
   struct Waiting {

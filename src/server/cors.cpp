@@ -45,6 +45,17 @@ std::string refused_origin(const CorsSettings& settings, const HttpRequest& requ
   return std::string(*origin);
 }
 
+void RefusedOrigins::note(const CorsSettings& settings, const HttpRequest& request) {
+  constexpr std::size_t kMostNoted = 100;  // clients choose the origins, so the set must have an end
+  std::string origin = refused_origin(settings, request);
+  if (origin.empty() || noted_.size() >= kMostNoted) return;
+  if (const auto [noted, is_new] = noted_.insert(std::move(origin)); is_new)
+    log_(fmt::format(
+        "[server] pages of the origin {} may not use this server: --allowed-origins allows origins by name, or all of "
+        "them as '*'",
+        quote(*noted, 200)));
+}
+
 HttpFields cors_fields(const CorsSettings& settings, const HttpRequest& request) {
   if (settings.origins.empty()) return {};
   HttpFields fields{{"vary", "Origin"}};

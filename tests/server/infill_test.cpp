@@ -15,8 +15,7 @@ TEST(Infill, WritesThePromptOfTheModel) {
   HttpClient client(running.port());
   const std::string settings = R"("n_predict":4,"seed":5,"ignore_eos":true})";
   const Json filled = parse_json(
-      client.post("/infill", R"({"input_prefix":"ab<end>","prompt":"c","input_suffix":"de",)" + settings)
-          .body);
+      client.post("/infill", R"({"input_prefix":"ab<end>","prompt":"c","input_suffix":"de",)" + settings).body);
   EXPECT_EQ(filled["prompt"], "<|fim_prefix|>ab<end>c<|fim_suffix|>de<|fim_middle|>");
   EXPECT_EQ(filled["tokens_evaluated"], 1 + 2 + 5 + 1 + 1 + 2 + 1) << "what a client sends is text";
   EXPECT_EQ(filled["tokens_predicted"], 4);
