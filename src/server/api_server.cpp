@@ -46,11 +46,7 @@ struct ApiServer::Prepared {
 };
 
 ApiServer::ApiServer(ApiSettings settings, Post post, Log log)
-    : settings_(std::move(settings)),
-      post_(std::move(post)),
-      log_(std::move(log)),
-      unknown_(log_),
-      refused_origins_(log_) {}
+    : settings_(std::move(settings)), post_(std::move(post)), log_(std::move(log)) {}
 
 void ApiServer::set_model(const ServedModel& model, EngineLoop& loop) {
   MetricValues values = make_metric_values(model.max_model_len);
@@ -194,10 +190,8 @@ HttpResponse ApiServer::models(const HttpRequest& request) const {
   }
   const std::string name = request.path.substr(kList.size() + 1);
   if (model_->has_name(name)) return {.body = json_text(model_card(*model_, name))};
-  ApiRequest asked;
-  asked.model = name;
   try {
-    check_model(asked, *model_);
+    check_model({.model = name}, *model_);
   } catch (const ApiError& error) {
     return error.response();
   }
