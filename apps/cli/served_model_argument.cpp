@@ -8,8 +8,8 @@ namespace weft {
 void ServedModelArgument::declare(Flags& flags) {
   model.declare_to_run(flags);
   flags.option("--served-model-name", given.names,
-               "The model's names for clients, instead of MODEL: several, or given several times. Answers have the "
-               "first.",
+               "The model's names for clients, instead of MODEL: several, with commas or blanks between them, or "
+               "given several times. Answers have the first.",
                {.takes_several = true});
   chat_template.declare(flags);
   flags.flag("--trust-request-chat-template", given.trusts_templates,
@@ -48,21 +48,27 @@ void ServedModelArgument::declare_answers(Flags& flags) {
 }
 
 ServedModelSettings ServedModelArgument::settings() const {
-  for (const std::string& name : given.names)
-    USER_CHECK(!name.empty(), "[--served-model-name] a name must not be empty");
+  std::vector<std::string> names;
+  for (const std::string& list : given.names)
+    for (const std::string& word : split_text(list, ',')) {
+      names.emplace_back(trim(word));
+      USER_CHECK(!names.back().empty(), "[--served-model-name] a name must not be empty");
+    }
   in_range(given.answers.max_logprobs, -1, std::int64_t{1} << 31, "--max-logprobs");
   const std::string& calls = given.tool_call_parser;
-  USER_CHECK(calls == "auto" || calls == "none" || find_dialect(calls) != nullptr,
-             "[--tool-call-parser] must be auto, none, {}, but is {}", dialect_names(), quote(calls));
+  USER_CHECK(calls == "auto" || calls == "none" || find_dialect(calls) != nullptr, "[--tool-call-parser] {}",
+             wrong_dialect(calls));
   const std::string& reasoning = given.reasoning_parser;
-  USER_CHECK(reasoning == "auto" || reasoning == "none" || find_reasoning_format(reasoning) != nullptr,
-             "[--reasoning-parser] must be auto, none, {}, but is {}", reasoning_format_names(), quote(reasoning));
+  USER_CHECK(reasoning == "auto" || reasoning == "none" || reasoning == kChannelReasoning ||
+                 find_reasoning_format(reasoning) != nullptr,
+             "[--reasoning-parser] {}", wrong_reasoning_format(reasoning));
   const std::string& mode = given.fingerprint_mode;
   USER_CHECK(mode == "full" || mode == "hash" || mode == "custom" || mode == "none",
              "[--fingerprint-mode] must be full, hash, custom or none, but is {}", quote(mode));
   USER_CHECK((mode == "custom") == !given.fingerprint_value.empty(),
              "[--fingerprint-value] must be given with --fingerprint-mode custom, and with it alone");
   ServedModelSettings settings = given;
+  settings.names = std::move(names);
   if (settings.names.empty()) settings.names = {model.name};
   settings.root = model.name;
   settings.pooling = pooling.pooling();

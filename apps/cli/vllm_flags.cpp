@@ -15,8 +15,8 @@ namespace weft {
 namespace {
 
 struct Row {
-  // The value of `model` must be MODEL.
-  enum Kind : std::uint8_t { flag, option, model, refused_flag, refused_option };
+  // The value of `model` must be MODEL, and that of `quantization` the format of its weights.
+  enum Kind : std::uint8_t { flag, option, model, quantization, refused_flag, refused_option };
   std::uint8_t commands;  // bits of VllmCommand
   Kind kind;
   const char* names;      // as Flags takes them
@@ -65,7 +65,7 @@ constexpr Row kRows[] = {
     {kServe | kEngine, Row::option, "--config-format", kOwnReader},
     {kServe | kEngine, Row::option, "--model-impl", kOwnReader},
     {kServe | kEngine, Row::model, "--tokenizer", "the tokenizer is the model's"},
-    {kServe | kEngine, Row::option, "--quantization,-q", kCheckpointSays},
+    {kServe | kEngine, Row::quantization, "--quantization,-q", kCheckpointSays},
     {kServe | kEngine, Row::option, "--hf-overrides", "config.json says what the model is", "{}"},
     {kServe | kEngine, Row::option,
      "--limit-mm-per-prompt,--limit-mm-per-prompt.image,--limit-mm-per-prompt.video,--limit-mm-per-prompt.audio",
@@ -172,6 +172,25 @@ void check_value(const Row& row, const std::string& value) {
              "[{}] must be {}, because {}, but is {}", row.name(), fmt::join(only, " or "), row.reason, quote(value));
 }
 
+// The method of a checkpoint that vLLM calls so: it has several names for some, by the kernels that run them.
+std::string method_of(const std::string& quantization) {
+  static const std::map<std::string, std::string> kSame = {
+      {"gptq_marlin", "gptq"}, {"awq_marlin", "awq"},        {"moe_wna16", "gptq"},
+      {"inc", "auto-round"},   {"auto_round", "auto-round"}, {"compressed_tensors", "compressed-tensors"}};
+  const auto found = kSame.find(quantization);
+  return found == kSame.end() ? quantization : found->second;
+}
+
+// How a checkpoint that is not quantized becomes one of this format; "" if weft quantize does not write it.
+std::string quantize_hint(const std::string& method) {
+  static const std::map<std::string, const char*> kFormats = {
+      {"fp8", "fp8"},           {"fbgemm_fp8", "fp8"}, {"modelopt", "fp8"},       {"int8", "int8"},
+      {"experts_int8", "int8"}, {"w4a16", "w4a16"},    {"awq", "w4a16"},          {"gptq", "w4a16"},
+      {"auto-round", "w4a16"},  {"nvfp4", "nvfp4"},    {"bitsandbytes", "w4a16"}, {"modelopt_fp4", "nvfp4"}};
+  const auto found = kFormats.find(method);
+  return found == kFormats.end() ? "" : fmt::format("; weft quantize --format {} writes such weights", found->second);
+}
+
 // The help leaves it out.
 void declare_refused(const Row& row, Flags& flags) {
   const auto refuse = [&row](const std::string&) { fail_user("[{}] is refused, because {}", row.name(), row.reason); };
@@ -196,6 +215,10 @@ void VllmFlags::declare(Flags& flags) {
     const auto take = [this, &row, &is_given](const std::string& value) {
       check_value(row, value);
       if (row.kind == Row::model) models_[row.name()] = value;
+      if (row.kind == Row::quantization) {
+        quantization_ = to_lower_ascii(value);
+        return;  // check_quantization() reports it
+      }
       is_given = true;
     };
     flags.option(row.names, take, sentence);
@@ -213,6 +236,20 @@ void VllmFlags::report(const std::string& model, const NoteFunction& note) const
     if (const auto given = given_.find(row.name()); row.is_of(command_) && given != given_.end() && given->second)
       names[row.reason].push_back(row.name());
   note_without_effect(names, note);
+}
+
+void VllmFlags::check_quantization(const Checkpoint& checkpoint, const ModelConfig& config,
+                                   const NoteFunction& note) const {
+  if (quantization_.empty() || quantization_ == "none" || quantization_ == "auto") return;
+  const std::string asked = method_of(quantization_);
+  std::string stated = checkpoint.is_gguf() ? "gguf" : "";
+  if (stated.empty() && config.quantization) stated = config.quantization->method;
+  USER_CHECK(!stated.empty(),
+             "[--quantization] must be left out, because the weights of {} are not quantized, but is {}{}",
+             quote(checkpoint.path(), 1000), quote(quantization_), quantize_hint(asked));
+  USER_CHECK(asked == stated, "[--quantization] must be {} or be left out, because {} has such weights, but is {}",
+             stated, quote(checkpoint.path(), 1000), quote(quantization_));
+  note(fmt::format("[--quantization] has no effect: {}", kCheckpointSays));
 }
 
 }  // namespace weft

@@ -24,11 +24,14 @@ class VllmFlags {
   // Reports the flags that were given, those with the same reason in one line. UserError if a flag that must name the
   // model that is run names another one.
   void report(const std::string& model, const NoteFunction& note) const;
+  // UserError if --quantization names another format than the checkpoint has. Reports it if it is that format.
+  void check_quantization(const Checkpoint& checkpoint, const ModelConfig& config, const NoteFunction& note) const;
 
  private:
   VllmCommand command_;
   std::map<std::string, bool> given_;          // by the first name of each
   std::map<std::string, std::string> models_;  // values of flags that must name the model that is run
+  std::string quantization_;                   // "" if it is not given
 };
 
 }  // namespace weft

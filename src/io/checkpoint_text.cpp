@@ -75,6 +75,14 @@ Vocabulary vocabulary_from_gguf(const Gguf& gguf) {
   fields.unknown_token_id = gguf.find_integer("tokenizer.ggml.unknown_token_id");
   fields.separator_token_id = gguf.find_integer("tokenizer.ggml.seperator_token_id");
   fields.cls_token_id = gguf.find_integer("tokenizer.ggml.cls_token_id");
+  // The second names are those of older files.
+  const auto fill_token = [&](const char* name, const char* older) {
+    const auto id = gguf.find_integer(fmt::format("tokenizer.ggml.{}", name));
+    return id ? id : gguf.find_integer(fmt::format("tokenizer.ggml.{}", older));
+  };
+  fields.fim_pre_token_id = fill_token("fim_pre_token_id", "prefix_token_id");
+  fields.fim_suf_token_id = fill_token("fim_suf_token_id", "suffix_token_id");
+  fields.fim_mid_token_id = fill_token("fim_mid_token_id", "middle_token_id");
   fields.add_bos_token = gguf.find_boolean("tokenizer.ggml.add_bos_token");
   fields.add_eos_token = gguf.find_boolean("tokenizer.ggml.add_eos_token");
   fields.add_sep_token = gguf.find_boolean("tokenizer.ggml.add_sep_token");

@@ -246,6 +246,9 @@ Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
   vocabulary.bos = parse_id(fields.bos_token_id, "bos_token_id", token_count);
   vocabulary.eos = parse_end(fields.eos_token_id, "eos_token_id", vocabulary);
   vocabulary.padding = parse_id(fields.padding_token_id, "padding_token_id", token_count);
+  vocabulary.fill_prefix = parse_id(fields.fim_pre_token_id, "fim_pre_token_id", token_count);
+  vocabulary.fill_suffix = parse_id(fields.fim_suf_token_id, "fim_suf_token_id", token_count);
+  vocabulary.fill_middle = parse_id(fields.fim_mid_token_id, "fim_mid_token_id", token_count);
   const std::optional<int> separator = parse_id(fields.separator_token_id, "seperator_token_id", token_count);
   const std::optional<int> classifier = parse_id(fields.cls_token_id, "cls_token_id", token_count);
   std::vector<int>& ends = vocabulary.end_of_generation;

@@ -25,6 +25,7 @@ struct GgufTokenizerFields {
   std::string character_map;        // .precompiled_charsmap; "": none
   std::optional<int64_t> bos_token_id, eos_token_id, padding_token_id, unknown_token_id;
   std::optional<int64_t> separator_token_id, cls_token_id;
+  std::optional<int64_t> fim_pre_token_id, fim_suf_token_id, fim_mid_token_id;
   std::vector<std::pair<std::string_view, int64_t>> other_ends;     // those of gguf_end_keys() that the file has
   std::optional<bool> add_bos_token, add_eos_token, add_sep_token;  // missing: the default of this model or .pre
   std::optional<bool> add_space_prefix, remove_extra_whitespaces;   // of SentencePiece

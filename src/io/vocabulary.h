@@ -107,6 +107,9 @@ struct Vocabulary {
   std::optional<int> bos, eos, padding;
   std::vector<int> end_of_generation;  // ascending
 
+  // The tokens by which a model fills in the middle of a text. Only GGUF names them; nullopt: see fill_tokens().
+  std::optional<int> fill_prefix, fill_suffix, fill_middle;
+
   // The texts that chat templates know by these names (bos_token, sep_token, ...), where the source has them; nullopt:
   // it says that there is no such token. A name that is not here has the text of its role above.
   std::map<std::string, std::optional<std::string>> named_texts;

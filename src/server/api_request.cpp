@@ -112,6 +112,8 @@ std::vector<std::string> required_fields(Endpoint endpoint) {
       return {"messages", "max_tokens"};
     case detokenize:
       return {"tokens"};
+    case infill:
+      return {"input_prefix", "input_suffix"};
     case responses:
     case embeddings:
     case classify:
@@ -184,9 +186,9 @@ void check_combinations(const ApiRequest& request) {
     require(!request.cache_salt->empty() && characters_in(*request.cache_salt) <= kLongestSalt &&
                 request.cache_salt->find_first_of(std::string_view("@/\\\0", 4)) == std::string::npos,
             "cache_salt", "must be 1 to 128 characters without @, / and \\");
-  const bool has_penalty = request.repetition_penalty.value_or(1) != 1;
-  require(!has_penalty || request.repeat_last_n.value_or(-1) <= 0, "repeat_last_n",
-          "must be -1, all tokens, or 0, none, for a repeat_penalty");
+  require(!request.repeat_penalty ||
+              request.repetition_penalty.value_or(*request.repeat_penalty) == *request.repeat_penalty,
+          "repeat_penalty", "must be equal to repetition_penalty, which is the same parameter");
   require(request.json_schema.is_null() || request.grammar.value_or("").empty(), "json_schema", "excludes grammar");
   check_tools(request);
 }
@@ -196,16 +198,21 @@ void check_counts(const ApiRequest& request) {
   if (request.max_tokens)
     require(*request.max_tokens >= least, "max_tokens",
             fmt::format("must be at least {}, but is {}", least, *request.max_tokens));
+  if (request.n_predict && !is_llama(request.endpoint))
+    require(*request.n_predict == -1 || *request.n_predict >= least, "n_predict",
+            fmt::format("must be -1, the rest of the context, or at least {}, but is {}", least, *request.n_predict));
   const auto limit = [](std::size_t count, std::size_t most, const char* field, const char* what) {
     require(count <= most, field, fmt::format("must have at most {} {}, but has {}", most, what, count));
   };
-  limit(std::max(request.prompts.size(), request.second_texts.size()), kMostPrompts, prompt_field(request),
+  const std::size_t prompts = std::max(request.prompts.size(), request.prompt_parts.size());
+  if (request.endpoint == llama_completion) require(prompts > 0, "prompt", "must have at least one prompt");
+  limit(std::max(prompts, request.second_texts.size()), kMostPrompts, prompt_field(request),
         is_pooled(request.endpoint) ? "texts" : "prompts");
   // llama.cpp and Anthropic have no such limit.
-  if (request.endpoint != llama_completion && !is_anthropic(request.endpoint))
+  if (!is_llama(request.endpoint) && !is_anthropic(request.endpoint))
     limit(request.stop.size(), kMostStops, "stop", "texts");
   limit(request.stop_token_ids.size(), kMostStopIds, "stop_token_ids", "tokens");
-  require(static_cast<std::int64_t>(request.prompts.size()) * request.n.value_or(1) <= kMostSequences, "n",
+  require(static_cast<std::int64_t>(prompts) * request.n.value_or(1) <= kMostSequences, "n",
           fmt::format("times the number of prompts must be at most {}", kMostSequences));
 }
 
@@ -273,6 +280,8 @@ const char* prompt_field(const ApiRequest& request) {
     case classify:
     case raw_pooling:
       return "input";
+    case llama_embedding:
+      return "content";
     case rerank:
       return "documents";
     case score:

@@ -33,13 +33,18 @@ enum Endpoint : unsigned {
   score = 1024,   // of pairs of texts
   rerank = 2048,  // of a text and documents
   classify = 4096,
-  raw_pooling = 8192,  // vLLM's /pooling
+  raw_pooling = 8192,       // vLLM's /pooling
+  llama_embedding = 16384,  // of llama.cpp
+  infill = 32768,           // of llama.cpp: the middle of a text
 };
 
 // Whether its answer is made of pooled hidden states, and has no tokens.
 constexpr bool is_pooled(Endpoint endpoint) {
-  return (endpoint & (embeddings | score | rerank | classify | raw_pooling)) != 0;
+  return (endpoint & (embeddings | score | rerank | classify | raw_pooling | llama_embedding)) != 0;
 }
+
+// Whether it answers as llama.cpp's /completion does.
+constexpr bool is_llama(Endpoint endpoint) { return (endpoint & (llama_completion | infill)) != 0; }
 
 // Whether it answers a conversation, which the model's template writes.
 constexpr bool answers_messages(Endpoint endpoint) { return (endpoint & (chat | responses | anthropic_messages)) != 0; }
@@ -53,6 +58,7 @@ constexpr ErrorForm error_form(Endpoint endpoint) {
 using PromptText = std::string;
 using PromptIds = std::vector<int>;
 using Prompt = std::variant<PromptText, PromptIds>;
+using PromptParts = std::vector<std::variant<std::string, int>>;  // texts and token ids, one after the other
 
 // What an answer may do with the tools of its request.
 struct ToolChoice {
@@ -65,10 +71,13 @@ struct ApiRequest {
   Endpoint endpoint = completions;
 
   std::optional<std::string> model;
+  // Of infill: the texts around the answer, and other files with their names.
+  std::optional<std::string> input_prefix, input_suffix;
+  std::vector<std::pair<std::string, std::string>> input_extra;
   std::vector<Prompt> prompts;
-  std::vector<std::variant<std::string, int>> prompt_parts;  // of llama.cpp: texts and token ids, one after the other
-  Json messages;                                             // null if there are none
-  Json response_format, structured_outputs;                  // null if not given
+  std::vector<PromptParts> prompt_parts;     // of llama.cpp, for each prompt
+  Json messages;                             // null if there are none
+  Json response_format, structured_outputs;  // null if not given
   Json documents, template_arguments = Json::object();
   std::optional<std::string> chat_template;
   std::shared_ptr<const ApiError> refusal;  // of the first field that asks for what is not made; null: there is none
@@ -95,7 +104,10 @@ struct ApiRequest {
   std::optional<bool> wants_logprobs;    // of chat, where `logprobs` is a flag, and of responses
   std::optional<std::int64_t> top_logprobs, prompt_logprobs, stream_interval;
   std::optional<bool> return_tokens_as_token_ids;
-  std::optional<std::int64_t> n_predict, n_probs, repeat_last_n;  // llama.cpp's
+  // llama.cpp's; repeat_penalty is its name of repetition_penalty.
+  std::optional<std::int64_t> n_predict, n_probs, repeat_last_n;
+  std::optional<double> repeat_penalty;
+  std::optional<std::vector<std::string>> samplers;  // in their order, by llama.cpp's names
   std::optional<bool> timings_per_token;
   Json json_schema;                    // null if there is none
   std::optional<std::string> grammar;  // "" is none

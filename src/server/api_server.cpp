@@ -46,7 +46,7 @@ struct ApiServer::Prepared {
 };
 
 ApiServer::ApiServer(ApiSettings settings, Post post, Log log)
-    : settings_(std::move(settings)), post_(std::move(post)), log_(std::move(log)), unknown_(log_) {}
+    : settings_(std::move(settings)), post_(std::move(post)), log_(std::move(log)) {}
 
 void ApiServer::set_model(const ServedModel& model, EngineLoop& loop) {
   MetricValues values = make_metric_values(model.max_model_len);
@@ -70,6 +70,7 @@ HttpResponse ApiServer::with_id(HttpResponse response, const HttpRequest& head) 
 }
 
 std::optional<HttpResponse> ApiServer::check(const HttpRequest& head) {
+  refused_origins_.note(settings_.cors, head);
   if (auto response = preflight_response(settings_.cors, head)) return with_id(std::move(*response), head);
   const Route* route = find_route(own_path(head.path));
   if (route != nullptr && route->is_for_developers && !settings_.has_developer_paths) route = nullptr;
@@ -181,7 +182,7 @@ HttpResponse ApiServer::metrics() {
 
 HttpResponse ApiServer::models(const HttpRequest& request) const {
   constexpr std::string_view kList = "/v1/models";
-  if (request.path == kList) {
+  if (!request.path.starts_with(fmt::format("{}/", kList))) {
     Json list = Json::array();
     for (const std::string& name : model_->names) list.push_back(model_card(*model_, name));
     for (const NamedLora& adapter : model_->adapters) list.push_back(model_card(*model_, adapter.name));
@@ -189,10 +190,8 @@ HttpResponse ApiServer::models(const HttpRequest& request) const {
   }
   const std::string name = request.path.substr(kList.size() + 1);
   if (model_->has_name(name)) return {.body = json_text(model_card(*model_, name))};
-  ApiRequest asked;
-  asked.model = name;
   try {
-    check_model(asked, *model_);
+    check_model({.model = name}, *model_);
   } catch (const ApiError& error) {
     return error.response();
   }
@@ -322,8 +321,9 @@ void ApiServer::log_request(const PreparedRequest& prepared, const std::string& 
   const ApiRequest& request = prepared.request;
   for (std::size_t i = 0; i < prepared.prompts.size(); ++i) {
     const std::vector<int>& ids = *prepared.prompts[i].ids;
-    const PromptText* text =
-        request.prompts.empty() ? &prepared.prompt_text : std::get_if<PromptText>(&request.prompts[i]);
+    const PromptText* text = is_llama(request.endpoint) ? &prepared.prompts[i].text
+                             : request.prompts.empty()  ? &prepared.prompt_text
+                                                        : std::get_if<PromptText>(&request.prompts[i]);
     const SamplingParameters& with = prepared.parameters;
     log_(fmt::format(
         "request {}: {} tokens, prompt {}, n {}, max_tokens {}, temperature {}, top_p {}, top_k {}, "

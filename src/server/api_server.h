@@ -112,7 +112,8 @@ class ApiServer final : public HttpHandler {
   ApiSettings settings_;
   Post post_;
   Log log_;
-  UnknownFields unknown_;
+  UnknownFields unknown_{log_};
+  RefusedOrigins refused_origins_{log_};
   const ServedModel* model_ = nullptr;
   EngineLoop* loop_ = nullptr;
   struct Waiting {

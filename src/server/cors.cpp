@@ -35,6 +35,27 @@ bool allows_origin(const CorsSettings& settings, const HttpRequest& request) {
 
 }  // namespace
 
+// The page of this server states the server's own origin, of which the request has the host.
+std::string refused_origin(const CorsSettings& settings, const HttpRequest& request) {
+  const auto origin = request.field("origin");
+  if (!origin || allows_origin(settings, request)) return "";
+  const auto scheme = origin->find("://");
+  const std::string_view host = scheme == std::string_view::npos ? std::string_view() : origin->substr(scheme + 3);
+  if (!host.empty() && to_lower_ascii(host) == to_lower_ascii(request.field("host").value_or(""))) return "";
+  return std::string(*origin);
+}
+
+void RefusedOrigins::note(const CorsSettings& settings, const HttpRequest& request) {
+  constexpr std::size_t kMostNoted = 100;  // clients choose the origins, so the set must have an end
+  std::string origin = refused_origin(settings, request);
+  if (origin.empty() || noted_.size() >= kMostNoted) return;
+  if (const auto [noted, is_new] = noted_.insert(std::move(origin)); is_new)
+    log_(fmt::format(
+        "[server] pages of the origin {} may not use this server: --allowed-origins allows origins by name, or all of "
+        "them as '*'",
+        quote(*noted, 200)));
+}
+
 HttpFields cors_fields(const CorsSettings& settings, const HttpRequest& request) {
   if (settings.origins.empty()) return {};
   HttpFields fields{{"vary", "Origin"}};

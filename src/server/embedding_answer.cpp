@@ -15,6 +15,15 @@ std::string read_encoding(simdjson::dom::element value, ApiRequest& request) {
   return "";
 }
 
+std::string read_embedding_norm(simdjson::dom::element value, ApiRequest& request) {
+  constexpr std::int64_t kNone = -1, kEuclidean = 2;
+  std::int64_t norm = 0;
+  if (value.get(norm) != simdjson::SUCCESS || (norm != kNone && norm != kEuclidean))
+    return "2, which divides by the length, or -1, which does not";
+  request.normalizes = norm == kEuclidean;
+  return "";
+}
+
 std::vector<float> EmbeddingAnswer::numbers(const std::vector<float>& pooled) const {
   const EmbeddingHead& head = model().embedding_head;
   const bool activates = request().normalizes.value_or(true);
@@ -29,7 +38,16 @@ Json EmbeddingAnswer::written(const std::vector<float>& numbers) const {
   return embedding_json(numbers);
 }
 
+// llama.cpp's: a list of vectors for each text, of which a pooled one has one.
+Json EmbeddingAnswer::llama_answer() const {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < size(); ++i)
+    list.push_back({{"index", i}, {"embedding", Json::array({written(numbers(pooled(i)))})}});
+  return list;
+}
+
 Json EmbeddingAnswer::whole_answer() {
+  if (request().endpoint == llama_embedding) return llama_answer();
   const bool is_raw = request().endpoint == raw_pooling;
   Json data = Json::array();
   for (std::size_t i = 0; i < size(); ++i)

@@ -24,7 +24,7 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
   const auto choices = static_cast<double>(prepared.choices);
   const bool is_searched = prepared.form.dialect != nullptr;
   std::shared_ptr<RunningRequest> generation;
-  if (prepared.request.endpoint == llama_completion) {
+  if (is_llama(prepared.request.endpoint)) {
     generation = std::make_shared<LlamaCompletion>(std::move(prepared), model_, first, reply);
   } else if (prepared.request.endpoint == responses) {
     generation = std::make_shared<ResponsesAnswer>(std::move(prepared), model_, id, first, reply);
@@ -32,7 +32,7 @@ void GenerationTable::begin(PreparedRequest prepared, const std::string& id, std
     generation = std::make_shared<MessagesAnswer>(std::move(prepared), model_, id, first, reply);
   } else if (prepared.request.endpoint == classify) {
     generation = std::make_shared<ClassAnswer>(std::move(prepared), model_, id, first, reply);
-  } else if (prepared.request.endpoint == embeddings || prepared.request.endpoint == raw_pooling) {
+  } else if ((prepared.request.endpoint & (embeddings | raw_pooling | llama_embedding)) != 0) {
     generation = std::make_shared<EmbeddingAnswer>(std::move(prepared), model_, id, first, reply);
   } else if (is_pooled(prepared.request.endpoint)) {
     generation = std::make_shared<RankingAnswer>(std::move(prepared), model_, id, first, reply);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_position.h"
 #include "base/text.h"
 #include "io/byte_order_mark.h"
 #include "server/api_error.h"
@@ -46,6 +47,12 @@ std::string with_large_integers_as_reals(std::string_view text) {
   return result;
 }
 
+// Where the text stops to be JSON, which simdjson does not say: " (at byte 7 of 9)"; "" if another reader takes it.
+std::string position_of_error(const std::string& text) {
+  const std::optional<std::size_t> at = json_error_position(text);
+  return at ? fmt::format(" (at byte {} of {})", *at, text.size()) : "";
+}
+
 // The levels of a text that may be no JSON.
 std::size_t levels_of(std::string_view text) {
   std::size_t level = 0, most = 0;
@@ -76,7 +83,8 @@ JsonBody::JsonBody(std::string text, std::string_view name) : text_(std::move(te
   if (error == simdjson::DEPTH_ERROR)
     throw wrong_type(fmt::format("{} must be nested at most {} deep", name, kMostLevels), "");
   if (error != simdjson::SUCCESS)
-    throw wrong_type(fmt::format("{} is not JSON: {}", name, simdjson::error_message(error)), "");
+    throw wrong_type(
+        fmt::format("{} is not JSON: {}{}", name, simdjson::error_message(error), position_of_error(text_)), "");
   if (root.get(object_) != simdjson::SUCCESS)
     throw wrong_type(fmt::format("{} must be a JSON object, but is {}", name, shown(root)), "");
 }

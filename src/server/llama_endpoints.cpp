@@ -1,5 +1,6 @@
 #include "server/llama_endpoints.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "server/json_body.h"
+#include "server/llama_samplers.h"
 #include "server/prepared_request.h"
 #include "server/request_fields.h"
 
@@ -21,27 +23,51 @@ bool read_bias(Element value, double& bias) {
   return !flag;
 }
 
+// `of` names the list in messages.
+PromptParts parts_of(const simdjson::dom::array& list, const std::string& of) {
+  PromptParts parts;
+  for (const Element item : list) {
+    int id = 0;
+    std::string_view text;
+    if (item.get(text) == simdjson::SUCCESS) {
+      parts.emplace_back(std::string(text));
+    } else if (read_id(item, id)) {
+      parts.emplace_back(id);
+    } else {
+      throw WrongPart{fmt::format("item {}{} must be a text or a token id, but is {}", parts.size(), of, shown(item))};
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
-// llama.cpp's: one prompt.
+// llama.cpp's: a text, or a list with a token id beside texts or token ids, is one prompt; each item of another list
+// is.
 std::string read_prompt_parts(Element value, ApiRequest& request) {
   request.prompt_parts.clear();
   std::string_view text;
+  simdjson::dom::array list;
   if (value.get(text) == simdjson::SUCCESS) {
-    request.prompt_parts.emplace_back(std::string(text));
+    request.prompt_parts.push_back({std::string(text)});
     return "";
   }
-  simdjson::dom::array list;
-  if (value.get(list) != simdjson::SUCCESS) return "a text, or a list of texts and token ids, which are one prompt";
+  if (value.get(list) != simdjson::SUCCESS) return "a text, a list of texts and token ids, or a list of such prompts";
+  const auto is_id = [](Element item) { return item.is_number(); };
+  if (std::any_of(list.begin(), list.end(), is_id)) {
+    request.prompt_parts.push_back(parts_of(list, ""));
+    return "";
+  }
   for (const Element item : list) {
-    int id = 0;
+    simdjson::dom::array parts;
+    const std::size_t index = request.prompt_parts.size();
     if (item.get(text) == simdjson::SUCCESS) {
-      request.prompt_parts.emplace_back(std::string(text));
-    } else if (read_id(item, id)) {
-      request.prompt_parts.emplace_back(id);
+      request.prompt_parts.push_back({std::string(text)});
+    } else if (item.get(parts) == simdjson::SUCCESS) {
+      request.prompt_parts.push_back(parts_of(parts, fmt::format(" of item {}", index)));
     } else {
       throw WrongPart{
-          fmt::format("item {} must be a text or a token id, but is {}", request.prompt_parts.size(), shown(item))};
+          fmt::format("item {} must be a text, a token id or a list of those, but is {}", index, shown(item))};
     }
   }
   return "";
@@ -91,7 +117,9 @@ std::string read_other_limit(Element value, ApiRequest& request) {
   return "";
 }
 
-SamplingParameters llama_defaults() { return {.temperature = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05}; }
+SamplingParameters llama_defaults() {
+  return {.temperature = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05, .penalty_window = 64, .order = kLlamaOrder};
+}
 
 Json llama_settings(const SamplingParameters& parameters) {
   return {{"temperature", parameters.temperature},
@@ -99,9 +127,10 @@ Json llama_settings(const SamplingParameters& parameters) {
           {"top_p", parameters.top_p},
           {"min_p", parameters.min_p},
           {"repeat_penalty", parameters.repetition_penalty},
-          {"repeat_last_n", -1},
+          {"repeat_last_n", parameters.penalty_window},
           {"presence_penalty", parameters.presence_penalty},
           {"frequency_penalty", parameters.frequency_penalty},
+          {"samplers", sampler_names(parameters)},
           {"ignore_eos", parameters.ignore_end}};
 }
 

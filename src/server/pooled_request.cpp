@@ -33,7 +33,10 @@ PreparedRequest prepare_embeddings(ApiRequest request, const ServedModel& model)
 
 PreparedRequest prepare_classes(ApiRequest request, const ServedModel& model) {
   if (!model.embedding_head.scores)
-    throw not_made_here("the model makes embeddings, and has no classes; /v1/embeddings is there");
+    throw not_made_here(
+        fmt::format("the model has no classes: they are the labels of a model whose class is "
+                    "...ForSequenceClassification, or of a GGUF file with cls.output{}",
+                    model.pooling ? "; this one makes embeddings, and /v1/embeddings is there" : ""));
   return prepared_texts(std::move(request), model);
 }
 
@@ -191,12 +194,13 @@ std::string read_second_texts(simdjson::dom::element value, ApiRequest& request)
 }
 
 PreparedRequest prepare_pooled(ApiRequest request, const ServedModel& model) {
-  if (!model.pooling)
+  if (!model.pooling && request.endpoint != classify)
     throw not_made_here(
         "the model states no pooling of hidden states, as embedding models do: weft serve --pooling last, mean or cls "
         "gives it one");
   switch (request.endpoint) {
     case embeddings:
+    case llama_embedding:
       return prepare_embeddings(std::move(request), model);
     case classify:
       return prepare_classes(std::move(request), model);

@@ -11,6 +11,7 @@
 #include "io/chat_messages.h"
 #include "server/api_error.h"
 #include "server/conversation_parts.h"
+#include "server/infill_prompt.h"
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
 #include "server/pooled_request.h"
@@ -126,10 +127,10 @@ void add_chat_prompt(PreparedRequest& prepared, const ServedModel& model) {
   add_prompt(prepared, std::move(echoed), std::move(rendered.ids), model);
 }
 
-void add_prompt_of_parts(PreparedRequest& prepared, const ServedModel& model) {
+void add_prompt_of_parts(PreparedRequest& prepared, const PromptParts& parts, const ServedModel& model) {
   std::vector<int> ids;
   std::string text;
-  for (const auto& part : prepared.request.prompt_parts) {
+  for (const auto& part : parts) {
     if (const int* id = std::get_if<int>(&part)) {
       check_token(*id, model.vocabulary_size, "prompt");
       ids.push_back(*id);
@@ -141,8 +142,7 @@ void add_prompt_of_parts(PreparedRequest& prepared, const ServedModel& model) {
       text += written;
     }
   }
-  prepared.prompt_text = std::move(text);
-  add_prompt(prepared, "", std::move(ids), model);
+  add_prompt(prepared, std::move(text), std::move(ids), model);
 }
 
 // Anthropic's clients ask for what the largest models answer, whatever the model.
@@ -164,6 +164,7 @@ std::int64_t most_tokens(const PreparedRequest& prepared, const ServedModel& mod
   const std::int64_t left =
       std::min(model.max_model_len - static_cast<std::int64_t>(shortest), model.limits.most.value_or(INT64_MAX));
   if (request.n_predict.value_or(-1) >= 0) return std::min(left, *request.n_predict);
+  if (request.n_predict) return std::min(left, model.limits.unasked.value_or(left));
   const std::int64_t usual =
       request.endpoint == completions ? kDefaultMaxTokens : std::min(left, model.limits.usual.value_or(left));
   const std::int64_t unasked = model.limits.unasked.value_or(usual);
@@ -181,14 +182,20 @@ std::shared_ptr<const TokenConstraint> requested_constraint(const PreparedReques
   const ApiRequest& request = prepared.request;
   const AnswerForm& form = prepared.form;
   const ConstraintCompiler* compiler = model.constraints.get();
-  if (request.endpoint == llama_completion)
-    return llama_constraint_of(request.json_schema, request.grammar.value_or(""), compiler);
   auto asked = constraint_of(request.response_format, request.structured_outputs, compiler, format_field(request));
+  const char* llama_field = request.json_schema.is_null() ? "grammar" : "json_schema";
+  if (auto constraint = llama_constraint_of(request.json_schema, request.grammar.value_or(""), compiler)) {
+    if (asked)
+      throw wrong_value(fmt::format("[{}] excludes {} and structured_outputs", llama_field, format_field(request)),
+                        llama_field);
+    asked = std::move(constraint);
+  }
   if (!form.must_call()) return asked;
   if (asked)
-    throw wrong_value(
-        fmt::format("[tool_choice] must be none or auto with {} or structured_outputs", format_field(request)),
-        "tool_choice");
+    throw wrong_value(fmt::format("[tool_choice] must be none or auto with {}, structured_outputs, json_schema or "
+                                  "grammar",
+                                  format_field(request)),
+                      "tool_choice");
   return call_constraint(request.tools, form.tool_choice, *form.dialect, form.has_one_call, compiler);
 }
 
@@ -248,7 +255,9 @@ std::unique_ptr<AnswerSplitter> AnswerForm::splitter(const Json& tools) const {
 void check_model(const ApiRequest& request, const ServedModel& model) {
   if (!request.model || request.model->empty() || model.has_name(*request.model)) return;
   throw ApiError(404, "NotFoundError",
-                 fmt::format("[model] {} is not served here, but {} is", quote(*request.model), quote(model.names[0])),
+                 fmt::format("[model] {} is not served here, but {} is; weft serve --served-model-name gives the "
+                             "model other names",
+                             quote(*request.model), quote(model.names[0])),
                  "model");
 }
 
@@ -303,7 +312,9 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   if (answers_messages(prepared.request.endpoint)) {
     add_chat_prompt(prepared, model);
   } else if (prepared.request.endpoint == llama_completion) {
-    add_prompt_of_parts(prepared, model);
+    for (const PromptParts& parts : prepared.request.prompt_parts) add_prompt_of_parts(prepared, parts, model);
+  } else if (prepared.request.endpoint == infill) {
+    add_infill_prompt(prepared, model);
   } else {
     add_completion_prompts(prepared, model);
   }
@@ -313,8 +324,7 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
   show_markers(prepared, model);
   prepared.choices = prepared.request.n.value_or(1);
   const std::int64_t seed = prepared.request.seed.value_or(-1);
-  prepared.has_seed =
-      seed != -1 && !(prepared.request.endpoint == llama_completion && seed == std::int64_t{kLlamaRandomSeed});
+  prepared.has_seed = seed != -1 && !(is_llama(prepared.request.endpoint) && seed == std::int64_t{kLlamaRandomSeed});
   if (prepared.has_seed) prepared.parameters.seed = static_cast<std::uint64_t>(*prepared.request.seed);
   // The prompt and the constraint are made of them. They may be large, and it is the I/O thread that frees the request.
   for (Json ApiRequest::*used :

@@ -46,7 +46,7 @@ struct AnswerForm {
 struct PreparedRequest {
   ApiRequest request;
   std::vector<PreparedPrompt> prompts;
-  std::string prompt_text;  // of messages: what the template gives; llama.cpp: the prompt
+  std::string prompt_text;  // of messages: what the template gives
   AnswerForm form;
   SamplingParameters parameters;   // max_tokens is at most what the shortest prompt leaves
   std::int64_t choices = 1;        // of each prompt

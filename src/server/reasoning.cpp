@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "server/names.h"
 
@@ -11,24 +13,29 @@ namespace {
 
 // Mistral's models write the second, and all others the first.
 constexpr ReasoningFormat kFormats[] = {
-    {"think", "<think>", "</think>", "deepseek_r1 deepseek_v3 glm45 qwen3"},
+    {"think", "<think>", "</think>", "deepseek_r1 deepseek_v3 glm45 qwen3 kimi_k2 minimax_m2 olmo3 step3"},
     {"mistral", "[THINK]", "[/THINK]"},
 };
-
-bool is_one_of(std::string_view words, std::string_view wanted) {
-  const std::vector<std::string> all = split_text(words, ' ');
-  return std::find(all.begin(), all.end(), wanted) != all.end();
-}
 
 }  // namespace
 
 std::string reasoning_format_names() {
-  return names_of(kFormats, [](const ReasoningFormat& one) { return one.name; });
+  return names_of(kFormats, [](const ReasoningFormat& one) { return one.name; }) + ", " +
+         std::string(kChannelReasoning);
+}
+
+std::string wrong_reasoning_format(std::string_view name) {
+  // vLLM's names of other forms.
+  constexpr std::string_view kUnread = "granite hunyuan_a13b seed_oss ernie45 gemma4";
+  if (has_word(kUnread, name))
+    return fmt::format("{} is a form of reasoning that is not read; auto, none, {} are", quote(name),
+                       reasoning_format_names());
+  return fmt::format("must be auto, none, {}, but is {}", reasoning_format_names(), quote(name));
 }
 
 const ReasoningFormat* find_reasoning_format(std::string_view name) {
   for (const ReasoningFormat& format : kFormats)
-    if (format.name == name || is_one_of(format.also, name)) return &format;
+    if (format.name == name || has_word(format.also, name)) return &format;
   return nullptr;
 }
 

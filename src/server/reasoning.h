@@ -17,7 +17,12 @@ struct ReasoningFormat {
   std::string_view also = {};  // vLLM's names of it, with spaces between them
 };
 
-std::string reasoning_format_names();  // with commas between them
+// vLLM's name of reasoning in the channels of gpt-oss, which the dialect `openai` of calls reads.
+inline constexpr std::string_view kChannelReasoning = "openai_gptoss";
+
+std::string reasoning_format_names();  // with commas between them, and that of channels
+// What is wrong with a name of --reasoning-parser that is none of these.
+std::string wrong_reasoning_format(std::string_view name);
 // nullptr if there is none of this name, or if the template has no marker of a format.
 const ReasoningFormat* find_reasoning_format(std::string_view name);
 const ReasoningFormat* reasoning_format_of(std::string_view chat_template);

@@ -10,8 +10,10 @@
 #include "base/text.h"
 #include "server/embedding_answer.h"
 #include "server/field_readers.h"
+#include "server/infill_prompt.h"
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
+#include "server/llama_samplers.h"
 #include "server/message_checks.h"
 #include "server/messages_input.h"
 #include "server/pooled_request.h"
@@ -25,7 +27,8 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr unsigned kBoth = completions | chat, kText = completions | chat | tokenize;
-constexpr unsigned kPooledText = embeddings | classify | raw_pooling;
+constexpr unsigned kPooledText = embeddings | classify | raw_pooling | llama_embedding;
+constexpr unsigned kLlama = llama_completion | infill;
 constexpr unsigned kPooled = kPooledText | score | rerank;
 constexpr unsigned kEncoded = embeddings | raw_pooling;  // answers that are lists of numbers
 constexpr unsigned kTemplate = chat | tokenize | apply_template;
@@ -33,8 +36,8 @@ constexpr unsigned kTemplate = chat | tokenize | apply_template;
 constexpr unsigned kAnthropic = anthropic_messages | anthropic_count;
 constexpr unsigned kOpenAi = kBoth | responses | kAnthropic;
 // What /completion of llama.cpp calls as OpenAI does.
-constexpr unsigned kAnswer = kOpenAi | llama_completion;
-constexpr unsigned kStop = kBoth | responses | llama_completion;  // `stop`
+constexpr unsigned kAnswer = kOpenAi | kLlama;
+constexpr unsigned kStop = kBoth | responses | kLlama;  // `stop`
 
 constexpr const char* kNoSampler =
     "belongs to a sampler that is not implemented; only the value that disables it is accepted";
@@ -44,7 +47,7 @@ constexpr const char* kNoLogprobs = "a message has no log probabilities: use /v1
 constexpr const char* kStructured = "use structured_outputs";
 
 const FieldRow kRows[] = {
-    {"model", kOpenAi | tokenize | detokenize | llama_completion | apply_template | kPooled, &ApiRequest::model},
+    {"model", kOpenAi | tokenize | detokenize | kLlama | apply_template | kPooled, &ApiRequest::model},
     {"prompt", completions | tokenize, ReadField(read_prompt)},
     {"content", tokenize, &ApiRequest::content},
     {"tokens", detokenize, ReadField(read_tokens)},
@@ -68,14 +71,15 @@ const FieldRow kRows[] = {
     {"max_tokens", kBoth | kAnthropic, &ApiRequest::max_tokens, 0},
     {"max_completion_tokens", chat, &ApiRequest::max_completion_tokens, 1},
     {"temperature", kOpenAi, &ApiRequest::temperature, 0, 2},
-    {"temperature", llama_completion, &ApiRequest::temperature, -1e6, 1e6},  // 0 and less are greedy
+    {"temperature", kLlama, &ApiRequest::temperature, -1e6, 1e6},  // 0 and less are greedy
     {"top_p", kAnswer, &ApiRequest::top_p, 0, 1, true},
     {"top_k", kAnswer, &ApiRequest::top_k, -1, 2147483647},
     {"min_p", kAnswer, &ApiRequest::min_p, 0, 1},
     {"presence_penalty", kAnswer, &ApiRequest::presence_penalty, -2, 2},
     {"frequency_penalty", kAnswer, &ApiRequest::frequency_penalty, -2, 2},
     {"repetition_penalty", kOpenAi, &ApiRequest::repetition_penalty, 0, 1e18, true},
-    {"n", kBoth, &ApiRequest::n, 1, 16384},
+    {"n", kBoth | kLlama, &ApiRequest::n, 1, 16384},
+    {"n_cmpl", kBoth | kLlama, &ApiRequest::n, 1, 16384},  // llama.cpp's name
     {"best_of", completions, &ApiRequest::best_of, 1, 16384},
     {"seed", kAnswer, &ApiRequest::seed},
     {"stop", kStop, ReadField(read_stop)},
@@ -108,42 +112,52 @@ const FieldRow kRows[] = {
     {"priority", kOpenAi | kPooled, &ApiRequest::priority},
 
     {"prompt", llama_completion, ReadField(read_prompt_parts)},
-    {"n_predict", llama_completion, &ApiRequest::n_predict, -1},
-    {"max_tokens", llama_completion, ReadField(read_other_limit)},
-    {"repeat_penalty", llama_completion, &ApiRequest::repetition_penalty, 0, 1e18, true},
-    {"repeat_last_n", llama_completion, &ApiRequest::repeat_last_n, -1},
-    {"return_tokens", llama_completion, &ApiRequest::return_token_ids},
-    {"timings_per_token", llama_completion, &ApiRequest::timings_per_token},
+    {"prompt", infill, &ApiRequest::content},
+    {"input_prefix", infill, &ApiRequest::input_prefix},
+    {"input_suffix", infill, &ApiRequest::input_suffix},
+    {"input_extra", infill, ReadField(read_input_extra)},
+    {"n_predict", kBoth | kLlama, &ApiRequest::n_predict, -1},
+    {"max_tokens", kLlama, ReadField(read_other_limit)},
+    {"repeat_penalty", kAnswer, &ApiRequest::repeat_penalty, 0, 1e18, true},
+    {"repeat_last_n", kAnswer, &ApiRequest::repeat_last_n, -1},
+    {"return_tokens", kLlama, &ApiRequest::return_token_ids},
+    {"timings_per_token", kLlama, &ApiRequest::timings_per_token},
+    {"return_progress", kBoth | kLlama, RefusedField{501, is_false}},
     // Prefixes are found without being asked for, and change no answer.
-    {"cache_prompt", llama_completion, IgnoredField{}},
-    {"id_slot", llama_completion, IgnoredField{}},
-    {"n_keep", llama_completion, IgnoredField{}},
+    {"cache_prompt", kAnswer, IgnoredField{}},
+    {"id_slot", kAnswer, IgnoredField{}},
+    {"n_keep", kAnswer, IgnoredField{}},
+    {"n_discard", kAnswer, IgnoredField{}},
     // Of samplers that are off.
-    {"mirostat_tau", llama_completion, IgnoredField{}},
-    {"mirostat_eta", llama_completion, IgnoredField{}},
-    {"dry_base", llama_completion, IgnoredField{}},
-    {"dry_allowed_length", llama_completion, IgnoredField{}},
-    {"dry_penalty_last_n", llama_completion, IgnoredField{}},
-    {"dry_sequence_breakers", llama_completion, IgnoredField{}},
-    {"xtc_threshold", llama_completion, IgnoredField{}},
-    {"dynatemp_exponent", llama_completion, IgnoredField{}},
-    {"min_keep", llama_completion, RefusedField{400, is_zero, kNoSampler}},
-    {"mirostat", llama_completion, RefusedField{400, is_zero, kNoSampler}},
-    {"dry_multiplier", llama_completion, RefusedField{400, is_zero, kNoSampler}},
-    {"xtc_probability", llama_completion, RefusedField{400, is_zero, kNoSampler}},
-    {"typical_p", llama_completion, RefusedField{400, is_one, kNoSampler}},
-    {"dynatemp_range", llama_completion, RefusedField{400, is_zero, kNoSampler}},
-    {"top_n_sigma", llama_completion, RefusedField{400, is_at_most_zero, kNoSampler}},
-    {"samplers", llama_completion, RefusedField{400, is_empty, "the order of samplers cannot be chosen"}},
-    {"n_probs", llama_completion, &ApiRequest::n_probs, 0},
-    {"post_sampling_probs", llama_completion, RefusedField{501, is_false}},
-    {"json_schema", llama_completion, &ApiRequest::json_schema},
-    {"grammar", llama_completion, &ApiRequest::grammar},
-    {"logit_bias", llama_completion, ReadField(read_text_bias)},
-    {"lora", llama_completion, RefusedField{501, is_empty}},
-    {"response_fields", llama_completion, RefusedField{501, is_empty}},
-    {"n_indent", llama_completion, RefusedField{501, is_zero}},
-    {"t_max_predict_ms", llama_completion, RefusedField{501, is_at_most_zero}},
+    {"mirostat_tau", kAnswer, IgnoredField{}},
+    {"mirostat_eta", kAnswer, IgnoredField{}},
+    {"dry_base", kAnswer, IgnoredField{}},
+    {"dry_allowed_length", kAnswer, IgnoredField{}},
+    {"dry_penalty_last_n", kAnswer, IgnoredField{}},
+    {"dry_sequence_breakers", kAnswer, IgnoredField{}},
+    {"xtc_threshold", kAnswer, IgnoredField{}},
+    {"dynatemp_exponent", kAnswer, IgnoredField{}},
+    {"adaptive_decay", kAnswer, IgnoredField{}},
+    {"min_keep", kAnswer, RefusedField{400, is_zero, kNoSampler}},
+    {"mirostat", kAnswer, RefusedField{400, is_zero, kNoSampler}},
+    {"dry_multiplier", kAnswer, RefusedField{400, is_zero, kNoSampler}},
+    {"xtc_probability", kAnswer, RefusedField{400, is_zero, kNoSampler}},
+    {"typical_p", kAnswer, RefusedField{400, is_one, kNoSampler}},
+    {"dynatemp_range", kAnswer, RefusedField{400, is_zero, kNoSampler}},
+    {"top_n_sigma", kAnswer, RefusedField{400, is_at_most_zero, kNoSampler}},
+    {"adaptive_target", kAnswer, RefusedField{400, is_negative, kNoSampler}},
+    {"samplers", kAnswer, ReadField(read_samplers)},
+    {"n_probs", kLlama, &ApiRequest::n_probs, 0},
+    {"n_probs", kBoth, RefusedField{400, is_zero, "use logprobs"}},
+    {"post_sampling_probs", kBoth | kLlama, RefusedField{501, is_false}},
+    {"json_schema", kBoth | kLlama, &ApiRequest::json_schema},
+    {"grammar", kBoth | kLlama, &ApiRequest::grammar},
+    {"grammar_lazy", kBoth | kLlama, RefusedField{501, is_false, "a grammar holds from the first token on"}},
+    {"logit_bias", kLlama, ReadField(read_text_bias)},
+    {"lora", kBoth | kLlama, RefusedField{501, is_empty}},
+    {"response_fields", kBoth | kLlama, RefusedField{501, is_empty}},
+    {"n_indent", kBoth | kLlama, RefusedField{501, is_zero}},
+    {"t_max_predict_ms", kBoth | kLlama, RefusedField{501, is_at_most_zero}},
 
     {"input", responses, ReadField(read_input)},
     {"instructions", responses, &ApiRequest::instructions},
@@ -175,6 +189,9 @@ const FieldRow kRows[] = {
     {"max_completion_tokens", responses, RefusedField{400, is_nothing, "use max_output_tokens"}},
     {"response_format", responses, RefusedField{400, is_nothing, "use text.format"}},
     {"reasoning_effort", responses, RefusedField{400, is_nothing, "use reasoning.effort"}},
+    {"n_predict", responses, RefusedField{400, is_negative, "use max_output_tokens"}},
+    {"json_schema", responses, RefusedField{400, is_nothing, "use text.format"}},
+    {"grammar", responses, RefusedField{400, is_empty, "use structured_outputs"}},
     {"logprobs", responses, RefusedField{400, is_false, "use include with message.output_text.logprobs"}},
 
     {"messages", kAnthropic, ReadField(read_turns)},
@@ -207,6 +224,9 @@ const FieldRow kRows[] = {
     {"instructions", kAnthropic, RefusedField{400, is_nothing, "use system"}},
     {"max_completion_tokens", kAnthropic, RefusedField{400, is_nothing, "use max_tokens"}},
     {"max_output_tokens", kAnthropic, RefusedField{400, is_nothing, "use max_tokens"}},
+    {"n_predict", kAnthropic, RefusedField{400, is_negative, "use max_tokens"}},
+    {"json_schema", kAnthropic, RefusedField{400, is_nothing, "use output_config.format"}},
+    {"grammar", kAnthropic, RefusedField{400, is_empty, "use structured_outputs"}},
     {"response_format", kAnthropic, RefusedField{400, is_nothing, "use output_config.format"}},
     {"reasoning_effort", kAnthropic, RefusedField{400, is_nothing, "use output_config.effort"}},
     {"parallel_tool_calls", kAnthropic, RefusedField{400, is_nothing, "use tool_choice.disable_parallel_tool_use"}},
@@ -215,6 +235,8 @@ const FieldRow kRows[] = {
     {"prompt_logprobs", kAnthropic, RefusedField{400, is_nothing, kNoLogprobs}},
 
     {"input", kPooledText, ReadField(read_prompt)},
+    {"content", llama_embedding, ReadField(read_prompt)},  // as `input`
+    {"embd_normalize", llama_embedding, ReadField(read_embedding_norm)},
     {"encoding_format", kEncoded, ReadField(read_encoding)},
     {"dimensions", embeddings, &ApiRequest::dimensions, 1},
     {"dimensions", raw_pooling, RefusedField{400, is_nothing, "use /v1/embeddings"}},
@@ -246,9 +268,12 @@ const FieldRow kRows[] = {
     {"kv_transfer_params", kOpenAi, IgnoredField{}},
 
     {"use_beam_search", kOpenAi, RefusedField{501, is_false}},
+    {"length_penalty", kOpenAi, RefusedField{400, is_one, "it belongs to beam search, which is not there"}},
+    {"thinking_token_budget", kOpenAi, RefusedField{400, is_negative, "reasoning has no limit of its own"}},
+    {"logprob_token_ids", kOpenAi, RefusedField{400, is_empty, "log probabilities are those of the likeliest tokens"}},
     {"functions", chat, RefusedField{400, is_empty, "use tools"}},
     {"audio", chat, RefusedField{501, is_nothing, "answers are text alone"}},
-    {"suffix", completions, RefusedField{400, is_empty, "the model has no tokens to fill in the middle of a text"}},
+    {"suffix", completions, RefusedField{400, is_empty, "use /infill, if the model can fill in the middle of a text"}},
     {"repetition_detection", kOpenAi, RefusedField{400, is_nothing}},
     {"guided_json", kOpenAi, RefusedField{400, is_nothing, kStructured}},
     {"guided_regex", kOpenAi, RefusedField{400, is_nothing, kStructured}},

@@ -10,6 +10,7 @@
 #include "engine/sampling/logit_masks.h"
 #include "server/api_error.h"
 #include "server/llama_endpoints.h"
+#include "server/llama_samplers.h"
 
 namespace weft {
 namespace {
@@ -41,7 +42,7 @@ std::vector<TokenBias> biases_of(const ApiRequest& request, const ServedModel& m
   std::vector<TokenBias> biases;
   for (const auto& [id, bias] : given) {
     check_token(id, model.vocabulary_size, "logit_bias");
-    const bool rules_out = request.endpoint == llama_completion && bias == -INFINITY;
+    const bool rules_out = is_llama(request.endpoint) && bias == -INFINITY;
     if (std::abs(bias) > std::numeric_limits<float>::max() && !rules_out)
       throw wrong_value(fmt::format("[logit_bias] of token {} must be a number of float32, but is {}", id, bias),
                         "logit_bias");
@@ -83,7 +84,7 @@ std::optional<std::int64_t> larger(const std::optional<std::int64_t>& a, const s
 }  // namespace
 
 std::optional<std::int64_t> requested_logprobs(const ApiRequest& request) {
-  if (request.endpoint == llama_completion) return request.n_probs.value_or(0) > 0 ? request.n_probs : std::nullopt;
+  if (is_llama(request.endpoint)) return request.n_probs.value_or(0) > 0 ? request.n_probs : std::nullopt;
   if (!answers_messages(request.endpoint)) return request.logprobs;
   if (!request.wants_logprobs.value_or(false)) return std::nullopt;
   return request.top_logprobs.value_or(0);
@@ -94,7 +95,7 @@ bool echoes_logprobs(const ApiRequest& request) {
 }
 
 SamplingParameters requested_sampling(const ApiRequest& request, const ServedModel& model) {
-  SamplingParameters parameters = request.endpoint == llama_completion ? model.llama_defaults : model.defaults;
+  SamplingParameters parameters = is_llama(request.endpoint) ? model.llama_defaults : model.defaults;
   const auto take = [](auto& target, const auto& given) {
     if (given) target = *given;
   };
@@ -103,6 +104,8 @@ SamplingParameters requested_sampling(const ApiRequest& request, const ServedMod
   take(parameters.top_p, request.top_p);
   take(parameters.min_p, request.min_p);
   take(parameters.repetition_penalty, request.repetition_penalty);
+  take(parameters.repetition_penalty, request.repeat_penalty);
+  take(parameters.penalty_window, request.repeat_last_n);
   take(parameters.frequency_penalty, request.frequency_penalty);
   take(parameters.presence_penalty, request.presence_penalty);
   take(parameters.ignore_end, request.ignore_eos);
@@ -111,10 +114,7 @@ SamplingParameters requested_sampling(const ApiRequest& request, const ServedMod
   take(parameters.skips_special, request.skip_special_tokens);
   take(parameters.spaces_between_special, request.spaces_between_special_tokens);
   if (parameters.temperature < kGreedyBelow) parameters.temperature = 0;
-  if (request.repeat_last_n == 0) {
-    parameters.repetition_penalty = 1;
-    parameters.frequency_penalty = parameters.presence_penalty = 0;
-  }
+  if (request.samplers) use_samplers(parameters, *request.samplers);
   for (const int id : request.stop_token_ids) check_token(id, model.vocabulary_size, "stop_token_ids");
   if (request.allowed_token_ids)
     for (const int id : *request.allowed_token_ids) check_token(id, model.vocabulary_size, "allowed_token_ids");

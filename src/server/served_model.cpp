@@ -80,8 +80,12 @@ void set_parsers(ServedModel& model, const Engine& engine, const ServedModelSett
     model.dialect = find_dialect(settings.tool_call_parser);
     CHECK(model.dialect != nullptr, "no dialect {}", settings.tool_call_parser);
   }
-  if (settings.reasoning_parser == "auto") {
-    const bool has_channels = model.dialect != nullptr && model.dialect->has_channels();
+  const bool has_channels = model.dialect != nullptr && model.dialect->has_channels();
+  USER_CHECK(settings.reasoning_parser != kChannelReasoning || has_channels,
+             "[--reasoning-parser] {} is for models whose answers have channels, as gpt-oss, but the calls of this one "
+             "have the form {}",
+             kChannelReasoning, model.dialect == nullptr ? "none" : model.dialect->name);
+  if (settings.reasoning_parser == "auto" || settings.reasoning_parser == kChannelReasoning) {
     model.reasoning = has_channels ? nullptr : reasoning_format_of(chat_template);
   } else if (settings.reasoning_parser != "none") {
     model.reasoning = find_reasoning_format(settings.reasoning_parser);
@@ -169,6 +173,7 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
     model.adapters.push_back({replace_invalid_utf8(adapter.name), replace_invalid_utf8(adapter.path)});
   }
   if (engine.has_tokenizer()) {
+    model.fill_tokens = fill_tokens(engine.tokenizer().vocabulary());
     model.most_bytes_of_token = most_bytes_of_token(engine.tokenizer());
     model.constraints = std::make_shared<const ConstraintCompiler>(
         engine.tokenizer(), engine.end_tokens(), static_cast<std::size_t>(engine.runner().vocabulary_size()));

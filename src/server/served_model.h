@@ -15,6 +15,7 @@
 #include "engine/sampling/sampling_request.h"
 #include "io/chat_template.h"
 #include "io/embedding_head.h"
+#include "io/fill_tokens.h"
 #include "server/metric_values.h"
 #include "server/reasoning.h"
 #include "server/score_template.h"
@@ -46,6 +47,7 @@ struct ServedModel {
   std::string missing_score_template;             // why two texts have no prompt; "": they have one
   std::int64_t most_sequences = 0;                // in a step
   std::size_t most_bytes_of_token = 0;            // of prompts; see prompt_length.h
+  std::optional<FillTokens> fill_tokens;          // of infill; nullopt: the model cannot
   const Tokenizer* tokenizer = nullptr;           // null for a dummy checkpoint without one
   std::optional<ChatTemplate> chat_template;      // nullopt if the model has none
   std::string missing_template;                   // why there is none

@@ -58,6 +58,15 @@ std::optional<StructuredOutput> read_format(const Json& format, const char* fiel
   if (format.is_null()) return std::nullopt;
   const Json type = format.contains("type") ? format["type"] : Json();
   if (type == "text") return std::nullopt;
+  // llama.cpp's form has the schema beside the type.
+  const bool has_schema = is_set(format, "schema"), has_json_schema = is_set(format, "json_schema");
+  if (type == "json_object" && has_json_schema)
+    throw wrong_output(field, "type must be json_schema for json_schema, but is json_object");
+  if (has_schema && has_json_schema) throw wrong_output(field, "json_schema excludes schema");
+  if (has_schema && (type == "json_object" || type == "json_schema"))
+    return StructuredOutput{.kind = Kind::json_schema,
+                            .value = schema_of(format["schema"], field, "schema"),
+                            .closes_objects = flag_of(format, "strict", field)};
   if (type == "json_object") return StructuredOutput{};
   if (type == "structural_tag")
     throw not_made_here(fmt::format("[{}] structural_tag is not supported yet", field), field);

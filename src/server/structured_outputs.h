@@ -29,7 +29,8 @@ std::shared_ptr<const TokenConstraint> constraint_of(const Json& response_format
                                                      const ConstraintCompiler* compiler,
                                                      const char* format_field = "response_format");
 
-// That of llama.cpp's `json_schema` and `grammar`, with the same rules. At most one of them is given: not null, not "".
+// That of llama.cpp's `json_schema` and `grammar`, with the same rules; null if neither is given. At most one of them
+// is given: not null, not "".
 std::shared_ptr<const TokenConstraint> llama_constraint_of(const Json& json_schema, const std::string& grammar,
                                                            const ConstraintCompiler* compiler);
 

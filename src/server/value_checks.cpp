@@ -26,6 +26,11 @@ bool is_at_most_zero(Element value) {
   return value.get(number) == simdjson::SUCCESS && number <= 0;
 }
 
+bool is_negative(Element value) {
+  double number = 0;
+  return value.get(number) == simdjson::SUCCESS && number < 0;
+}
+
 bool is_empty(Element value) {
   dom::array list;
   dom::object object;

@@ -11,6 +11,7 @@ bool is_false(Element value);
 bool is_zero(Element value);
 bool is_one(Element value);
 bool is_at_most_zero(Element value);
+bool is_negative(Element value);
 bool is_empty(Element value);          // a list, an object or a text
 bool is_float32(Element value);        // as a word
 bool is_little_endian(Element value);  // the word of that order, or that of this machine's

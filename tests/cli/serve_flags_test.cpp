@@ -83,7 +83,6 @@ TEST_F(ServeFlags, TakesSpellingsOfVllm) {
                                                          {"-pp=1"},
                                                          {"-dp", "1"},
                                                          {"-asc", "2"},
-                                                         {"-q", "fp8"},
                                                          {"--tokenizer", model_},
                                                          {"--tokenizer", model_ + "/"},
                                                          {"--chat-template-content-format", "string"},
@@ -100,6 +99,47 @@ TEST_F(ServeFlags, TakesSpellingsOfVllm) {
                                                           {"--load-format", "safetensors"},
                                                           {"--max_logprobs", "-1"}};
   for (const std::vector<std::string>& words : honoured) expect_accepted(words);
+}
+
+TEST_F(ServeFlags, ComparesTheQuantizationWithTheModel) {
+  const auto refusal = [&](const std::string& model, const std::string& value) {
+    const ProgramRun run = run_weft({"serve", model, "--port", "0", "--quantization", value}, "");
+    EXPECT_EQ(run.status, 2) << run.err;
+    EXPECT_NE(run.err.find("weft: [--quantization] must be"), std::string::npos) << run.err;
+    return run.err;
+  };
+  EXPECT_NE(refusal(model_, "fp8").find("weft quantize --format fp8"), std::string::npos);
+  EXPECT_NE(refusal(model_, "awq_marlin").find("weft quantize --format w4a16"), std::string::npos);
+  EXPECT_EQ(refusal(model_, "torchao").find("weft quantize"), std::string::npos);
+  const std::string written = folder_ / "fp8";
+  ASSERT_EQ(run_weft({"quantize", model_, "-o", written, "--format", "fp8"}, "").status, 0);
+  EXPECT_NE(refusal(written, "gptq").find("must be fp8 or be left out"), std::string::npos);
+}
+
+TEST_F(ServeFlags, SaysWhichParsersThereAre) {
+  const std::vector<std::vector<std::string>> unread = {
+      {"--tool-call-parser", "pythonic"}, {"--tool-call-parser", "kimi_k2"}, {"--reasoning-parser", "granite"}};
+  for (const std::vector<std::string>& words : unread) {
+    const ProgramRun run = start(words);
+    EXPECT_EQ(breach_of_refusal(run, "[" + words[0] + "]"), "");
+    EXPECT_NE(run.err.find("is not read"), std::string::npos) << run.err;
+  }
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--tool-call-parser", "llama4_json"}, {"--reasoning-parser", "openai_gptoss"}})
+    expect_accepted(words);
+}
+
+TEST_F(ServeFlags, TakesListsWithCommas) {
+  for (const char* origins : {"*", "https://a.b,https://c.d", "[\"*\"]"})
+    expect_accepted({"--allowed-origins", origins});
+  for (const char* origins : {"a,,b", "[1]", "{\"a\": 1}"})
+    EXPECT_EQ(breach_of_refusal(start({"--allowed-origins", origins}), "[--allowed-origins]"), "") << origins;
+  EXPECT_EQ(breach_of_refusal(start({"--served-model-name", "a,"}), "[--served-model-name]"), "");
+  expect_accepted({"--api-key", "k1,k2"}, "is one key");
+  const ChildProgram program(
+      {WEFT_PROGRAM, "serve", model_, "--port", "0", "--served-model-name", "a, b", "c", "--api-key", "k1,k2"}, {});
+  EXPECT_EQ(names(program, "k1,k2"), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(names(program, "k1").empty());
 }
 
 TEST_F(ServeFlags, RefusesWhatWouldChangeAnswers) {

@@ -57,6 +57,18 @@ TEST(GgufVocabulary, EndOfGenerationTokensAreAscendingAndDistinct) {
   EXPECT_EQ(vocabulary_from_gguf_fields(fields).end_of_generation, (Ids{3, 4, 258}));
 }
 
+TEST(GgufVocabulary, NamesTheTokensThatFillInTheMiddle) {
+  GgufTokenizerFields fields = small_fields();
+  EXPECT_FALSE(vocabulary_from_gguf_fields(fields).fill_middle);
+  fields.fim_pre_token_id = 2;
+  fields.fim_suf_token_id = 3;
+  fields.fim_mid_token_id = 4;
+  const Vocabulary vocabulary = vocabulary_from_gguf_fields(fields);
+  EXPECT_EQ(vocabulary.fill_prefix, 2);
+  EXPECT_EQ(vocabulary.fill_suffix, 3);
+  EXPECT_EQ(vocabulary.fill_middle, 4);
+}
+
 // As in llama.cpp, because files name at most one of several ends.
 TEST(GgufVocabulary, TextsOfTokensSayThatTheyEndGeneration) {
   const auto ends = [](const std::vector<std::string>& more, std::int32_t type) {

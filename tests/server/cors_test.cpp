@@ -51,6 +51,33 @@ TEST(Cors, AnswersWhatBrowsersAskBeforehand) {
   EXPECT_EQ(value_of(all, "access-control-allow-headers"), "x-other");
 }
 
+TEST(Cors, KnowsThePagesOfOtherOrigins) {
+  const auto refused = [](const CorsSettings& settings, const std::string& origin) {
+    return refused_origin(settings,
+                          {.method = "POST", .path = "/", .fields = {{"host", "A.b:8000"}, {"origin", origin}}});
+  };
+  EXPECT_EQ(refused({}, "https://c.d"), "https://c.d");
+  EXPECT_EQ(refused({}, "null"), "null") << "a page of a file";
+  EXPECT_EQ(refused({}, "http://a.b:8000"), "") << "the page of the server";
+  EXPECT_EQ(refused({}, "http://a.b"), "http://a.b");
+  EXPECT_EQ(refused({.origins = {"https://c.d"}}, "https://c.d"), "");
+  EXPECT_EQ(refused({.origins = {"*"}}, "https://c.d"), "");
+  EXPECT_EQ(refused_origin({}, {.method = "POST", .path = "/", .fields = {{"host", "a"}}}), "") << "no browser";
+}
+
+TEST(Cors, SaysOnceWhichOriginIsRefused) {
+  RunningServer running;
+  HttpClient client(running.port());
+  for (const char* origin : {"https://a.b", "https://a.b", "https://c.d"})
+    client.get("/v1/models", "Origin: " + std::string(origin) + "\r\n");
+  std::vector<std::string> notes;
+  for (const std::string& line : running.log())
+    if (line.find("--allowed-origins") != std::string::npos) notes.push_back(line);
+  ASSERT_EQ(notes.size(), 2U);
+  EXPECT_NE(notes[0].find("https://a.b"), std::string::npos) << notes[0];
+  EXPECT_NE(notes[1].find("https://c.d"), std::string::npos) << notes[1];
+}
+
 TEST(Cors, IsInTheServersResponses) {
   ServerSettings settings;
   settings.api.keys = {"one"};

@@ -52,6 +52,26 @@ TEST_F(EmbeddingsOfServer, HaveTheFormOfOpenAi) {
   EXPECT_EQ(read, embedding);
 }
 
+TEST_F(EmbeddingsOfServer, HaveTheFormOfLlamaOnItsPaths) {
+  const std::vector<float> wanted = numbers(answer(R"("input":"abc")"));
+  HttpClient client(running_.port());
+  for (const char* path : {"/embedding", "/embeddings"})
+    for (const char* fields : {R"({"content":"abc"})", R"({"input":["abc"],"embd_normalize":2})"}) {
+      const Json list = parse_json(client.post(path, fields).body);
+      ASSERT_EQ(list.size(), 1U) << path;
+      EXPECT_EQ(list[0]["index"], 0);
+      EXPECT_EQ(list[0]["embedding"].size(), 1U);
+      EXPECT_EQ(list[0]["embedding"][0].get<std::vector<float>>(), wanted);
+    }
+  const Json several =
+      parse_json(client.post("/embedding", R"({"content":["d",[97,98,99]],"embd_normalize":-1})").body);
+  ASSERT_EQ(several.size(), 2U);
+  EXPECT_EQ(several[1]["embedding"][0].get<std::vector<float>>(),
+            numbers(answer(R"("input":"abc","normalize":false)")));
+  for (const char* wrong : {"{}", R"({"content":"a","embd_normalize":0})", R"({"content":[]})"})
+    EXPECT_EQ(client.post("/embedding", wrong).status, 400) << wrong;
+}
+
 TEST_F(EmbeddingsOfServer, OfSeveralInputsAreThoseOfEach) {
   const Json all = answer(R"("input":["abc","a longer text than the first","d"])");
   EXPECT_EQ(all["data"].size(), 3U);

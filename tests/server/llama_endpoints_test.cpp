@@ -54,6 +54,62 @@ TEST(LlamaEndpoints, CompleteAsTheEngineDoes) {
   EXPECT_EQ(last["content"], "");
 }
 
+TEST(LlamaEndpoints, AnswerEachOfSeveralPrompts) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string asked = R"(,"seed":5,"n_predict":4,"ignore_eos":true,"return_tokens":true)";
+  const auto answer = [&](const std::string& prompt, const std::string& fields = "") {
+    Json json = json_of(client.post("/completion", "{\"prompt\":" + prompt + asked + fields + "}"));
+    for (Json& one : json.is_array() ? json : (json = Json::array({json}))) one.erase("timings");
+    return json;
+  };
+  const Json hello = answer("\"Hello\"")[0], world = answer("\"World\"")[0];
+  for (const char* prompts : {R"(["Hello","World"])", R"([[72,"ello"],[87,111,114,108,100]])"}) {
+    const Json both = answer(prompts);
+    ASSERT_EQ(both.size(), 2U) << prompts;
+    for (const char* key : {"content", "tokens", "prompt"}) {
+      EXPECT_EQ(both[0][key], hello[key]) << prompts;
+      EXPECT_EQ(both[1][key], world[key]) << prompts;
+    }
+    EXPECT_EQ(both[1]["index"], 1);
+  }
+  EXPECT_EQ(answer(R"(["Hello"])"), Json::array({hello})) << "a list of one is an answer alone";
+  EXPECT_EQ(answer(R"([72,"ello"])")[0]["content"], hello["content"]);
+  for (const char* field : {",\"n\":3", ",\"n_cmpl\":3"}) {
+    const Json several = answer(R"(["Hello","World"])", field);
+    ASSERT_EQ(several.size(), 6U);
+    EXPECT_EQ(several[3]["content"], world["content"]);
+    EXPECT_EQ(several[5]["index"], 5);
+    EXPECT_EQ(several[5]["generation_settings"]["seed"], 7);
+    EXPECT_EQ(several[4]["content"], answer(R"("World","seed":6)")[0]["content"]);
+  }
+  const ClientResponse stream =
+      client.post("/completion", R"({"prompt":["Hello","World"],"stream":true)" + asked + "}");
+  ASSERT_EQ(stream.chunks.size(), 10U);
+  std::string texts[2];
+  for (const std::string& chunk : stream.chunks) {
+    const Json event = parse_json(chunk.substr(6));
+    texts[event["index"].get<std::size_t>()] += event["content"].get<std::string>();
+  }
+  EXPECT_EQ(texts[0], hello["content"]);
+  EXPECT_EQ(texts[1], world["content"]);
+  for (const char* wrong : {"[]", "[[]]", "[{}]", "[[1,[2]]]", "[1,null]"})
+    EXPECT_EQ(json_of(client.post("/completion", "{\"prompt\":" + std::string(wrong) + "}"))["error"]["code"], 400)
+        << wrong;
+  EXPECT_EQ(client.post("/completion", R"({"prompt":"a","return_progress":true})").status, 501);
+}
+
+TEST(LlamaEndpoints, HaveTheOtherNamesOfPaths) {
+  RunningServer running;
+  HttpClient client(running.port());
+  EXPECT_EQ(client.get("/models").body, client.get("/v1/models").body);
+  EXPECT_EQ(client.get("/v1/health").body, client.get("/health").body);
+  const std::string asked = R"({"messages":[{"role":"user","content":"a"}],"max_tokens":2,"seed":1})";
+  EXPECT_EQ(json_of(client.post("/chat/completions", asked))["choices"],
+            json_of(client.post("/v1/chat/completions", asked))["choices"]);
+  EXPECT_EQ(json_of(client.post("/responses", R"({"input":"a","max_output_tokens":2})"))["object"], "response");
+}
+
 TEST(LlamaEndpoints, TakeAnyTemperature) {
   RunningServer running;
   HttpClient client(running.port());
@@ -118,7 +174,7 @@ TEST(LlamaEndpoints, SayASeedThatARequestCanHave) {
   }
 }
 
-TEST(LlamaEndpoints, RefuseSamplersThatAreOn) {
+TEST(LlamaEndpoints, RefuseWhatIsNotThere) {
   RunningServer running;
   HttpClient client(running.port());
   const auto refused = [&](const std::string& field, const std::string& value) -> Json {
@@ -127,13 +183,6 @@ TEST(LlamaEndpoints, RefuseSamplersThatAreOn) {
     return answer.contains("error") ? answer["error"]["param"] : Json(nullptr);
   };
   const std::pair<const char*, std::pair<const char*, const char*>> cases[] = {
-      {"mirostat", {"0", "2"}},
-      {"dry_multiplier", {"0.0", "0.8"}},
-      {"xtc_probability", {"0", "0.5"}},
-      {"typical_p", {"1.0", "0.9"}},
-      {"dynatemp_range", {"0", "1"}},
-      {"top_n_sigma", {"-1", "1"}},
-      {"samplers", {"[]", "[\"a\"]"}},
       {"n_probs", {"0", "21"}},
       {"post_sampling_probs", {"false", "true"}},
       {"logit_bias", {"[]", "[[300, 1]]"}},
@@ -143,9 +192,7 @@ TEST(LlamaEndpoints, RefuseSamplersThatAreOn) {
     EXPECT_EQ(refused(field, values.first), nullptr) << field;
     EXPECT_EQ(refused(field, values.second), field);
   }
-  EXPECT_EQ(refused("repeat_last_n", "64"), nullptr) << "without a penalty it changes nothing";
-  EXPECT_EQ(refused("repeat_penalty\":1.1,\"repeat_last_n", "64"), "repeat_last_n");
-  EXPECT_EQ(refused("repeat_penalty\":1.1,\"repeat_last_n", "0"), nullptr);
+  EXPECT_EQ(refused("repeat_penalty\":1.1,\"repeat_last_n", "64"), nullptr);
 }
 
 TEST(LlamaEndpoints, ShowLikelyTokens) {

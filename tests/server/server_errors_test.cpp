@@ -110,7 +110,12 @@ TEST(ServerErrors, SayWhatIsWanted) {
   EXPECT_TRUE(text.starts_with("[structured_outputs] json: wanted JSON")) << text;
   const std::string unknown = message(R"({"prompt":"a","model":"no"})");
   EXPECT_NE(unknown.find("tiny"), std::string::npos) << "the model that is served: " << unknown;
-  for (const char* near : {"/chat/completions", "/v1/v1/chat/completions", "/v1/chat/completions/"}) {
+  EXPECT_NE(unknown.find("--served-model-name"), std::string::npos) << unknown;
+  const std::string classes = error_of(client.post("/classify", R"({"input":"a"})", kKey))["message"];
+  EXPECT_NE(classes.find("...ForSequenceClassification"), std::string::npos) << classes;
+  const std::string broken = message(R"({"prompt":"a",})");
+  EXPECT_NE(broken.find("(at byte 15 of 15)"), std::string::npos) << broken;
+  for (const char* near : {"/v1/v1/chat/completions", "/v1/chat/completions/"}) {
     const std::string missing = error_of(client.post(near, "{}", kKey))["message"];
     EXPECT_NE(missing.find("did you mean \"/v1/chat/completions\"?"), std::string::npos) << missing;
   }

@@ -69,6 +69,7 @@ int bench_throughput(const ThroughputArguments& arguments, VerbCall& call) {
   if (!arguments.output.empty()) check_can_write(arguments.output, "--output-json");
   arguments.vllm.report(arguments.model.name, log_to(call));
   const auto engine = open_engine_to_measure(arguments.model, arguments.threads, call);
+  arguments.vllm.check_quantization(engine->runner().checkpoint(), engine->runner().facts().config, log_to(call));
   const std::vector<BenchRequest> requests = bench_requests(arguments.dataset, vocabulary_of(*engine));
   std::int64_t prompt_tokens = 0, output_tokens = 0;
   for (const BenchRequest& request : requests) {
@@ -118,6 +119,7 @@ int bench_latency(const LatencyArguments& arguments, VerbCall& call) {
   if (!call.options.requested.contains("enable-prefix-caching"))
     set_option(call.options, "enable-prefix-caching", "false", "bench latency");
   const auto engine = open_engine_to_measure(arguments.model, arguments.threads, call);
+  arguments.vllm.check_quantization(engine->runner().checkpoint(), engine->runner().facts().config, log_to(call));
   check_fits(*engine, arguments.input_len, arguments.output_len);
   std::mt19937_64 random(arguments.seed);
   std::vector<std::vector<int>> prompts;

@@ -39,6 +39,7 @@ int run_batch(const BatchArguments& arguments, VerbCall& call) {
   arguments.model.vllm.report(arguments.model.model.name, log);
   std::ifstream in_file = open_input(arguments);
   const auto engine = open_engine(arguments.model.model.request(call), log, &call.watch);
+  arguments.model.vllm.check_quantization(engine->runner().checkpoint(), engine->runner().facts().config, log);
   const ServedModel model = make_served_model(*engine, settings);
   std::istream& in = arguments.in == "-" ? call.in : in_file;
   in.peek();

@@ -96,9 +96,12 @@ void declare_responses(ServeArguments& arguments, Flags& flags) {
   flags.option("--metrics-prefix", arguments.metrics_prefix, "What the names of metrics begin with.",
                {.shows_default = true, .may_be_empty = true});
   flags.option("--allowed-origins", arguments.allowed_origins,
-               "Origins of pages that may use the server (CORS), as a JSON list: [\"https://a.org\"] or [\"*\"].");
-  flags.option("--allowed-methods", arguments.allowed_methods, "Methods that they may use, as a JSON list. Else all.");
-  flags.option("--allowed-headers", arguments.allowed_headers, "Fields that they may send, as a JSON list. Else all.");
+               "Origins of pages that may use the server (CORS), with commas between them or as a JSON list: "
+               "https://a.org,https://b.org or '*', which is all.");
+  flags.option("--allowed-methods", arguments.allowed_methods,
+               "Methods that they may use, in one of these forms. Else all.");
+  flags.option("--allowed-headers", arguments.allowed_headers,
+               "Fields that they may send, in one of these forms. Else all.");
   flags.flag("--allow-credentials", arguments.allows_credentials, "Pages of these origins may send cookies and keys.");
   flags.option("--root-path", arguments.root_path,
                "A prefix of paths, such as /x, that a proxy leaves there; paths without it work, too.",
@@ -144,13 +147,23 @@ void check_metrics_prefix(const std::string& prefix) {
                quote(prefix));
 }
 
-std::vector<std::string> list_of(const std::string& json, const char* flag) {
-  const Json list = parse_json(json);
+// A JSON list, or words with commas between them.
+std::vector<std::string> list_of(const std::string& given, const char* flag) {
+  const std::string_view text = trim(given);
+  const bool is_json = text.starts_with('[') || text.starts_with('{') || text.starts_with('"');
+  Json list = is_json ? parse_json(text) : Json::array();
+  if (!is_json)
+    for (const std::string& word : split_text(text, ',')) {
+      list.push_back(trim(word));
+      USER_CHECK(!trim(word).empty(), "[{}] must have no empty word, but is {}", flag, quote(given));
+    }
   const bool is_list =
       list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& one) {
         return one.is_string() && one.get_ref<const std::string&>().find_first_of("\r\n") == std::string::npos;
       });
-  USER_CHECK(is_list, "[{}] must be a JSON list of texts, such as [\"*\"], but is {}", flag, quote(json));
+  USER_CHECK(is_list,
+             "[{}] must be a JSON list of texts, such as [\"*\"], or words with commas between them, but is {}", flag,
+             quote(given));
   return list.get<std::vector<std::string>>();
 }
 
@@ -240,17 +253,24 @@ ServerSettings server_settings(const ServeArguments& arguments, const VerbCall& 
   return settings;
 }
 
+// 248,512
+std::string with_commas(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
 std::string start_line(const ServedModel& model, const Engine& engine, const Server& server) {
-  const auto tokens = static_cast<double>(engine.page_count() * engine.page_tokens());
+  const std::int64_t tokens = engine.page_count() * engine.page_tokens();
+  const std::int64_t conversations = tokens / model.max_model_len;
   const Options& options = engine.context().options;
   const bool is_tuned = !options.compile_sizes.empty() && options.tuning_budget > 0;
   const bool may_differ = !options.batch_invariant && (is_tuned || engine.context().stream_device != nullptr);
-  return fmt::format(
-      "serving {} on {} (context {}, {} KV pages of {} tokens: {:.1f} sequences of full context, prefix cache {}){}",
-      model.names[0], server.url(), model.max_model_len, engine.page_count(), engine.page_tokens(),
-      tokens / static_cast<double>(model.max_model_len),
-      options.enable_prefix_caching && model.generates ? "on" : "off",
-      may_differ ? "; answers may differ in last bits with load (--batch-invariant)" : "");
+  return fmt::format("serving {} on {} (room for {} tokens: {} {} of {}, prefix cache {}){}", model.names[0],
+                     server.url(), with_commas(tokens), with_commas(conversations),
+                     conversations == 1 ? "conversation" : "conversations", with_commas(model.max_model_len),
+                     options.enable_prefix_caching && model.generates ? "on" : "off",
+                     may_differ ? "; answers may differ in last bits with load (--batch-invariant)" : "");
 }
 
 // The lines of the log on standard error.
@@ -272,12 +292,19 @@ class ServeLog {
   LogQueue lines_;
 };
 
+// llama.cpp's server takes several keys with commas between them. A key of vLLM may have commas, so it is not divided.
+void note_commas(const std::vector<std::string>& keys, const NoteFunction& log) {
+  if (std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.find(',') != std::string::npos; }))
+    log("[--api-key] the key with a comma is one key; several keys are given one after the other: --api-key K1 K2");
+}
+
 int serve(const ServeArguments& arguments, VerbCall& call) {
   ServeLog lines(call);
   const NoteFunction log = lines.function();
   in_range(arguments.model.given.answers.stream_interval, 1, std::int64_t{1} << 31, "--stream-interval");
   const ServedModelSettings model_of = arguments.model.settings();
   arguments.model.vllm.report(arguments.model.model.name, log);
+  note_commas(arguments.keys, log);
   // The port is bound first: a second server on it ends at once, and not after it has loaded its model.
   Server server(server_settings(arguments, call), log);
   ModelRequest request = arguments.model.model.request(call);
@@ -285,6 +312,7 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
   if (!request.options.requested.contains("forbid-lazy") && request.options.capture != "lazy")
     request.options.forbid_lazy = true;
   const auto engine = open_engine(request, log, &call.watch);
+  arguments.model.vllm.check_quantization(engine->runner().checkpoint(), engine->runner().facts().config, log);
   const ServedModel model = make_served_model(*engine, model_of);
   server.serve(*engine, model, [&] {
     log(start_line(model, *engine, server));

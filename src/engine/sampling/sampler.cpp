@@ -54,6 +54,7 @@ void SamplingParameters::check() const {
              "[repetition_penalty] must be above 0 and at most 1e18, but is {}", repetition_penalty);
   in("frequency_penalty", frequency_penalty, -2, 2);
   in("presence_penalty", presence_penalty, -2, 2);
+  USER_CHECK(penalty_window >= -1, "[penalty_window] must be -1 (all tokens), 0 or more, but is {}", penalty_window);
   USER_CHECK(top_k >= -1, "[top_k] must be -1, 0 (off) or more, but is {}", top_k);
   USER_CHECK(max_tokens >= 1, "[max_tokens] must be at least 1, but is {}", max_tokens);
   for (const auto& [name, count] : {std::pair("top_k", top_k), std::pair("max_tokens", max_tokens)})
@@ -106,6 +107,11 @@ std::span<const float> Sampler::penalised(std::span<const float> logits, const S
       static_cast<float>(std::clamp<double>(parameters.repetition_penalty, std::numeric_limits<float>::min(), kMost));
   const auto frequency = static_cast<float>(parameters.frequency_penalty);
   const auto presence = static_cast<float>(parameters.presence_penalty);
+  if (parameters.penalty_window >= 0) {
+    const auto window = static_cast<std::size_t>(parameters.penalty_window);
+    output = output.last(std::min(window, output.size()));
+    prompt = prompt.last(std::min(window - output.size(), prompt.size()));
+  }
   seen_.assign(prompt.begin(), prompt.end());
   seen_.insert(seen_.end(), output.begin(), output.end());
   std::sort(seen_.begin(), seen_.end());
@@ -148,27 +154,56 @@ void Sampler::keep_top_p(double top_p, float largest) {
   candidates_.swap(others_);
 }
 
-const Distribution& Sampler::distribution(std::span<const float> logits, const SamplingParameters& parameters,
-                                          std::span<const int> prompt, std::span<const int> output) {
-  const std::span<const float> values = penalised(logits, parameters, prompt, output);
-  const auto temperature = static_cast<float>(std::max(parameters.temperature, kLeastTemperature));
+// Infinite logits share all of the probability.
+void Sampler::share_among_infinite(float& largest) {
+  if (!std::isinf(largest)) return;
+  std::erase_if(candidates_, [&](const TokenCandidate& c) { return c.logit != largest; });
+  for (TokenCandidate& c : candidates_) c.logit = 0;
+  largest = 0;
+}
+
+float Sampler::fill_candidates(std::span<const float> logits, float temperature) {
   candidates_.clear();
   float largest = -INFINITY;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const float value = values[i] / temperature;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const float value = logits[i] / temperature;
     if (!(value > -INFINITY)) continue;  // ruled out, or not a number
     candidates_.push_back({static_cast<int>(i), value});
     largest = std::max(largest, value);
   }
   USER_CHECK(!candidates_.empty(), "[sampler] all logits are -infinity, so no token can follow");
-  if (std::isinf(largest)) {  // the infinite logits share all of the probability
-    std::erase_if(candidates_, [](const TokenCandidate& c) { return !std::isinf(c.logit); });
-    for (TokenCandidate& c : candidates_) c.logit = 0;
-    largest = 0;
+  share_among_infinite(largest);
+  return largest;
+}
+
+void Sampler::apply_temperature(float temperature, float& largest) {
+  for (TokenCandidate& c : candidates_) c.logit /= temperature;
+  largest /= temperature;
+  share_among_infinite(largest);
+}
+
+const Distribution& Sampler::distribution(std::span<const float> logits, const SamplingParameters& parameters,
+                                          std::span<const int> prompt, std::span<const int> output) {
+  const std::span<const float> values = penalised(logits, parameters, prompt, output);
+  const auto temperature = static_cast<float>(std::max(parameters.temperature, kLeastTemperature));
+  const bool is_scaled = parameters.order[0] == SamplerStep::temperature;
+  float largest = fill_candidates(values, is_scaled ? temperature : 1.0F);
+  for (const SamplerStep step : parameters.order) {
+    switch (step) {
+      case SamplerStep::temperature:
+        if (!is_scaled) apply_temperature(temperature, largest);
+        break;
+      case SamplerStep::min_p:
+        keep_min_p(candidates_, parameters.min_p, largest);
+        break;
+      case SamplerStep::top_k:
+        keep_top_k(parameters.top_k);
+        break;
+      case SamplerStep::top_p:
+        keep_top_p(parameters.top_p, largest);
+        break;
+    }
   }
-  keep_min_p(candidates_, parameters.min_p, largest);
-  keep_top_k(parameters.top_k);
-  keep_top_p(parameters.top_p, largest);
   std::sort(candidates_.begin(), candidates_.end(),
             [](const TokenCandidate& a, const TokenCandidate& b) { return a.id < b.id; });
   choices_.ids.clear();

@@ -1,8 +1,9 @@
 #pragma once
 
-// Chooses the next token from logits by vLLM's rules and in its order: penalties (repetition over prompt and output,
-// then frequency and presence over the output), temperature, min-p, top-k, top-p.
+// Chooses the next token from logits by vLLM's rules and, if nothing else is asked for, in its order: penalties
+// (repetition over prompt and output, then frequency and presence over the output), temperature, min-p, top-k, top-p.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,6 +22,14 @@ struct TokenBias {
   float bias = 0;
 };
 
+// What happens to the candidates after the penalties.
+enum class SamplerStep : std::uint8_t { temperature, min_p, top_k, top_p };
+using SamplerOrder = std::array<SamplerStep, 4>;  // each step once
+inline constexpr SamplerOrder kVllmOrder = {SamplerStep::temperature, SamplerStep::min_p, SamplerStep::top_k,
+                                            SamplerStep::top_p};
+inline constexpr SamplerOrder kLlamaOrder = {SamplerStep::top_k, SamplerStep::top_p, SamplerStep::min_p,
+                                             SamplerStep::temperature};
+
 struct SamplingParameters {
   double temperature = 0;  // 0: greedy; values in (0, 0.01) count as 0.01
   std::int64_t top_k = 0;  // 0 or -1: off
@@ -29,6 +38,8 @@ struct SamplingParameters {
   double repetition_penalty = 1;
   double frequency_penalty = 0;
   double presence_penalty = 0;
+  std::int64_t penalty_window = -1;  // penalties count the last so many tokens of prompt and output; -1: all of them
+  SamplerOrder order = kVllmOrder;
   std::uint64_t seed = 0;
   std::int64_t max_tokens = 128;
   bool ignore_end = false;              // end-of-text tokens do not end the answer
@@ -92,6 +103,10 @@ class Sampler {
  private:
   std::span<const float> penalised(std::span<const float> logits, const SamplingParameters& parameters,
                                    std::span<const int> prompt, std::span<const int> output);
+  // Writes the candidates at this temperature, and returns the largest logit.
+  float fill_candidates(std::span<const float> logits, float temperature);
+  void apply_temperature(float temperature, float& largest);
+  void share_among_infinite(float& largest);
   void keep_top_k(std::int64_t top_k);
   void keep_top_p(double top_p, float largest);
 

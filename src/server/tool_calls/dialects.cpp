@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "base/text.h"
 #include "server/names.h"
 
 namespace weft {
@@ -53,8 +56,19 @@ std::string dialect_names() {
 
 const ToolDialect* find_dialect(std::string_view name) {
   for (const ToolDialect* dialect : tool_dialects())
-    if (dialect->name == name || (!name.empty() && dialect->other_name == name)) return dialect;
+    if (dialect->name == name || has_word(dialect->other_names, name)) return dialect;
   return nullptr;
+}
+
+std::string wrong_dialect(std::string_view name) {
+  // vLLM's names of other forms.
+  constexpr std::string_view kUnread =
+      "pythonic llama4_pythonic olmo3 deepseek_v3 deepseek_v31 deepseek_v32 kimi_k2 minimax minimax_m2 granite "
+      "granite-20b-fc granite4 internlm xlam phi4_mini_json jamba step3 step3p5 gemma gemma4 functiongemma "
+      "hunyuan_a13b seed_oss ernie45 gigachat3 longcat";
+  if (has_word(kUnread, name))
+    return fmt::format("{} is a form of calls that is not read; auto, none, {} are", quote(name), dialect_names());
+  return fmt::format("must be auto, none, {}, but is {}", dialect_names(), quote(name));
 }
 
 std::unique_ptr<ToolParser> arguments_parser(std::string function) {

@@ -26,8 +26,8 @@ struct CallEnvelope {
 };
 
 struct ToolDialect {
-  std::string_view name;             // of --tool-call-parser
-  std::string_view other_name = "";  // vLLM's second name for the same form
+  std::string_view name;              // of --tool-call-parser
+  std::string_view other_names = "";  // vLLM's further names for the same form, with blanks between them
   // Whether a model with this chat template and this vocabulary writes this dialect.
   bool (*is_of)(std::string_view chat_template, const Vocabulary& vocabulary);
   // Of an answer that may have calls of these tools, which the parser refers to; null: it has none.
@@ -51,6 +51,8 @@ struct ToolDialect {
 std::span<const ToolDialect* const> tool_dialects();
 const ToolDialect& dialect_of(std::string_view chat_template, const Vocabulary& vocabulary);
 std::string dialect_names();  // with commas between them
+// What is wrong with a name of --tool-call-parser that find_dialect() does not know.
+std::string wrong_dialect(std::string_view name);
 // nullptr for another name.
 const ToolDialect* find_dialect(std::string_view name);
 

@@ -31,7 +31,7 @@ bool is_glm45(std::string_view chat_template, const Vocabulary&) {
 // An answer that must be a call has hermes' form, in which a grammar can say what the arguments are.
 const ToolDialect& glm45_dialect() {
   static const ToolDialect kRow{.name = "glm45",
-                                .other_name = "glm47",
+                                .other_names = "glm47",
                                 .is_of = is_glm45,
                                 .parser = glm45_parser,
                                 .envelope_parser = hermes_dialect().envelope_parser,

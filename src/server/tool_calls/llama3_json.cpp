@@ -84,6 +84,7 @@ bool is_llama3_json(std::string_view chat_template, const Vocabulary& vocabulary
 
 const ToolDialect& llama3_json_dialect() {
   static const ToolDialect kRow{.name = "llama3_json",
+                                .other_names = "llama4_json",
                                 .is_of = is_llama3_json,
                                 .parser = llama3_json_parser_of,
                                 .envelope_parser = llama3_json_parser,

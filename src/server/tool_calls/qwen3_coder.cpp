@@ -35,7 +35,7 @@ bool is_qwen3_coder(std::string_view chat_template, const Vocabulary&) {
 // An answer that must be a call has hermes' form, in which a grammar can say what the arguments are.
 const ToolDialect& qwen3_coder_dialect() {
   static const ToolDialect kRow{.name = "qwen3_coder",
-                                .other_name = "qwen3_xml",
+                                .other_names = "qwen3_xml",
                                 .is_of = is_qwen3_coder,
                                 .parser = qwen3_coder_parser,
                                 .envelope_parser = hermes_dialect().envelope_parser,

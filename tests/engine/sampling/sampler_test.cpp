@@ -56,6 +56,44 @@ TEST(Sampler, PenaltiesCountPromptAndOutputAsVllmDoes) {
   EXPECT_NEAR(d.probabilities[1], e1 / (e0 + e1 + e2), 1e-6);
 }
 
+TEST(Sampler, PenaltiesCountTheLastTokensAlone) {
+  const std::vector<float> logits = {1, 1, 1, 1};
+  SamplingParameters parameters{.temperature = 1, .repetition_penalty = 2};
+  parameters.frequency_penalty = 0.5;
+  const std::vector<int> prompt = {0, 1}, output = {2, 3};
+  const auto probabilities = [&](std::int64_t window) {
+    parameters.penalty_window = window;
+    return Sampler().distribution(logits, parameters, prompt, output).probabilities;
+  };
+  const std::vector<double> none = probabilities(0), last = probabilities(1), three = probabilities(3);
+  EXPECT_EQ(none, (std::vector<double>{0.25, 0.25, 0.25, 0.25}));
+  EXPECT_EQ(last[0], last[2]);
+  EXPECT_LT(last[3], last[2]) << "the last token alone";
+  EXPECT_LT(three[1], three[0]) << "and one of the prompt";
+  EXPECT_LT(three[2], three[1]) << "the frequency counts the output";
+  EXPECT_EQ(probabilities(4), probabilities(-1));
+  EXPECT_EQ(probabilities(100), probabilities(-1));
+  parameters.penalty_window = -2;
+  EXPECT_NE(thrown_message([&] { parameters.check(); }).find("penalty_window"), std::string::npos);
+}
+
+TEST(Sampler, AppliesTheTemperatureWhereTheOrderHasIt) {
+  const std::vector<float> logits = {2, 1, 0};
+  SamplingParameters parameters{.temperature = 4, .top_p = 0.6};
+  // Of the logits themselves the first token has 0.67 of the probability, and 0.42 of those at this temperature.
+  EXPECT_EQ(Sampler().distribution(logits, parameters, {}, {}).ids, (std::vector<int>{0, 1}));
+  parameters.order = kLlamaOrder;
+  EXPECT_EQ(Sampler().distribution(logits, parameters, {}, {}).ids, (std::vector<int>{0}));
+  parameters.top_p = 1;
+  const Distribution last = Sampler().distribution(logits, parameters, {}, {});
+  parameters.order = kVllmOrder;
+  EXPECT_EQ(last.probabilities, Sampler().distribution(logits, parameters, {}, {}).probabilities);
+  // A division that overflows leaves the largest logit alone.
+  parameters = {.temperature = 0.01, .order = kLlamaOrder};
+  EXPECT_EQ(Sampler().distribution(std::vector<float>{3e38F, 1, -3e38F}, parameters, {}, {}).ids,
+            (std::vector<int>{0}));
+}
+
 TEST(Sampler, TakesWhatTheMakersOfAModelAskForUnlessTheyAskForGreedy) {
   GenerationConfig config{.temperature = 0.6, .top_k = 50, .repetition_penalty = 1.1};
   const SamplingParameters asked = sampling_of(config);
