@@ -11,6 +11,7 @@ find_library(WEFT_PCRE2 pcre2-8 REQUIRED)
 find_library(WEFT_UTF8PROC utf8proc REQUIRED)
 find_library(WEFT_XXHASH xxhash REQUIRED)
 find_library(WEFT_ZIP zip REQUIRED)
+find_library(WEFT_YAML yaml REQUIRED)
 # TLS, which only the server has.
 find_package(OpenSSL 3)
 if(NOT OPENSSL_FOUND)
@@ -24,7 +25,7 @@ target_link_libraries(
   weft_libraries INTERFACE Threads::Threads fmt::fmt spdlog::spdlog simdjson::simdjson ${CMAKE_DL_LIBS}
                            $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:CLI11::CLI11>)
 # Installed, by name: another machine has them elsewhere.
-foreach(library IN ITEMS PCRE2:pcre2-8 UTF8PROC:utf8proc XXHASH:xxhash ZIP:zip)
+foreach(library IN ITEMS PCRE2:pcre2-8 UTF8PROC:utf8proc XXHASH:xxhash ZIP:zip YAML:yaml)
   string(REPLACE ":" ";" library ${library})
   list(GET library 0 found)
   list(GET library 1 name)

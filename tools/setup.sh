@@ -11,7 +11,7 @@
 set -eu
 
 build="g++ cmake ninja-build ccache nlohmann-json3-dev libsimdjson-dev libcli11-dev libfmt-dev libspdlog-dev
-  libpcre2-dev libutf8proc-dev libxxhash-dev libzip-dev libssl-dev libboost1.81-dev llvm-19-dev clang-19 python3 python3-pip ca-certificates"
+  libpcre2-dev libutf8proc-dev libxxhash-dev libzip-dev libyaml-dev libssl-dev libboost1.81-dev llvm-19-dev clang-19 python3 python3-pip ca-certificates"
 test="libgtest-dev librapidcheck-dev chromium git libdnnl-dev libopenblas-pthread-dev libz3-dev"
 check="clang-format-14 libclang-rt-14-dev binutils libbenchmark-dev valgrind"
 

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/yaml.h"
 #include "options/option_value.h"
 #include "options/options.h"
 
@@ -62,8 +63,9 @@ void add_flag(std::vector<std::string>& flags, const std::string& flag, const Js
 std::vector<std::string> with_flags_of_config(std::vector<std::string> words) {
   const std::optional<std::string> path = take_path(words);
   if (!path) return words;
-  const Json config = parse_json(read_file(*path, kMostConfigBytes));
-  USER_CHECK(config.is_object(), "[--config] {} must be a JSON object of flags, such as {{\"port\": 8000}}",
+  const std::string text = read_file(*path, kMostConfigBytes);
+  const Json config = trim(text).starts_with('{') ? parse_json(text) : json_of_yaml(text, *path);
+  USER_CHECK(config.is_object(), "[--config] {} must have flags, in YAML (port: 8000) or JSON ({{\"port\": 8000}})",
              quote(*path, 1000));
   std::vector<std::string> flags;
   for (const auto& [key, value] : config.items()) {

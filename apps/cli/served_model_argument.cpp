@@ -19,7 +19,7 @@ void ServedModelArgument::declare(Flags& flags) {
   // The words of the command line have no such flag any more: the program reads the file first.
   flags.option(
       "--config", [](const std::string&) { fail_user("[--config] must be given on the command line"); },
-      "A JSON file with flags: {\"port\": 8000, \"served_model_name\": [\"a\"]}. Those of the command line win.");
+      "A file with flags in YAML (port: 8000) or JSON ({\"port\": 8000}). Those of the command line win.");
   vllm.declare(flags);
 }
 

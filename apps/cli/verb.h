@@ -34,7 +34,7 @@ struct Verb {
   std::string summary;
   // Declares the flags and returns the body. The body owns the variables that receive the flags.
   std::function<VerbBody(Flags& flags, VerbCall& call)> setup;
-  bool takes_config = false;  // --config FILE.json has flags
+  bool takes_config = false;  // --config FILE has flags
   bool takes_options = true;  // whether flags of the options table have an effect
 };
 
