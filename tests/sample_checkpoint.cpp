@@ -1,6 +1,7 @@
 #include "tests/sample_checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <random>
 
@@ -120,6 +121,20 @@ void SampleCheckpoint::multiply_rows(const std::string& name, std::int64_t first
     const std::int64_t width = tensor.meta.shape.back().number();
     for (std::int64_t i = first * width; known == name && i < (first + count) * width; ++i)
       tensor.as<float>()[i] *= factor;
+  }
+}
+
+void SampleCheckpoint::divide_columns_by_lengths(const std::string& name) {
+  for (auto& [known, tensor] : weights_) {
+    if (known != name) continue;
+    const std::int64_t rows = tensor.meta.shape[0].number(), width = tensor.meta.shape[1].number();
+    for (std::int64_t column = 0; column < width; ++column) {
+      double square = 0;
+      for (std::int64_t row = 0; row < rows; ++row)
+        square += std::pow(static_cast<double>(tensor.as<float>()[row * width + column]), 2);
+      for (std::int64_t row = 0; row < rows; ++row)
+        tensor.as<float>()[row * width + column] /= static_cast<float>(std::sqrt(square));
+    }
   }
 }
 

@@ -48,6 +48,8 @@ class SampleCheckpoint {
   void add_copy(const std::string& name, const std::string& gguf_name, const std::string& of);
   // Gives each weight the values of the tensor with its name.
   void take_weights(const Checkpoint& checkpoint);
+  // Each column of the weight divided by its length.
+  void divide_columns_by_lengths(const std::string& name);
   // The weight times a factor, which may be NaN.
   void multiply(const std::string& name, float factor);
   void multiply_rows(const std::string& name, std::int64_t first, std::int64_t count, float factor);

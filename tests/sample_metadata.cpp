@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "io/expert_config.h"
+#include "io/feed_forward_config.h"
 #include "nn/rope.h"
 #include "tests/io/gguf_types.h"
 #include "tests/sample_checkpoint.h"
@@ -70,7 +71,7 @@ void SampleCheckpoint::add_metadata(testing::GgufBytes& file, GgufAge age) const
   u32("block_count", config_.layer_count);
   u32("context_length", config_.context_length);
   u32("embedding_length", config_.hidden_size);
-  u32("feed_forward_length", config_.intermediate_size);
+  u32("feed_forward_length", stated_feed_forward_width(config_, facts_));
   u32("attention.head_count", config_.head_count);
   const std::int64_t head_dim = config_.full_head_dim > 0 ? config_.full_head_dim : config_.head_dim;
   if (config_.latents) {

@@ -230,6 +230,8 @@ struct ArchitectureFacts {
   std::vector<std::string_view> words_of_layers;
   // The key of config.json for the width of the feed-forward.
   std::string_view feed_forward_width = "intermediate_size";
+  // Files of both formats state the sum of the widths of gate and up, which is twice the width of the feed-forward.
+  bool counts_gate_and_up = false;
   // Unless block_auto_adjust_ff_dim is off, the width is two thirds of that, times block_ffn_dim_multiplier, and then
   // the next multiple of block_multiple_of.
   bool adjusts_feed_forward_width = false;

@@ -26,7 +26,21 @@ std::int64_t stated_width(const JsonFields& fields, std::string_view key, std::i
   return otherwise > 0 ? otherwise : needed_integer_in(fields, key, kWidths);
 }
 
+// The width that a file states, as that of one of gate and up.
+template <class Fields>
+std::int64_t width_of_each(const Fields& fields, std::string_view key, const ArchitectureFacts& facts,
+                           std::int64_t stated) {
+  if (!facts.counts_gate_and_up) return stated;
+  USER_CHECK(stated % 2 == 0, "[{}] {} must be even, because it counts the rows of gate and up, but is {}",
+             fields.where(), fields.name(key), stated);
+  return stated / 2;
+}
+
 }  // namespace
+
+std::int64_t stated_feed_forward_width(const ModelConfig& config, const ArchitectureFacts& facts) {
+  return facts.counts_gate_and_up ? 2 * config.intermediate_size : config.intermediate_size;
+}
 
 std::vector<std::string_view> feed_forward_keys(const ArchitectureFacts& facts) {
   std::vector<std::string_view> keys{facts.feed_forward_width};
@@ -35,14 +49,15 @@ std::vector<std::string_view> feed_forward_keys(const ArchitectureFacts& facts) 
 }
 
 Json feed_forward_json(const ModelConfig& config, const ArchitectureFacts& facts) {
-  Json json{{facts.feed_forward_width, config.intermediate_size}};
+  Json json{{facts.feed_forward_width, stated_feed_forward_width(config, facts)}};
   if (facts.adjusts_feed_forward_width) json[kAdjustsWidth] = false;
   return json;
 }
 
 std::int64_t feed_forward_width(const JsonFields& fields, const ArchitectureFacts& facts, std::int64_t hidden_size) {
   const std::int64_t width = stated_width(fields, facts.feed_forward_width, facts.default_widening * hidden_size);
-  return facts.adjusts_feed_forward_width ? adjusted_width(fields, width) : width;
+  return facts.adjusts_feed_forward_width ? adjusted_width(fields, width)
+                                          : width_of_each(fields, facts.feed_forward_width, facts, width);
 }
 
 std::int64_t first_or_only(const GgufFields& fields, const Gguf& gguf, const char* key, Range<std::int64_t> range) {
@@ -56,9 +71,10 @@ std::int64_t first_or_only(const GgufFields& fields, const Gguf& gguf, const cha
 }
 
 // A list has a 0 for layers without a feed-forward for all tokens.
-std::int64_t feed_forward_width(const GgufFields& fields, const Gguf& gguf, const ModelConfig& config) {
+std::int64_t feed_forward_width(const GgufFields& fields, const Gguf& gguf, const ArchitectureFacts& facts,
+                                const ModelConfig& config) {
   constexpr const char* kKey = "feed_forward_length";
-  if (config.halves.empty()) return first_or_only(fields, gguf, kKey, kWidths);
+  if (config.halves.empty()) return width_of_each(fields, kKey, facts, first_or_only(fields, gguf, kKey, kWidths));
   const GgufValue* value = gguf.find(fields.name(kKey));
   if (value == nullptr || !value->is_array) return std::max<std::int64_t>(1, fields.find_integer(kKey).value_or(0));
   const std::vector<std::int64_t> numbers = gguf.find_integers(fields.name(kKey)).value();

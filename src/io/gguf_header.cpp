@@ -16,7 +16,7 @@ struct GgmlType {
 };
 
 // enum ggml_type of ggml/include/ggml.h. The gaps are types that ggml has dropped.
-constexpr std::array<GgmlType, 35> kGgmlTypes = {{
+constexpr std::array<GgmlType, 36> kGgmlTypes = {{
     {0, "f32", DType::f32},        {1, "f16", DType::f16},          {2, "q4_0", DType::q4_0},
     {3, "q4_1", DType::q4_1},      {6, "q5_0", DType::q5_0},        {7, "q5_1", DType::q5_1},
     {8, "q8_0", DType::q8_0},      {9, "q8_1", std::nullopt},       {10, "q2_K", DType::q2_k},
@@ -27,8 +27,8 @@ constexpr std::array<GgmlType, 35> kGgmlTypes = {{
     {23, "iq4_xs", DType::iq4_xs}, {24, "i8", DType::i8},           {25, "i16", DType::i16},
     {26, "i32", DType::i32},       {27, "i64", DType::i64},         {28, "f64", DType::f64},
     {29, "iq1_m", DType::iq1_m},   {30, "bf16", DType::bf16},       {34, "tq1_0", DType::tq1_0},
-    {35, "tq2_0", DType::tq2_0},   {39, "mxfp4", DType::mxfp4},     {40, "nvfp4", DType::nvfp4},
-    {41, "q1_0", std::nullopt},    {42, "q2_0", std::nullopt},
+    {35, "tq2_0", DType::tq2_0},   {36, "i2_s", std::nullopt},      {39, "mxfp4", DType::mxfp4},
+    {40, "nvfp4", DType::nvfp4},   {41, "q1_0", std::nullopt},      {42, "q2_0", std::nullopt},
 }};
 
 }  // namespace

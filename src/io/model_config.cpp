@@ -288,7 +288,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& fa
   config.hidden_size = needed_integer_in(fields, "embedding_length", kWidths);
   read_layer_count(fields, config);
   if (facts.halves) read_halves(gguf, config);
-  config.intermediate_size = feed_forward_width(fields, gguf, config);
+  config.intermediate_size = feed_forward_width(fields, gguf, facts, config);
   config.head_count = head_count(fields, config);
   read_kv_heads(fields, gguf, facts.recurrent.has_value(), config);
   config.norm_eps = needed_real_in(fields, facts.norm.epsilon_in_gguf(), kEpsilons);

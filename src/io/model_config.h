@@ -220,6 +220,9 @@ struct ModelConfig {
   bool has_alibi = false;     // where a switch of the files states it
   std::int64_t distance_bucket_count = 0;
   bool has_score_bias() const { return alibi_bias_max > 0 || distance_bucket_count > 0; }
+  // Layers attend to this number of tokens, which an index chooses; 0: to all. Only contexts of which it chooses all
+  // tokens are supported.
+  std::int64_t indexed_tokens = 0;
   // Some layers attend within chunks of this number of tokens; 0: none does. Only the first chunk is supported.
   std::int64_t attention_chunk = 0;
 
@@ -266,6 +269,7 @@ struct ModelConfig {
   double logit_scale = 1;                // a factor of the logits
   double logit_divisor = 1;              // a divisor of the logits
   bool normalizes_head = false;          // each row of the head's weight is divided by its length
+  bool normalizes_head_columns = false;  // the same of each column; GGUF files have the quotients
   double attention_scale = 0;            // a factor of attention's scores; the files' or 1 / sqrt(head_dim)
   bool divides_attention_scale = false;  // by the number of the layer, counted from one
   double attention_scale_of(int layer) const;

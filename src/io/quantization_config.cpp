@@ -47,6 +47,24 @@ QuantizationConfig read_fbgemm_fp8(const JsonFields& fields) {
   return config;
 }
 
+// Codes of -1, 0 and 1, and a scale for each token. Only autobitlinear has a mode: with `online` the folder has the
+// numbers that training rounded in each step.
+QuantizationConfig read_bitnet(const JsonFields& fields) {
+  QuantizationConfig config;
+  config.codes = DType::i8;
+  const auto stated = [&](const char* key, std::vector<std::string_view> known) {
+    return fields.has(key) ? text_among(fields, key, known) : std::string(known[0]);
+  };
+  config.divides_by_scale = stated("linear_class", {"bitlinear", "autobitlinear"}) == "bitlinear";
+  const bool is_online = stated("quantization_mode", {"offline", "online"}) == "online";
+  config.ternary = is_online && !config.divides_by_scale ? TernaryForm::rounded : TernaryForm::packed;
+  USER_CHECK(!fields.find_boolean("use_rms_norm").value_or(false),
+             "[{}] {} must be false: norms of their own before linear layers are not supported", fields.where(),
+             fields.name("use_rms_norm"));
+  add_ignored(texts_of(fields, "modules_to_not_convert"), config);
+  return config;
+}
+
 // The experts alone are quantized.
 QuantizationConfig read_mxfp4(const JsonFields& fields) {
   QuantizationConfig config;
@@ -257,6 +275,7 @@ std::optional<QuantizationConfig> quantization_from_json(const JsonFields& confi
                                  {"awq", read_awq},
                                  {"auto-round", read_auto_round},
                                  {"bitsandbytes", read_bitsandbytes},
+                                 {"bitnet", read_bitnet},
                                  {"modelopt", read_modelopt},
                                  {"modelopt_fp4", read_modelopt},
                                  {"quark", read_quark},

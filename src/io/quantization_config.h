@@ -3,8 +3,8 @@
 // Reads quantization_config of config.json: how the weights of linear layers and their inputs are quantized. It follows
 // vLLM: quant_method fp8, with or without weight_block_size; compressed-tensors with groups of modules that have fp8,
 // int8 or NVFP4 weights, and activations or not, or integer weights alone; modelopt with fp8 or NVFP4; quark with fp8
-// or int8; fbgemm_fp8, gptq, awq, auto-round, bitsandbytes, and mxfp4 for experts. Or `quantization` of mlx-lm. Any
-// other content is a UserError that names the key, because a partly understood scheme would give wrong numbers.
+// or int8; fbgemm_fp8, gptq, awq, auto-round, bitsandbytes, bitnet, and mxfp4 for experts. Or `quantization` of mlx-lm.
+// Any other content is a UserError that names the key, because a partly understood scheme would give wrong numbers.
 //
 //   scheme   codes          scales of a weight [N, K]                  input
 //   scaled   f8e4m3, i8     one, or one per row                        one scale in the checkpoint, or one per token
@@ -38,6 +38,9 @@ enum class GroupLayout : std::uint8_t { compressed_tensors, gptq, awq, bitsandby
 // The value of a code, before it is multiplied by its scale: the code minus the zero point, or a real number. Floats
 // are of the dtype QuantizationConfig::codes.
 enum class CodeValues : std::uint8_t { integers, nf4, fp4, floats };
+
+// How files have codes of -1, 0 and 1: io/ternary_weight.h. The scheme is `scaled`, and codes are read as i8.
+enum class TernaryForm : std::uint8_t { none, packed, rounded };
 
 struct GroupedCodes {
   GroupLayout layout = GroupLayout::compressed_tensors;
@@ -76,6 +79,8 @@ struct QuantizationConfig {
   QuantizationScheme scheme = QuantizationScheme::scaled;
   DType codes = DType::f8e4m3;
   bool scale_per_row = false;                      // scaled: the config's value, but files may have either
+  TernaryForm ternary = TernaryForm::none;         // scaled
+  bool divides_by_scale = false;                   // ternary: scales divide codes
   bool static_input = false;                       // the checkpoint stores the input's scale
   bool weights_only = false;                       // inputs are not quantized
   bool powers_of_two = false;                      // block: the scales of the input are powers of two

@@ -10,6 +10,7 @@
 #include "io/grouped_layout.h"
 #include "io/grouped_weight.h"
 #include "io/mxfp4_weight.h"
+#include "io/ternary_weight.h"
 #include "tensor/block_format.h"
 #include "tensor/convert.h"
 #include "tensor/group_blocks.h"
@@ -21,15 +22,6 @@ namespace {
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 bool is_scale_dtype(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
-
-void check_number(const Checkpoint& checkpoint, const std::string& name) {
-  const Meta& meta = checkpoint.tensor(name).meta;
-  USER_CHECK(is_scale_dtype(meta.dtype) && element_count(meta.shape) == Dim(1),
-             "[{}] tensor {} must be one number of f32, bf16 or f16, but is {}", checkpoint.path(), name, meta.text());
-  const float value = number_in(checkpoint, name);
-  USER_CHECK(std::isfinite(value) && value > 0, "[{}] tensor {} must be above 0 and finite, but is {}",
-             checkpoint.path(), name, value);
-}
 
 Meta codes_meta(const QuantizationConfig& config, std::int64_t rows, std::int64_t columns) {
   const bool is_packed = config.scheme == QuantizationScheme::nvfp4;
@@ -86,9 +78,19 @@ Meta meta_of_stored(const Meta& stored) {
 float number_in(const Checkpoint& checkpoint, const std::string& name) { return number_in(checkpoint.tensor(name)); }
 float number_in(const Tensor& tensor) { return load_float(tensor.meta.dtype, tensor.data(), 0); }
 
+void check_number(const Checkpoint& checkpoint, const std::string& name) {
+  const Meta& meta = checkpoint.tensor(name).meta;
+  USER_CHECK(is_scale_dtype(meta.dtype) && element_count(meta.shape) == Dim(1),
+             "[{}] tensor {} must be one number of f32, bf16 or f16, but is {}", checkpoint.path(), name, meta.text());
+  const float value = number_in(checkpoint, name);
+  USER_CHECK(std::isfinite(value) && value > 0, "[{}] tensor {} must be above 0 and finite, but is {}",
+             checkpoint.path(), name, value);
+}
+
 std::vector<NamedMeta> quantized_tensors(const QuantizationConfig& config, const std::string& weight, std::int64_t rows,
                                          std::int64_t columns) {
   if (config.scheme == QuantizationScheme::grouped) return grouped_tensors(config, weight, rows, columns);
+  if (config.ternary != TernaryForm::none) return ternary_tensors(config, weight, rows, columns);
   const QuantizedNames names = quantized_names(config, weight);
   std::vector<NamedMeta> tensors{{names.codes, codes_meta(config, rows, columns)},
                                  {names.scale, scale_meta(config, rows, columns)}};
@@ -101,6 +103,7 @@ void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConf
                             std::int64_t rows, std::int64_t columns) {
   using enum QuantizationScheme;
   if (config.scheme == grouped) return check_grouped_weight(checkpoint, config, weight, rows, columns);
+  if (config.ternary != TernaryForm::none) return check_ternary_weight(checkpoint, config, weight, rows, columns);
   const std::int64_t width = config.scheme == nvfp4 ? kNvfp4Group : 1;  // the last blocks of fp8 may be shorter
   USER_CHECK(columns % width == 0, "[{}] {} has rows of {}, which blocks of {} do not divide", checkpoint.path(),
              weight, columns, width);
@@ -113,16 +116,29 @@ void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConf
   check_symmetric(checkpoint, names.zero_points, kBits);
 }
 
+bool has_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
+  const QuantizedNames names = quantized_names(config, weight);
+  return checkpoint.find(config.ternary == TernaryForm::rounded ? names.codes : names.scale) != nullptr;
+}
+
+Meta quantized_codes_meta(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
+  if (config.ternary != TernaryForm::none) return ternary_codes_meta(checkpoint, config, weight);
+  const Meta& stored = checkpoint.tensor(quantized_names(config, weight).codes).meta;
+  if (config.scheme != QuantizationScheme::grouped) return meta_of_stored(stored);
+  CHECK(has_floats(config.groups) && stored.rank() == 2, "{} has no floats as codes", weight);
+  return Meta::tensor(config.codes, {stored.shape[0], stored.shape[1].number() * kWordBits / config.groups.bits});
+}
+
 Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
+  if (config.ternary != TernaryForm::none) return ternary_codes(checkpoint, config, weight);
   Tensor codes = checkpoint.tensor(quantized_names(config, weight).codes);
-  if (config.scheme != QuantizationScheme::grouped) {
-    codes.meta = meta_of_stored(codes.meta);
-    return codes;
-  }
-  CHECK(has_floats(config.groups) && codes.meta.rank() == 2, "{} has no floats as codes", weight);
-  const std::int64_t columns = codes.meta.shape[1].number() * kWordBits / config.groups.bits;
-  codes.meta = Meta::tensor(config.codes, {codes.meta.shape[0], columns});
+  codes.meta = quantized_codes_meta(checkpoint, config, weight);
   return codes;
+}
+
+Tensor quantized_scales(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
+  if (config.ternary != TernaryForm::none) return ternary_scale(checkpoint, config, weight);
+  return checkpoint.tensor(quantized_names(config, weight).scale);
 }
 
 namespace {
@@ -141,7 +157,7 @@ class ScaledCodes {
       : codes_(quantized_codes(checkpoint, config, weight)), path_(checkpoint.path()) {
     const QuantizedNames names = quantized_names(config, weight);
     scale_name_ = names.scale;
-    scales_ = checkpoint.tensor(names.scale);
+    scales_ = quantized_scales(checkpoint, config, weight);
     if (config.scheme == QuantizationScheme::grouped) scales_.meta.dtype = config.groups.scales;
     has_one_scale_ = element_count(scales_.meta.shape) == Dim(1);
     if (!names.global_scale.empty()) {

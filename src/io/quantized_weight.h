@@ -26,8 +26,15 @@ std::vector<NamedMeta> quantized_tensors(const QuantizationConfig& config, const
 // The type that a stored tensor is read as: bytes are pairs of f4e2m1, other types are unchanged.
 Meta meta_of_stored(const Meta& stored);
 
-// The codes [N, K]. Not for grouped codes (io/grouped_weight.h) other than floats.
+// Whether the checkpoint has the weight in codes, or as numbers that the config says to round to codes.
+bool has_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+
+// The codes [N, K], and their type alone. Not for grouped codes (io/grouped_weight.h) other than floats.
+Meta quantized_codes_meta(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
 Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+
+// The factors of the codes as the file has them, or of ternary codes their scale.
+Tensor quantized_scales(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
 
 // Reads rows of a weight [N, K] as they are needed. Several threads may use it at once.
 struct WeightRows {
@@ -53,5 +60,7 @@ Tensor dequantized_weight(const Checkpoint& checkpoint, const QuantizationConfig
 // The value of a one-element tensor of any floating dtype.
 float number_in(const Checkpoint& checkpoint, const std::string& name);
 float number_in(const Tensor& tensor);
+// UserError unless the tensor has one number, which is above 0 and finite.
+void check_number(const Checkpoint& checkpoint, const std::string& name);
 
 }  // namespace weft

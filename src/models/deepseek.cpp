@@ -1,9 +1,12 @@
 // DeepSeek V2, V2-Lite, V3 and R1, and others with V3's layers, such as Kimi K2 and GLM-4.7-Flash: latent attention,
 // dense first layers, and a mixture of experts with shared ones. V3 chooses experts by sigmoid scores with a bias, from
-// the best groups. GGUF files of both have one architecture. GGUF files, and folders of mlx-lm (io/mlx_stacks.h), have
+// the best groups. Layers of V3.2 attend to the tokens that an index chooses, which are all tokens of the supported
+// context. GGUF files of V2 and V3 have one architecture. GGUF files, and folders of mlx-lm (io/mlx_stacks.h), have
 // the keys and values of latents apart.
 
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "models/model.h"
@@ -30,6 +33,12 @@ void complete_deepseek(ModelConfig& c) {
     magnitude = 0.1 * *scaling.mscale_all_dim * std::log(scaling.factor) + 1;
   const auto width = static_cast<double>(c.latents->plain_dim + c.latents->rotary_dim);
   c.attention_scale = magnitude * magnitude / std::sqrt(width);
+  if (c.indexed_tokens == 0 || c.indexed_tokens >= c.context_length) return;
+  c.warnings.push_back(
+      fmt::format("[{}] layers attend to the {} tokens that an index chooses, and the index is not supported: the "
+                  "context is {} tokens and not {}",
+                  c.architecture, c.indexed_tokens, c.indexed_tokens, c.context_length));
+  c.context_length = c.indexed_tokens;
 }
 
 nn::WeightTable deepseek_weights() {
@@ -53,6 +62,8 @@ constexpr const char* kDeepSeek3Defaults = R"({
   "num_experts_per_tok": 8, "moe_intermediate_size": 2048, "first_k_dense_replace": 3, "n_group": 8, "topk_group": 4,
   "routed_scaling_factor": 2.5
 })";
+
+constexpr const char* kDeepSeek32Defaults = R"({"max_position_embeddings": 163840, "index_topk": 2048})";
 
 constexpr const char* kGlm4MoeLiteDefaults = R"({
   "rms_norm_eps": 1e-5, "max_position_embeddings": 202752, "q_lora_rank": 768, "qk_nope_head_dim": 192,
@@ -123,7 +134,11 @@ MODEL(deepseek) {
                                     .scores = ExpertScores::sigmoid,
                                     .normalizes = true},
                                    kDeepSeek3Sample);
-  third.facts.defaults_of_types = {{"glm4_moe_lite", kGlm4MoeLiteDefaults}, {"youtu", kYoutuDefaults}};
-  third.aliases = {"kimi_k2", "glm4_moe_lite", "youtu"};
+  third.facts.defaults_of_types = {
+      {"deepseek_v32", kDeepSeek32Defaults}, {"glm4_moe_lite", kGlm4MoeLiteDefaults}, {"youtu", kYoutuDefaults}};
+  third.facts.words_of_layers = {"indexed_attention"};
+  third.facts.counts = {{&ModelConfig::indexed_tokens, "index_topk"}};
+  for (const char* key : {"index_head_dim", "index_n_heads"}) third.facts.keys.emplace_back(key);
+  third.aliases = {"kimi_k2", "deepseek_v32", "glm4_moe_lite", "youtu"};
   models.add(std::move(third));
 }

@@ -49,7 +49,7 @@ constexpr const char* kJambaDefaults = R"({
 
 constexpr const char* kJambaSample = R"({
   "architectures": ["JambaForCausalLM"], "model_type": "jamba", "hidden_act": "silu", "hidden_size": 64,
-  "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
   "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "tie_word_embeddings": false, "num_experts": 4,
   "num_experts_per_tok": 2, "expert_layer_period": 2, "expert_layer_offset": 1, "attn_layer_period": 4,
   "attn_layer_offset": 2, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_dt_rank": 32,

@@ -1,5 +1,5 @@
-// Qwen 2 and 2.5, QwQ, and models distilled into them: Llama's layers with biases of queries, keys and values. A window
-// must be asked for, and then only the later layers have it.
+// Qwen 2 and 2.5, QwQ, models distilled into them, and MiMo: Llama's layers with biases of queries, keys and values. A
+// window must be asked for, and then only the later layers have it.
 
 #include "models/model.h"
 #include "nn/decoder.h"
@@ -32,7 +32,7 @@ constexpr const char* kQwen2VlDefaults = R"({
 MODEL(qwen2) {
   using namespace weft;
   models.add({.architectures = {"qwen2"},
-              .aliases = {"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2vl"},
+              .aliases = {"mimo", "qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2vl"},
               .facts = {.defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 32768,
                                         "sliding_window": 4096})",
                         .defaults_of_types = {{"qwen2_vl", kQwen2VlDefaults},

@@ -99,6 +99,10 @@ bool is_unused_scale(std::string_view name, const ModelConfig& config) {
   return !config.scales_active_stream && name.ends_with(".altup.correct_output_scale");
 }
 
+bool is_of_index(std::string_view name, const ModelConfig& config) {
+  return config.indexed_tokens > 0 && name.find(".self_attn.indexer.") != std::string_view::npos;
+}
+
 bool is_of_images_or_sound(std::string_view name, const ModelConfig&) {
   if (name.starts_with("model.")) name.remove_prefix(std::string_view("model.").size());
   const auto is_in = [&](std::string_view module) { return name.starts_with(module); };
@@ -158,6 +162,7 @@ constexpr Harmless kHarmless[] = {
     {has_name<is_of_shared_keys>, "the layer reads keys and values of an earlier layer"},
     {has_name<is_in_joined_latents>, "attn_kv_b has the keys and values of latents, too"},
     {has_name<is_unused_scale>, "altup_correct_scale is off"},
+    {has_name<is_of_index>, "the index chooses all tokens of the context"},
     {has_name<is_of_images_or_sound>, "text passes through no part for images or sound"},
     {has_name<is_of_pooled_head>, "it is no part of the layers: embeddings and scores are made of their results"},
     {is_usual_parameter, "the model computes with the usual value"},

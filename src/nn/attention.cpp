@@ -135,6 +135,14 @@ Value self_attention(Builder& builder, DecoderStep& step, const Value& x, int la
   return attend(builder, step, query_key_value(builder, x, layer), layer);
 }
 
+Value self_attention_with_output_norm(Builder& builder, DecoderStep& step, const Value& x, int layer) {
+  QueryKeyValue heads = query_key_value(builder, x, layer);
+  const Dim width = heads.query.dim(1);
+  rotate(builder, step, heads, layer);
+  const Value found = reshape(attention_of_heads(builder, step, heads, layer), {x.dim(0), width});
+  return linear(builder, norm(builder, found, "attn_sub_norm", layer), "attn_output", layer);
+}
+
 Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer) {
   QueryKeyValue heads = query_key_value(builder, x, layer);
   heads.query = norm_heads(builder, heads.query, "attn_q_norm", layer);

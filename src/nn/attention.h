@@ -33,6 +33,9 @@ Value attend(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer
 // Attention of a layer without more: query, key and value of x, rotated.
 Value self_attention(Builder& builder, DecoderStep& step, const Value& x, int layer);
 
+// The same with a norm of the row of all heads, attn_sub_norm, before the output projection.
+Value self_attention_with_output_norm(Builder& builder, DecoderStep& step, const Value& x, int layer);
+
 // The same with a norm of each head of query and key, by weights attn_q_norm and attn_k_norm [head_dim], before they
 // are rotated.
 Value self_attention_with_head_norms(Builder& builder, DecoderStep& step, const Value& x, int layer);

@@ -29,6 +29,8 @@ namespace weft {
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
 //   inverse_lengths
 //               1 over the length of each row of a matrix, f32[rows]
+//   inverse_column_lengths
+//               the same of each column, f32[columns]
 //   number      one number, which must be equal under all names, f32[1]
 //   reciprocal  the reciprocal of such a number, f32[1]
 //   lora_a, lora_b
@@ -60,6 +62,7 @@ enum class WeightRole : std::uint8_t {
   scale,
   row_scale,
   inverse_lengths,
+  inverse_column_lengths,
   number,
   reciprocal,
   order,

@@ -190,6 +190,11 @@ Values decoder_head(Builder& builder) {
   if (builder.facts.adapter_choices > 1 && has_adapter)
     builder.adapters = index_select(builder.input(kAdapters, Meta::tensor(DType::i64, {tokens_symbol()})), rows);
   Value logits = index_select(hidden, rows);
+  if (c.normalizes_head_columns) {
+    const Value inverse =
+        builder.weight("inverse_column_lengths", {builder.key(weights[0])}, WeightRole::inverse_column_lengths);
+    logits = mul(logits, in_dtype(inverse, logits.dtype()));
+  }
   for (const std::string& weight : weights) logits = linear(builder, logits, weight);
   logits = times(logits, c.logit_scale / c.logit_divisor);
   if (c.normalizes_head) {

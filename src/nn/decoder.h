@@ -63,10 +63,10 @@ Values parallel_layers(Builder& builder, DecoderStep& step, Value x, const Layer
 Values decoder_results(DecoderStep& step, const Value& hidden);
 
 // A model's head graph: the logits of selected rows. It uses a separate head weight, or the embedding's weight, whose
-// rows are divided by their lengths if config.normalizes_head. The logits are multiplied by config.logit_scale, divided
-// by config.logit_divisor and bounded by config.logit_softcap. A model whose tokens attend to later ones predicts none
-// of them: its rows are those of the hidden state. With the weight output_projection, the head reads the product with
-// it.
+// rows or columns are divided by their lengths if config.normalizes_head or normalizes_head_columns. The logits are
+// multiplied by config.logit_scale, divided by config.logit_divisor and bounded by config.logit_softcap. A model whose
+// tokens attend to later ones predicts none of them: its rows are those of the hidden state. With the weight
+// output_projection, the head reads the product with it.
 Values decoder_head(Builder& builder);
 
 // UserError when the config asks for a mixture of experts and the architecture has none (ArchitectureFacts::experts).

@@ -42,6 +42,7 @@ Extents key_heads_by_dim(const ModelConfig& c, int layer) {
   return if_so(c.has_head_norms, {c.kv_head_count_of(layer), c.head_dim_of(layer)});
 }
 Extents per_query(const ModelConfig& c, int) { return {c.head_count * c.head_dim}; }
+Extents per_feed_forward(const ModelConfig& c, int) { return {c.intermediate_size}; }
 Extents per_key(const ModelConfig& c, int) { return {c.kv_head_count * c.head_dim}; }
 Extents vocabulary_rows(const ModelConfig& c, int) { return {c.vocab_size, c.token_width()}; }
 Extents position_rows(const ModelConfig& c, int) { return {c.position_rows, c.hidden_size}; }
@@ -368,6 +369,11 @@ void add_own_head_norms(WeightTable& weights) {
 void add_row_norms(WeightTable& weights) {
   add(weights, "attn_q_norm", "blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_norm", per_query);
   add(weights, "attn_k_norm", "blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm", per_key);
+}
+
+void add_sub_norms(WeightTable& weights) {
+  add(weights, "attn_sub_norm", "blk.{}.attn_sub_norm", "model.layers.{}.self_attn.attn_sub_norm", per_query);
+  add(weights, "ffn_sub_norm", "blk.{}.ffn_sub_norm", "model.layers.{}.mlp.ffn_sub_norm", per_feed_forward);
 }
 
 void add_post_norms(WeightTable& weights) {

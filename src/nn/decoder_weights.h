@@ -71,6 +71,9 @@ void add_head_norms(WeightTable& weights);
 void add_own_head_norms(WeightTable& weights);
 // The same of all heads of query, and of key, together.
 void add_row_norms(WeightTable& weights);
+// The norms before attention's output projection and before the last product of the feed-forward, attn_sub_norm and
+// ffn_sub_norm.
+void add_sub_norms(WeightTable& weights);
 // The norms of sandwich_layers and post_norm_layers after the halves, with Gemma's names.
 void add_post_norms(WeightTable& weights);
 // The embeddings that each layer has of its own, nn/layer_input.h.

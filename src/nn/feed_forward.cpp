@@ -10,6 +10,7 @@
 #include "nn/experts.h"
 #include "nn/in_dtype.h"
 #include "nn/linear.h"
+#include "nn/norm.h"
 #include "ops/add.h"
 #include "ops/clamp.h"
 #include "ops/concat.h"
@@ -137,6 +138,15 @@ Value gated_feed_forward(Builder& builder, const Value& x, int layer) {
     return mul(activation(passed, CallSite::current()), slice(gate_up, -1, width, 2 * width));
   };
   return combined_feed_forward(builder, x, sparse, layer);
+}
+
+Value gated_feed_forward_with_norm(Builder& builder, const Value& x, int layer) {
+  const UnaryFunction activation = find(kActivations, builder.facts.config)->function;
+  const Value gate_up = merged_linear(builder, x, "gate_up", {"ffn_gate", "ffn_up"}, layer);
+  const std::int64_t width = gate_up.dim(-1).number() / 2;
+  const Value gate = activation(slice(gate_up, -1, 0, width), CallSite::current());
+  const Value passed = mul(gate, slice(gate_up, -1, width, 2 * width));
+  return linear(builder, norm(builder, passed, "ffn_sub_norm", layer), "ffn_down", layer);
 }
 
 Value plain_feed_forward(Builder& builder, const Value& x, int layer) {

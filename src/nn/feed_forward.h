@@ -13,6 +13,9 @@ Value gated_feed_forward(Builder& builder, const Value& x, UnaryFunction gate, i
 // The same with the config's activation and its factor of the gates; in a layer with a gate cut, of the gates above it.
 Value gated_feed_forward(Builder& builder, const Value& x, int layer);
 
+// With any activation that the feed-forward without a gate knows, and a norm, ffn_sub_norm, before down.
+Value gated_feed_forward_with_norm(Builder& builder, const Value& x, int layer);
+
 // Of layers that have both: the feed-forward for all tokens, and the mixture of experts, whose router has an input of
 // its own.
 Value dense_feed_forward(Builder& builder, const Value& x, int layer);

@@ -104,7 +104,11 @@ void add_own_keys(Json& json, const ModelConfig& c, const ArchitectureFacts& fac
   Json& place = facts.inner_object.empty() ? json : json[facts.inner_object];
   for (const NumberKey& number : facts.numbers)
     if (!number.folder.empty()) place[number.folder] = c.*number.field;
-  for (const CountKey& count : facts.counts) json[count.folder] = c.*count.field;
+  // Other programs tell architectures apart by some of these keys, so files without them get none.
+  const Json defaults = parse_json(facts.defaults);
+  for (const CountKey& count : facts.counts)
+    if (c.*count.field != ModelConfig().*count.field || defaults.contains(std::string(count.folder)))
+      json[count.folder] = c.*count.field;
   add_switches(json, c, facts.switches);
 }
 
@@ -114,7 +118,6 @@ Json config_of_gguf(const Checkpoint& checkpoint, const ModelConfig& c, const Ar
             {"model_type", sample.at("model_type")},
             {"hidden_act", c.hidden_act},
             {"hidden_size", c.hidden_size},
-            {"intermediate_size", c.intermediate_size},
             {"num_hidden_layers", c.layer_count},
             {"num_attention_heads", c.head_count},
             {"num_key_value_heads", c.kv_head_count},

@@ -378,6 +378,12 @@ TEST_P(EveryQuantizedModel, FromAGgufFileIsTheSameAsFromTheFolder) {
   // Files of ChatGLM become folders of GLM, whose weights are not merged, and others those of Llama.
   const ModelRegistry models = make_model_registry();
   if (models.find_for_folder(Checkpoint::open(gguf_model_)).architectures[0] != GetParam()) return;
+  // The rows of queries and keys have another order there, and those of the one weight are not moved.
+  if (sample_.config().merges_query_key_value && facts.pairing_in_gguf != facts.pairing_in_folders) {
+    const Words words{"-o", folder_ / "b", "--format", "fp8-per-token"};
+    EXPECT_EQ(refusal_of_quantize(gguf_model_, words, "wanted the folder that it was made from"), "");
+    return;
+  }
   const std::string a = quantize(folder_model_, "a", {"--format", "fp8-per-token"});
   const std::string b = quantize(gguf_model_, "b", {"--format", "fp8-per-token"});
   // Numbers, and not bytes: decays come back from their logarithms without the sign of zero.

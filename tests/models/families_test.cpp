@@ -134,4 +134,64 @@ TEST_F(Families, JambaPlacesAttentionAndExpertsByPeriods) {
   EXPECT_FALSE(config_of("jamba", {{"num_experts", 1}}).experts);
 }
 
+TEST_F(Families, QwenCountsTheRowsOfGateAndUpTogether) {
+  const ModelConfig config = config_of("qwen", {{"intermediate_size", 128}, {"max_position_embeddings", 1000}});
+  EXPECT_EQ(config.intermediate_size, 64);
+  EXPECT_EQ(config.context_length, 128) << "seq_length";
+  const std::string refused = message_of([&] { config_of("qwen", {{"intermediate_size", 95}}); });
+  EXPECT_NE(refused.find("intermediate_size must be even"), std::string::npos) << refused;
+  EXPECT_NE(message_of([&] {
+              config_of("qwen", {{"no_bias", false}});
+            }).find("no_bias must be true"),
+            std::string::npos);
+}
+
+TEST_F(Families, OfBailingMoeOneExpertHasTheWeightOfItsScore) {
+  for (const char* architecture : {"bailing_moe", "bailing_moe_v2"}) {
+    EXPECT_TRUE(config_of(architecture).experts->normalizes);
+    EXPECT_FALSE(config_of(architecture, {{"num_experts_per_tok", 1}}).experts->normalizes);
+  }
+  EXPECT_NE(message_of([&] {
+              config_of("bailing_moe", {{"norm_softmax", true}});
+            }).find("norm_softmax"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] {
+              config_of("bailing_moe_v2", {{"use_qk_norm", false}});
+            }).find("use_qk_norm must be true"),
+            std::string::npos);
+}
+
+// How far the logits are from those of a head whose columns are five times as long.
+TEST_F(Families, ColumnsOfTheHeadOfBailingMoeAreDividedByTheirLengths) {
+  for (const bool is_normalized : {true, false}) {
+    SampleCheckpoint sample(models_.find("bailing_moe", "test"), {{"norm_head", is_normalized}});
+    const std::vector<float> before = logits_of(sample.write_folder(folder_, "short", DType::f32));
+    sample.multiply("lm_head.weight", 5);
+    const std::vector<float> after = logits_of(sample.write_folder(folder_, "long", DType::f32));
+    for (std::size_t i = 0; i < before.size(); ++i)
+      EXPECT_NEAR(after[i], (is_normalized ? 1 : 5) * before[i], 1e-4F) << i;
+    for (const char* name : {"short", "long"}) std::filesystem::remove_all(folder_ / name);
+  }
+}
+
+TEST_F(Families, OfDeepSeek32TheContextIsWhatTheIndexChooses) {
+  const json version{
+      {"model_type", "deepseek_v32"}, {"index_topk", 64}, {"layer_types", {"indexed_attention", "indexed_attention"}}};
+  const ModelConfig config = config_of("deepseek_v3", version);
+  EXPECT_EQ(config.context_length, 64);
+  ASSERT_EQ(config.warnings.size(), 1U);
+  EXPECT_NE(config.warnings[0].find("the context is 64 tokens and not 128"), std::string::npos) << config.warnings[0];
+  EXPECT_EQ(config_of("deepseek_v3").context_length, 128);
+}
+
+TEST_F(Families, BitNetOfTwoWordsInGgufFilesHasTwoActivations) {
+  ModelDefinition first = models_.find("bitnet", "test");
+  for (const auto& [word, activation] : {std::pair{"bitnet", "silu"}, std::pair{"bitnet-b1.58", "relu2"}}) {
+    first.gguf_architecture = word;
+    const std::string path = SampleCheckpoint(first).write_gguf(folder_, "m.gguf", DType::f32);
+    const Checkpoint checkpoint = Checkpoint::open(path);
+    EXPECT_EQ(checkpoint.config(models_.find(checkpoint).facts).hidden_act, activation);
+  }
+}
+
 }  // namespace weft::families_test

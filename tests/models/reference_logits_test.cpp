@@ -145,11 +145,12 @@ TEST(ReferenceLogits, AreThoseOfTransformersFromGgufFiles) {
     if (left_out.contains(name) || name.starts_with("mlx_")) continue;
     const auto recorded = nlohmann::json::parse(read_file(folder + "/logits.json", 1 << 20));
     const Checkpoint checkpoint = Checkpoint::open(folder);
-    ModelDefinition model = models.find(checkpoint.architecture(), folder);
+    ModelDefinition model = models.find(checkpoint);
     model.sample_config = read_file(folder + "/config.json", 1 << 20);
     SampleCheckpoint sample(model);
     sample.take_weights(checkpoint);
     multiply_by_factors(sample);
+    if (sample.config().normalizes_head_columns) sample.divide_columns_by_lengths("lm_head.weight");
     for (const GgufAge age : {GgufAge::current, GgufAge::early}) {
       if (age == GgufAge::early && !sample.config().experts && !sample.config().latents) continue;
       const Rows rows = logits_of(sample.write_gguf(temporary, "m.gguf", DType::f32, age), recorded.at("ids"),

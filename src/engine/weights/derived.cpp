@@ -47,4 +47,19 @@ Tensor inverse_lengths_of(const WeightRows& rows) {
   return result;
 }
 
+Tensor inverse_column_lengths_of(const WeightRows& rows) {
+  constexpr double kAdded = 1e-7;
+  const auto width = static_cast<std::size_t>(rows.meta.shape[1].number());
+  std::vector<float> row(width);
+  std::vector<double> squares(width);
+  for (std::int64_t i = 0; i < rows.meta.shape[0].number(); ++i) {
+    rows.read(i, 1, reinterpret_cast<std::byte*>(row.data()));
+    for (std::size_t k = 0; k < width; ++k) squares[k] += static_cast<double>(row[k]) * row[k];
+  }
+  Tensor result = Tensor::empty(Meta::tensor(DType::f32, {rows.meta.shape[1]}));
+  for (std::size_t k = 0; k < width; ++k)
+    result.as<float>()[k] = static_cast<float>(1 / (std::sqrt(squares[k]) + kAdded));
+  return result;
+}
+
 }  // namespace weft

@@ -18,5 +18,7 @@ Tensor taps_of(const Tensor& weight);
 
 // For each row one divided by its length (1e-12 at least, as in torch's normalize()) -> f32 [rows].
 Tensor inverse_lengths_of(const WeightRows& rows);
+// The same for each column (its length plus 1e-7, as the publisher of Ling divides) -> f32 [columns].
+Tensor inverse_column_lengths_of(const WeightRows& rows);
 
 }  // namespace weft

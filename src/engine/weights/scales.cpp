@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "engine/weights/weights.h"
+#include "io/quantized_weight.h"
 #include "kernels/library_product.h"
 #include "tensor/convert.h"
 
@@ -39,14 +40,18 @@ Tensor Weights::block_scales(const std::vector<std::string>& keys) {
   return scales;
 }
 
-// "X.weight_scale" holds one scale for all rows of X.weight, or one for each row. A GPU's products that have one scale
-// for each row of x need one for each row of the weight, too.
+// A scale for all rows of X.weight, or one for each row. A GPU's products that have one scale for each row of x need
+// one for each row of the weight, too.
 Meta Weights::row_scale_meta(const std::vector<std::string>& keys) const {
+  const auto has_one = [&](const std::string& weight) {
+    const QuantizationConfig& config = config_of_codes(weight);
+    return config.ternary != TernaryForm::none ||
+           element_count(checkpoint_.tensor(quantized_names(config, weight).scale).meta.shape) == Dim(1);
+  };
   const bool is_spread = is_on_gpu() && !config_of_codes(weight_of_scale(keys[0])).static_input;
-  const bool is_one = keys.size() == 1 && element_count(checkpoint_.tensor(keys[0]).meta.shape) == Dim(1) && !is_spread;
-  if (is_one) return Meta::tensor(DType::f32, {1});
+  if (keys.size() == 1 && has_one(weight_of_scale(keys[0])) && !is_spread) return Meta::tensor(DType::f32, {1});
   Dim rows = 0;
-  for (const std::string& key : keys) rows = rows + checkpoint_.tensor(weight_of_scale(key)).meta.shape[0];
+  for (const std::string& key : keys) rows = rows + stored_meta(weight_of_scale(key), WeightRole::codes).shape[0];
   return Meta::tensor(DType::f32, {rows, 1});
 }
 
@@ -55,9 +60,10 @@ Tensor Weights::row_scales(const std::vector<std::string>& keys) const {
   const bool is_one = scales.meta.rank() == 1;
   float* at = scales.as<float>();
   for (const std::string& key : keys) {
-    const Tensor& part = checkpoint_.tensor(key);
+    const std::string weight = weight_of_scale(key);
+    const Tensor part = quantized_scales(checkpoint_, config_of_codes(weight), weight);
     const bool spreads = element_count(part.meta.shape) == Dim(1);
-    const std::int64_t rows = is_one ? 1 : checkpoint_.tensor(weight_of_scale(key)).meta.shape[0].number();
+    const std::int64_t rows = is_one ? 1 : stored_meta(weight, WeightRole::codes).shape[0].number();
     for (std::int64_t i = 0; i < rows; ++i) *at++ = load_float(part.meta.dtype, part.data(), spreads ? 0 : i);
   }
   return scales;

@@ -36,12 +36,13 @@ std::string table_name(WeightRole role) {
 // Keys and values of latent attention may be parts of one tensor, and lengths and adapters are beside the weights.
 std::string name_of_loaded(const std::vector<std::string>& keys, WeightRole role) {
   if (is_table(role)) return table_name(role);
-  return joined(keys) + (role == WeightRole::latent_values     ? " (values)"
-                         : role == WeightRole::inverse_lengths ? " (lengths)"
-                         : role == WeightRole::lora_a          ? " (lora_a)"
-                         : role == WeightRole::lora_b          ? " (lora_b)"
-                         : role == WeightRole::lora_mask       ? " (lora_mask)"
-                                                               : "");
+  return joined(keys) + (role == WeightRole::latent_values            ? " (values)"
+                         : role == WeightRole::inverse_lengths        ? " (lengths)"
+                         : role == WeightRole::inverse_column_lengths ? " (lengths of columns)"
+                         : role == WeightRole::lora_a                 ? " (lora_a)"
+                         : role == WeightRole::lora_b                 ? " (lora_b)"
+                         : role == WeightRole::lora_mask              ? " (lora_mask)"
+                                                                      : "");
 }
 
 // Whether weights of this role are in f32 for every dtype of the residual stream.
@@ -83,7 +84,7 @@ bool Weights::is_quantized(const std::string& key) const {
   const QuantizationConfig* config = config_of(key);
   if (config == nullptr) return false;
   // Stacks of plain numbers have no scales.
-  return is_name_of_experts(key) || has(quantized_names(*config, key).scale);
+  return is_name_of_experts(key) || has_codes(checkpoint_, *config, key);
 }
 
 bool Weights::is_mxfp4(const std::string& key) const {
@@ -162,10 +163,12 @@ Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (has_factors(key, role)) return scaled_blocks_meta(checkpoint_, key);
   if (role == WeightRole::linear && is_quantized(key)) {
     const QuantizationConfig& config = config_of_codes(key);
-    const Meta codes = quantized_codes(checkpoint_, config, key).meta;
+    const Meta codes = quantized_codes_meta(checkpoint_, config, key);
     const DType blocks = dtype_of_codes(config, codes);
     return Meta::tensor(is_block(blocks) && !is_on_gpu() ? blocks : dtype_of_numbers(), codes.shape);
   }
+  if (role == WeightRole::codes && is_quantized(key))
+    return quantized_codes_meta(checkpoint_, config_of_codes(key), key);
   return meta_of_stored(checkpoint_.tensor(key).meta);
 }
 
@@ -180,6 +183,7 @@ Tensor Weights::stored(const std::string& key, WeightRole role) const {
   }
   if (has_factors(key, role)) return scaled_blocks(checkpoint_, key);
   if (is_made_of_rows(key, role)) return all_rows(rows_of(key, stored_meta(key, role).dtype));
+  if (role == WeightRole::codes && is_quantized(key)) return quantized_codes(checkpoint_, config_of_codes(key), key);
   Tensor tensor = checkpoint_.tensor(key);
   tensor.meta = stored_meta(key, role);
   return tensor;
@@ -243,6 +247,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   if (role == number || role == reciprocal) return Meta::tensor(DType::f32, {1});
   if (role == row_scale) return row_scale_meta(keys);
   if (role == inverse_lengths) return Meta::tensor(DType::f32, {plain_meta(keys, linear).shape[0]});
+  if (role == inverse_column_lengths) return Meta::tensor(DType::f32, {plain_meta(keys, linear).shape[1]});
   if (role == scale) return block_scale_meta(keys);
   if (role == WeightRole::order) return order_meta(keys[0]);
   if (is_table(role)) return table_meta(role);
@@ -298,6 +303,7 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (role == distance_bias) return distance_biases(keys[0]);
   if (role == row_scale) return row_scales(keys);
   if (role == inverse_lengths) return inverse_lengths_of(rows_of(keys[0], DType::f32));
+  if (role == inverse_column_lengths) return inverse_column_lengths_of(rows_of(keys[0], DType::f32));
   if (role == scale) return block_scales(keys);
   if (role == WeightRole::order) return this->order(keys[0]);
   CHECK(keys.size() == 1 || !is_exact_vector(role), "vectors of f32 are not merged");

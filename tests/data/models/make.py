@@ -344,6 +344,15 @@ CONFIGS = {
         expert_layer_offset=1, attn_layer_period=4, attn_layer_offset=2, mamba_d_state=12, mamba_d_conv=3,
         mamba_dt_rank=5),
     "falcon_mamba": lambda: transformers.FalconMambaConfig(**MAMBA_1_SHAPE, mixer_rms_eps=1e-5),
+    "mimo": lambda: transformers.Qwen2Config(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=640000.0), rms_norm_eps=1e-5),
+    "bitnet": lambda: transformers.BitNetConfig(
+        **WITHOUT_HEAD_DIM, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=500000.0)),
+    "deepseek_v32": lambda: transformers.DeepseekV32Config(
+        **dict(WITHOUT_HEAD_DIM, num_key_value_heads=4), rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        q_lora_rank=20, kv_lora_rank=24, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=12, n_routed_experts=8,
+        num_experts_per_tok=3, moe_intermediate_size=24, first_k_dense_replace=1, n_group=4, topk_group=2,
+        index_topk=48, index_head_dim=16, index_n_heads=2),
 }
 
 # Keys in which publishers' config.json differs from the one that transformers writes.
@@ -382,6 +391,12 @@ PUBLISHED = {
     "jamba": dict(mamba_inner_layernorms=True, calc_logits_for_entire_prompt=False, sliding_window=None),
     "afmoe": dict(layer_types=None, num_expert_groups=1, num_limited_groups=1, n_group=1, topk_group=1,
                   score_func="sigmoid", route_norm=True, load_balance_coeff=0.001, use_grouped_mm=True),
+    "bitnet": dict(rope_parameters=None, rope_theta=500000.0),
+    "deepseek_v32": dict(rope_parameters=None, rope_theta=10000, layer_types=None, mlp_layer_types=None,
+                         first_k_dense_replace=1, topk_method="noaux_tc", scoring_func="sigmoid", moe_layer_freq=1,
+                         ep_size=1, num_nextn_predict_layers=1, num_experts=None),
+    "mimo": dict(architectures=["MiMoForCausalLM"], model_type="mimo", attention_bias=True, num_nextn_predict_layers=1,
+                 rope_parameters=None, rope_theta=640000, rope_scaling=None, layer_types=None, use_mrope=False),
     "minicpm3": dict(v_head_dim=None, head_dim=None, qk_head_dim=None, rope_parameters=None, rope_theta=10000.0,
                      rope_scaling=dict(type="longrope", short_factor=[1.0, 1.1, 1.3, 1.6],
                                        long_factor=[1.0, 1.2, 1.4, 1.8], original_max_position_embeddings=64)),
@@ -455,8 +470,17 @@ def without_module(weights):
     return {name.removeprefix("transformer."): weight for name, weight in weights.items()}
 
 
-# Weights that publishers' files have in another way than transformers writes them, which reads both.
-PUBLISHED_WEIGHTS = {"qwen3_5_moe_text": experts_of_a_layer, "bloom": without_module}
+# A layer that predicts a later token, which takes no part in the recorded logits.
+def with_later_token(weights):
+    layer = {name.replace("layers.0", "mtp_layers.0"): 2 * weight for name, weight in weights.items() if "layers.0." in name}
+    width = weights["model.norm.weight"].numel()
+    norms = {f"model.mtp_layers.0.{name}_layernorm.weight": torch.ones(width) for name in ("token", "hidden", "final")}
+    return {**weights, **layer, **norms, "model.mtp_layers.0.input_proj.weight": torch.ones(width, 2 * width)}
+
+
+# Weights that publishers' files have in another way than transformers writes them, which reads both; and those that
+# transformers does not write.
+PUBLISHED_WEIGHTS = {"qwen3_5_moe_text": experts_of_a_layer, "bloom": without_module, "mimo": with_later_token}
 
 
 def make(name, seed):

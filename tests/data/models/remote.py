@@ -211,8 +211,102 @@ def chatglm(w, ids):
     return w.linear(x, "transformer.output_layer", TOKENS), config
 
 
+def qwen(w, ids):
+    def attention(x, at):
+        query, key, value = (heads_of(part) for part in w.linear(x, at + "attn.c_attn", 3 * WIDTH, bias=True).chunk(3, -1))
+        found = attend(rotated(query, 1e4, HEAD), rotated(key, 1e4, HEAD), value)
+        return w.linear(found, at + "attn.c_proj", WIDTH)
+
+    def feed_forward(x, at):
+        return w.linear(w.linear(x, at + "mlp.w1", MIDDLE) * silu(w.linear(x, at + "mlp.w2", MIDDLE)),
+                        at + "mlp.c_proj", WIDTH)
+
+    x = decoder(w, ids, 2, dict(embedding="transformer.wte", layer="transformer.h.{}.", first="ln_1", second="ln_2",
+                                last="transformer.ln_f"), attention, feed_forward,
+                lambda x, name: w.rms_norm(x, name, 1e-6))
+    config = dict(CONFIG, architectures=["QWenLMHeadModel"], model_type="qwen", intermediate_size=2 * MIDDLE,
+                  attn_dropout_prob=0.0, bf16=False, emb_dropout_prob=0.0, fp16=False, fp32=False, kv_channels=HEAD,
+                  layer_norm_epsilon=1e-6, max_position_embeddings=256, no_bias=True, onnx_safe=None,
+                  rotary_emb_base=10000, rotary_pct=1.0, scale_attn_weights=True, seq_length=64,
+                  softmax_in_fp32=False, tokenizer_class="QWenTokenizer", use_cache_kernel=False,
+                  use_cache_quantization=False, use_dynamic_ntk=True, use_flash_attn="auto", use_logn_attn=True)
+    del config["hidden_act"]
+    return w.linear(x, "lm_head", TOKENS), config
+
+
+def ling_attention(w, theta, width, has_norms):
+    def attention(x, at):
+        rows = w.linear(x, at + "attention.query_key_value", (HEADS + 2 * KEY_HEADS) * HEAD)
+        query, key, value = (heads_of(part) for part in rows.split([HEADS * HEAD, KEY_HEADS * HEAD, KEY_HEADS * HEAD], -1))
+        if has_norms:
+            query = w.rms_norm(query, at + "attention.query_layernorm", 1e-6)
+            key = w.rms_norm(key, at + "attention.key_layernorm", 1e-6)
+        return w.linear(attend(rotated(query, theta, width), rotated(key, theta, width), value), at + "attention.dense", WIDTH)
+    return attention
+
+
+def gated(w, x, at, middle):
+    return w.linear(silu(w.linear(x, at + "gate_proj", middle)) * w.linear(x, at + "up_proj", middle), at + "down_proj", WIDTH)
+
+
+def ling_feed_forward(w, choose, experts, middle, shared):
+    """The first layer has no experts."""
+    def feed_forward(x, at):
+        if at == "model.layers.0.":
+            return gated(w, x, at + "mlp.", MIDDLE)
+        chosen, weights = choose(w.linear(x, at + "mlp.gate", experts), at)
+        all_of = torch.stack([gated(w, x, f"{at}mlp.experts.{expert}.", middle) for expert in range(experts)], 1)
+        mixed = (all_of.gather(1, chosen[:, :, None].expand(-1, -1, WIDTH)) * weights[:, :, None]).sum(1)
+        return mixed + gated(w, x, at + "mlp.shared_experts.", middle * shared)
+    return feed_forward
+
+
+LING_NAMES = dict(LLAMA_NAMES, embedding="model.word_embeddings")
+
+
+def ling_config(model_class, model_type, **more):
+    return dict(CONFIG, architectures=[model_class], model_type=model_type, num_key_value_heads=KEY_HEADS, head_dim=HEAD,
+                max_position_embeddings=64, rms_norm_eps=1e-6, rope_theta=600000, rope_scaling=None, use_bias=False,
+                use_qkv_bias=False, first_k_dense_replace=1, moe_intermediate_size=24, norm_topk_prob=True,
+                embedding_dropout=0.0, output_dropout=0.0, norm_softmax=False, output_router_logits=False,
+                max_window_layers=2, **more)
+
+
+def bailing_moe(w, ids):
+    def choose(logits, at):
+        weights, chosen = logits.softmax(-1).topk(3, -1)
+        return chosen, weights / weights.sum(-1, keepdim=True)
+
+    x = decoder(w, ids, 2, LING_NAMES, ling_attention(w, 6e5, HEAD, False), ling_feed_forward(w, choose, 6, 24, 2),
+                lambda x, name: w.rms_norm(x, name, 1e-6))
+    head = w.draw("lm_head.weight", TOKENS, WIDTH)
+    logits = x @ (head / (head.norm(p=2, dim=0, keepdim=True) + 1e-7)).T
+    return logits, ling_config("BailingMoeForCausalLM", "bailing_moe", num_experts=6, num_experts_per_tok=3,
+                               num_shared_experts=2, norm_head=True, pretraining_tp=1)
+
+
+def bailing_moe_v2(w, ids):
+    def choose(logits, at):
+        scores = logits.sigmoid()
+        ranked = scores + w.draw(at + "mlp.gate.expert_bias", 8)
+        of_groups = ranked.unflatten(-1, (4, 2)).topk(2, -1)[0].sum(-1)
+        mask = torch.zeros_like(of_groups).scatter(1, of_groups.topk(2, -1)[1], 1).repeat_interleave(2, -1)
+        chosen = ranked.masked_fill(mask == 0, -math.inf).topk(3, -1)[1]
+        weights = scores.gather(1, chosen)
+        return chosen, 2.5 * weights / (weights.sum(-1, keepdim=True) + 1e-20)
+
+    x = decoder(w, ids, 2, LING_NAMES, ling_attention(w, 6e5, HEAD // 2, True), ling_feed_forward(w, choose, 8, 24, 1),
+                lambda x, name: w.rms_norm(x, name, 1e-6))
+    return w.linear(x, "lm_head", TOKENS), ling_config(
+        "BailingMoeV2ForCausalLM", "bailing_moe", num_experts=8, num_experts_per_tok=3, num_shared_experts=1, n_group=4,
+        topk_group=2, routed_scaling_factor=2.5, score_function="sigmoid", partial_rotary_factor=0.5, rotary_dim=4,
+        use_qk_norm=True, use_rmsnorm=True, router_dtype="fp32", moe_router_enable_expert_bias=True,
+        moe_shared_expert_intermediate_size=24, num_nextn_predict_layers=0, mtp_loss_scaling_factor=0)
+
+
 MODELS = {"internlm2": internlm2, "baichuan": baichuan_of(2, False), "baichuan_alibi": baichuan_of(40, True),
-          "minicpm": minicpm, "orion": orion, "chatglm": chatglm}
+          "minicpm": minicpm, "orion": orion, "chatglm": chatglm, "qwen": qwen,
+          "bailing_moe": bailing_moe, "bailing_moe_v2": bailing_moe_v2}
 
 
 def make(name, seed):
