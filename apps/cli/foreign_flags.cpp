@@ -14,8 +14,7 @@ constexpr std::string_view kContext = "use --max-model-len", kLength = "use -n, 
                            kDevice = "--device chooses where all of the model runs", kChat = "use weft chat",
                            kSystem = "use --system of weft chat", kNone = "leave it out, nothing here depends on it",
                            kDraftContext = "use max_model_len in --speculative-config",
-                           kEmbeds = "leave it out, --pooling says how /v1/embeddings answers",
-                           kAdapters = "use --lora with an adapter of PEFT or a GGUF file";
+                           kEmbeds = "leave it out, --pooling says how /v1/embeddings answers";
 
 constexpr ForeignFlag kFlags[] = {{"-c", kContext},
                                   {"--ctx-size", kContext},
@@ -67,8 +66,7 @@ constexpr ForeignFlag kFlags[] = {{"-c", kContext},
                                   {"--no-mmap", kNone},
                                   {"--embedding", kEmbeds},
                                   {"--embeddings", kEmbeds},
-                                  {"--adapter-path", kAdapters},
-                                  {"--enable-lora", "leave it out, --lora loads an adapter"}};
+                                  {"--enable-lora", "leave it out, --lora loads an adapter; weft serve takes it"}};
 
 }  // namespace
 

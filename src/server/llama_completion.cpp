@@ -40,7 +40,7 @@ std::vector<Sequence> LlamaCompletion::begin(std::uint64_t random_seed) {
            .prompt = prepared_.prompts[0].ids,
            .parameters = std::move(parameters),
            .seed = seed_,
-           .adapter = prepared_.adapter}};
+           .adapter = loaded_adapter(prepared_)}};
 }
 
 std::vector<Ticket> LlamaCompletion::open_tickets() const {
