@@ -41,7 +41,8 @@ constexpr const char* kAlwaysChunked = "long prompts are always computed in chun
 constexpr const char* kCheckpointSays = "the checkpoint says it";
 constexpr const char* kOneRate = "all requests are those of the dataset, sent at --request-rate";
 constexpr const char* kTextAndEmbeddings = "MODEL generates text, and /v1/embeddings has its embeddings (--pooling)";
-constexpr const char* kAdaptersNamed = "--lora-modules and --lora load adapters, of any rank, and all stay in memory";
+constexpr const char* kAdaptersNamed =
+    "--lora-modules and --lora load adapters, and --allow-runtime-lora-updating has room for more";
 constexpr const char* kOneAdapter = "all requests have the adapter of --lora, or that which their model names";
 constexpr const char* kNoProfiler = "there is no profiler of vLLM's; WEFT_TRACE=FILE writes a trace";
 constexpr const char* kNoPlots = "nothing is drawn; --save-detailed writes the values";
@@ -73,8 +74,6 @@ constexpr Row kRows[] = {
     {kServe | kEngine, Row::option, "--mm-processor-kwargs", kTextAlone},
     {kServe | kEngine, Row::flag, "--language-model-only", kTextAlone},
     {kServe | kEngine, Row::flag, "--enable-lora", kAdaptersNamed},
-    {kServe | kEngine, Row::option, "--max-lora-rank", kAdaptersNamed},
-    {kServe | kEngine, Row::option, "--max-loras,--max-cpu-loras", kAdaptersNamed},
     {kServe | kEngine, Row::flag, "--fully-sharded-loras", kOneProcess},
     {kServe | kEngine, Row::option, "--lora-dtype", "adapters are in the type of the model", "auto"},
     {kServe | kEngine, Row::option, "--attention-backend", "the kernels are Weft's: --ir-op-priority chooses them"},
@@ -116,8 +115,7 @@ constexpr Row kRows[] = {
      "a prompt has the tools of its request, whatever tool_choice is"},
     {kLoad | kEngine, Row::refused_flag, "--use-beam-search", "there is no beam search"},
     {kLoad | kEngine, Row::refused_flag, "--profile", kNoProfiler},
-    {kLoad, Row::refused_option, "--lora-modules", "all requests name one model, that of --model"},
-    {kLoad | kEngine, Row::refused_option, "--lora-assignment", kOneAdapter},
+    {kEngine, Row::refused_option, "--lora-assignment", kOneAdapter},
     {kEngine, Row::refused_option, "--lora-path", kOneAdapter},
     {kLoad, Row::refused_option, "--ramp-up-strategy", kOneRate},
     {kLoad, Row::refused_option, "--ramp-up-start-rps", kOneRate},

@@ -1,6 +1,7 @@
 #include "base/resident_memory.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <vector>
 
@@ -19,6 +20,17 @@ std::optional<std::int64_t> resident_bytes(std::span<const std::byte> bytes) {
   if (::mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()) != 0) return std::nullopt;
   const auto there = std::count_if(pages.begin(), pages.end(), [](unsigned char state) { return (state & 1) != 0; });
   return there * static_cast<std::int64_t>(page);
+}
+
+void clear_memory(std::span<std::byte> bytes) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const std::uintptr_t first = (begin + page - 1) / page * page, last = (begin + bytes.size()) / page * page;
+  const bool is_given_back =
+      first < last && ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED) == 0;
+  if (!is_given_back) return void(std::memset(bytes.data(), 0, bytes.size()));
+  std::memset(bytes.data(), 0, first - begin);
+  std::memset(reinterpret_cast<void*>(last), 0, begin + bytes.size() - last);
 }
 
 std::int64_t peak_resident_bytes(const std::string& processes) {

@@ -65,8 +65,8 @@ struct NewRequest {
   SamplingParameters parameters;
   std::int64_t priority = 0;  // smaller is earlier; with --scheduling-policy priority
   std::string cache_salt;     // requests with different salts share nothing in the prefix cache
-  // Which LoRA adapter computes the request: 0 for that of all requests, else one of --lora-modules, from 1 on.
-  std::int64_t adapter = 0;
+  // The LoRA adapter that computes the request, which keeps it to its end. Null: that of all requests.
+  std::shared_ptr<const LoadedAdapter> adapter = nullptr;
   // The hidden states of the prompt after the last norm are pooled in this way, and no token is sampled.
   std::optional<Pooling> pooling = {};
   std::int64_t second_text = INT64_MAX;  // where the second text of a pair begins in the prompt
@@ -163,6 +163,7 @@ class Engine {
     std::unique_ptr<Proposer::Kept> kept;        // for the proposer; null where it keeps nothing
     std::unique_ptr<TokenMask> constraint;       // null: any text may follow
     std::vector<TokenLogprobs> prompt_logprobs;  // until the event of the first token takes them
+    std::shared_ptr<const LoadedAdapter> loaded_adapter;
     std::optional<Pooling> pooling;
     std::vector<double> pooled;  // sums of the hidden states so far
 

@@ -9,11 +9,12 @@
 namespace weft {
 namespace {
 
-// The keys and values of different adapters differ, so they share nothing in the prefix cache.
+// The keys and values of different adapters differ, so they share nothing in the prefix cache; nor do those of an
+// adapter and of the one that had its name before.
 std::string salt_of(const NewRequest& request) {
-  if (request.adapter == 0) return request.cache_salt;
+  if (request.adapter == nullptr) return request.cache_salt;
   constexpr char kEnd = '\0';  // no salt of a request has it
-  return request.cache_salt + kEnd + std::to_string(request.adapter);
+  return request.cache_salt + kEnd + std::to_string(request.adapter->id);
 }
 
 }  // namespace
@@ -28,8 +29,9 @@ void Engine::check_generates() const {
 
 void Engine::check_request(const NewRequest& request) const {
   request.parameters.check();
-  const std::int64_t choices = std::max<std::int64_t>(1, runner_->model().adapters().choices());
-  CHECK(request.adapter >= 0 && request.adapter < choices, "there is no adapter {} among {}", request.adapter, choices);
+  const std::int64_t choices = runner_->model().adapters().choices();
+  CHECK(request.adapter == nullptr || request.adapter->choice < choices, "there is no adapter {} among {}",
+        request.adapter->choice, choices);
   const std::vector<int>& prompt = *request.prompt;
   USER_CHECK(!prompt.empty(), "[prompt] must hold at least one token, but is empty");
   if (!request.pooling) check_generates();
@@ -69,8 +71,9 @@ int Engine::add(NewRequest added) {
   request->prompt_ids = std::move(added.prompt);
   request->prompt = *request->prompt_ids;
   request->priority = added.priority;
-  request->adapter = added.adapter;
   request->cache_salt = salt_of(added);
+  if (added.adapter != nullptr) request->adapter = added.adapter->choice;
+  request->loaded_adapter = std::move(added.adapter);
   request->pooling = added.pooling;
   // Other models have one type for all tokens.
   if (runner_->facts().config.token_type_count > 1) request->second_text = added.second_text;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "io/gguf.h"
+#include "io/mlx_adapter.h"
 #include "io/peft_config.h"
 #include "io/pytorch_file.h"
 #include "io/safetensors.h"
@@ -74,7 +75,7 @@ class HalvesReader {
   static std::string_view reason_against(std::string_view name) {
     const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
     if (has("lora_embedding_") || has(".base_layer.")) return "adapts an embedding, which is not implemented";
-    if (has("lora_magnitude_vector")) return "belongs to DoRA, which is not implemented";
+    if (has("lora_magnitude_vector") || name.ends_with(".m")) return "belongs to DoRA, which is not implemented";
     if (has("lora_")) return "is not implemented";
     return "replaces a weight of the model, which is not implemented";
   }
@@ -84,11 +85,31 @@ class HalvesReader {
   std::map<std::string, Halves> halves_;  // sorted, so that the order of the file does not matter
 };
 
+// Of mlx-lm, whose names of modules are those of the model's folder.
+LoraAdapter read_mlx_folder(const ModelFiles& files, const std::string& path, const std::string& text) {
+  LoraAdapter adapter{.path = path, .file = files.path_of(kMlxAdapterName)};
+  const MlxAdapterConfig config = read_mlx_adapter_config(text, files.path_of(kConfigName));
+  const WeightFile mapped = weight_file(files.map(kMlxAdapterName));
+  HalvesReader reader(adapter.file, ".lora_a", ".lora_b");
+  for (auto& tensor : Safetensors::parse(mapped.bytes, adapter.file).tensors)
+    reader.take(
+        {tensor.name, transposed_matrix(tensor_in(mapped, tensor.dtype, tensor.shape, tensor.offset, tensor.bytes))});
+  reader.visit([&](const std::string& module, LoraPair pair) {
+    USER_CHECK(pair.rank() == config.rank, "[{}] {} must have the rank of {}, {}, but its transpose is {}",
+               adapter.file, pair.tensors, kConfigName, config.rank, pair.a.meta.text());
+    pair.weight = module + ".weight";
+    pair.scale = config.scale;
+    adapter.pairs.push_back(std::move(pair));
+  });
+  return adapter;
+}
+
 LoraAdapter read_folder(const std::string& path) {
   const ModelFiles files(path);
   LoraAdapter adapter{.path = path};
   const auto text = files.text(kConfigName);
-  USER_CHECK(text, "[{}] wanted a folder of PEFT with {}, but it has none", path, kConfigName);
+  USER_CHECK(text, "[{}] wanted a folder of PEFT or mlx-lm with {}, but it has none", path, kConfigName);
+  if (files.has(kMlxAdapterName)) return read_mlx_folder(files, path, *text);
   const PeftConfig config(*text, files.path_of(kConfigName));
   adapter.unknown_keys = config.unknown_keys();
   const bool is_safetensors = files.has(kSafetensorsName);

@@ -1,8 +1,9 @@
 #pragma once
 
-// A LoRA adapter on disk: a folder of PEFT (adapter_config.json, adapter_model.safetensors or .bin), or a GGUF file as
-// llama.cpp's convert_lora_to_gguf.py writes it. A linear layer with the weight W [N, K] then computes
-// x W^T + scale (x A^T) B^T. The files are mapped and stay mapped while a tensor of them lives.
+// A LoRA adapter on disk: a folder of PEFT (adapter_config.json, adapter_model.safetensors or .bin) or of mlx-lm
+// (adapter_config.json, adapters.safetensors), or a GGUF file as llama.cpp's convert_lora_to_gguf.py writes it. A
+// linear layer with the weight W [N, K] then computes x W^T + scale (x A^T) B^T. The files are mapped and stay mapped
+// while a tensor of them lives.
 
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ struct LoraPair {
   std::string tensors;  // the name of A in the file, for messages
   Tensor a;             // [rank, K], as stored: f32, f16 or bf16
   Tensor b;             // [N, rank]
-  double scale = 1;     // alpha / rank; with use_rslora alpha / sqrt(rank)
+  double scale = 1;     // alpha / rank; with use_rslora alpha / sqrt(rank); mlx-lm states it
 
   std::int64_t rank() const { return a.meta.shape[0].number(); }
 };

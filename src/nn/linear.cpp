@@ -122,6 +122,13 @@ struct MergedKeys {
   }
 };
 
+// Whether the rows of x are those of the tokens, whose choices are known. An adapter of another product is refused,
+// since no param reads it.
+bool has_choices(const Builder& builder, const Value& x) {
+  return builder.facts.adapter_choices == 1 ||
+         (builder.adapters.present() && x.rank() == 2 && x.dim(0) == builder.adapters.dim(0));
+}
+
 // y plus what the adapters of the rows compute of x. Rows without one have zeros as their A and B. Where the adapters
 // are joined, each row is multiplied by all of them, and keeps the columns of its own.
 Value with_adapters(Builder& builder, const Value& x, const Value& y, const std::string& name,
@@ -129,9 +136,6 @@ Value with_adapters(Builder& builder, const Value& x, const Value& y, const std:
   const Value a = builder.weight(name + ".lora_a", keys, WeightRole::lora_a);
   const Value b = builder.weight(name + ".lora_b", keys, WeightRole::lora_b);
   if (builder.facts.adapter_choices == 1) return add(y, weft::linear(weft::linear(x, a), b));
-  USER_CHECK(builder.adapters.present() && x.rank() == 2 && x.dim(0) == builder.adapters.dim(0),
-             "[--lora-modules] {} is adapted, but its rows are not those of the tokens: this is not implemented",
-             keys[0]);
   if (a.rank() == 3) return add(y, grouped_linear(grouped_linear(x, a, builder.adapters), b, builder.adapters));
   const Value mask = builder.weight(name + ".lora_mask", keys, WeightRole::lora_mask);
   return add(y, weft::linear(mul(weft::linear(x, a), index_select(mask, builder.adapters)), b));
@@ -146,7 +150,8 @@ Value product(Builder& builder, const Value& given, const std::string& name, con
   builder.linear_input(keys.weights, x);
   const Value y =
       product_of_keys(builder, x, name, keys.weights, builder.matrix_role(weights[0], layer), keys.bias(builder, name));
-  return builder.has_adapter(keys.weights) ? with_adapters(builder, x, y, name, keys.weights) : y;
+  const bool is_adapted = builder.has_adapter(keys.weights) && has_choices(builder, x);
+  return is_adapted ? with_adapters(builder, x, y, name, keys.weights) : y;
 }
 
 // The linear layers of a stack have the rows of all of them as their input: one scale of inputs then fits all.

@@ -155,7 +155,8 @@ std::vector<std::string> text_items(std::string_view text, const OptionRow& row)
 }
 
 bool grows(const OptionRow& row) {
-  return row.limits.check == OptionCheck::repeatable || row.limits.check == OptionCheck::named_paths;
+  const OptionCheck check = row.limits.check;
+  return check == OptionCheck::repeatable || check == OptionCheck::scaled_paths || check == OptionCheck::named_paths;
 }
 
 void assign_priority(Options& options, std::string_view op, const std::vector<std::string>& items) {

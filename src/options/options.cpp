@@ -1,6 +1,7 @@
 #include "options/options.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -22,6 +23,7 @@ constexpr OptionLimits one_of(std::string_view words) { return {.check = OptionC
 constexpr OptionLimits custom_op_words() { return {.check = OptionCheck::custom_op_words}; }
 constexpr OptionLimits device_name() { return {.check = OptionCheck::device_name}; }
 constexpr OptionLimits repeatable() { return {.check = OptionCheck::repeatable}; }
+constexpr OptionLimits scaled_paths() { return {.check = OptionCheck::scaled_paths}; }
 constexpr OptionLimits named_paths() { return {.check = OptionCheck::named_paths}; }
 constexpr OptionLimits size_words() { return {.check = OptionCheck::size_words}; }
 
@@ -283,6 +285,19 @@ void set_from_command_line(Options& options, const std::string& name, const std:
   set_option(options, name, value, kCommandLine);
 }
 
+// Of a path with a factor, which may be two words, as in llama.cpp: how many words the value has. `value` becomes
+// PATH:SCALE.
+std::size_t take_scaled_path(const OptionRow* row, std::span<const std::string> words, std::string& value) {
+  if (row == nullptr || row->limits.check != OptionCheck::scaled_paths || words.size() < 2) return 1;
+  char* end = nullptr;
+  const std::string& word = words[1];
+  std::strtod(word.c_str(), &end);
+  const bool is_number = !word.empty() && *end == '\0';
+  if (!is_number) return 1;
+  value = words[0] + ":" + word;
+  return 2;
+}
+
 // The words that follow the value of such an option and are values, too, as in vLLM: how many.
 std::size_t take_more_named_paths(Options& options, const OptionRow* row, std::span<const std::string> words) {
   if (row == nullptr || row->limits.check != OptionCheck::named_paths) return 0;
@@ -341,7 +356,10 @@ std::size_t take_option(Options& options, std::span<const std::string> words) {
     return 1;
   }
   USER_CHECK(words.size() > 1, "[{}] wanted a value, but the command line ends", strip_dashes(name));
-  set_from_command_line(options, name, words[1]);
+  std::string value = words[1];
+  const std::size_t taken = take_scaled_path(row, words.subspan(1), value);
+  set_from_command_line(options, name, value);
+  if (taken == 2) return 3;
   return 2 + take_more_named_paths(options, row, words.subspan(2));
 }
 

@@ -91,6 +91,7 @@ enum class OptionCheck {
   device_name,
   size_words,
   repeatable,
+  scaled_paths,
   named_paths
 };
 

@@ -139,8 +139,7 @@ std::string event_text(const Json& json, std::string_view name) {
   return text + "data: " + json_text(json) + "\n\n";
 }
 
-Json model_card(const ServedModel& model, const std::string& name) {
-  const std::int64_t adapter = model.adapter_of(name);
+Json model_card(const ServedModel& model, const std::string& name, const ServedAdapter* adapter) {
   const Json permission{{"id", "modelperm-" + hash_bytes(name).hex().substr(0, 16)},
                         {"object", "model_permission"},
                         {"created", model.created},
@@ -157,8 +156,8 @@ Json model_card(const ServedModel& model, const std::string& name) {
           {"object", "model"},
           {"created", model.created},
           {"owned_by", "weft"},
-          {"root", adapter == 0 ? model.root : model.adapters[static_cast<std::size_t>(adapter - 1)].path},
-          {"parent", adapter == 0 ? Json(nullptr) : Json(model.names[0])},
+          {"root", adapter == nullptr ? model.root : adapter->path},
+          {"parent", adapter == nullptr ? Json(nullptr) : Json(model.names[0])},
           {"max_model_len", model.max_model_len},
           {"permission", Json::array({permission})}};
 }

@@ -79,6 +79,7 @@ Json usage_json(const AnswerUsage& usage);
 std::string event_text(const Json& json, std::string_view name = "");
 inline constexpr const char* kLastEvent = "data: [DONE]\n\n";
 
-Json model_card(const ServedModel& model, const std::string& name);
+// Of a name of the model, or of an adapter.
+Json model_card(const ServedModel& model, const std::string& name, const ServedAdapter* adapter = nullptr);
 
 }  // namespace weft

@@ -36,6 +36,9 @@ enum Endpoint : unsigned {
   raw_pooling = 8192,       // vLLM's /pooling
   llama_embedding = 16384,  // of llama.cpp
   infill = 32768,           // of llama.cpp: the middle of a text
+  load_lora = 65536,        // and the next two: LoRA adapters
+  unload_lora = 131072,
+  lora_scales = 262144,  // of llama.cpp
 };
 
 // Whether its answer is made of pooled hidden states, and has no tokens.
@@ -129,7 +132,10 @@ struct ApiRequest {
   std::optional<bool> return_documents;
   std::optional<std::string> instruction;  // of score and rerank, to a model that reads one
   std::optional<std::string> task;         // of raw_pooling
-  std::vector<std::string> unknown;        // fields that no row has
+  std::optional<std::string> lora_name, lora_path;
+  std::optional<bool> load_inplace;
+  std::map<std::int64_t, double> lora;  // llama.cpp's: factors of adapters by their ids; empty: none are asked for
+  std::vector<std::string> unknown;     // fields that no row has
 };
 
 // Reads the fields of an object. ApiError 400 for fields of the wrong type, up to ten in one message. The table says

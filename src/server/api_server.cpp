@@ -13,6 +13,7 @@
 #include "server/json_body.h"
 #include "server/llama_endpoints.h"
 #include "server/memory_wait.h"
+#include "server/model_endpoints.h"
 #include "server/page_response.h"
 #include "server/process_values.h"
 #include "server/request_id.h"
@@ -123,6 +124,9 @@ void ApiServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
       return prepare_later(route.endpoint, std::move(request), std::move(reply));
     case RouteKind::reset_prefix_cache:
       return reset_prefix_cache(std::move(reply));
+    case RouteKind::lora_adapters:
+      if (request.method == "POST") return prepare_later(route.endpoint, std::move(request), std::move(reply));
+      return reply->send(adapter_scales(*model_));
     default:
       if (settings_.has_id_fields) reply->add_field(kIdField, given_or_new_id(request));
       return reply->send(answer_at_once(route, request));
@@ -138,7 +142,7 @@ HttpResponse ApiServer::answer_at_once(const Route& route, const HttpRequest& re
     case RouteKind::load:
       return {.body = json_text({{"server_load", loop_->load()}})};
     case RouteKind::models:
-      return models(request);
+      return models_answer(*model_, request.path);
     case RouteKind::metrics:
       return metrics();
     case RouteKind::props:
@@ -178,24 +182,6 @@ HttpResponse ApiServer::metrics() {
   read_process_values(values_);
   return {.body = metrics_text(values_, {.prefix = settings_.metrics_prefix, .model_name = model_->names[0]}),
           .content_type = "text/plain; version=0.0.4; charset=utf-8"};
-}
-
-HttpResponse ApiServer::models(const HttpRequest& request) const {
-  constexpr std::string_view kList = "/v1/models";
-  if (!request.path.starts_with(fmt::format("{}/", kList))) {
-    Json list = Json::array();
-    for (const std::string& name : model_->names) list.push_back(model_card(*model_, name));
-    for (const NamedLora& adapter : model_->adapters) list.push_back(model_card(*model_, adapter.name));
-    return {.body = json_text({{"object", "list"}, {"data", std::move(list)}})};
-  }
-  const std::string name = request.path.substr(kList.size() + 1);
-  if (model_->has_name(name)) return {.body = json_text(model_card(*model_, name))};
-  try {
-    check_model({.model = name}, *model_);
-  } catch (const ApiError& error) {
-    return error.response();
-  }
-  return {};
 }
 
 void ApiServer::reset_prefix_cache(std::shared_ptr<HttpReply> reply) {
@@ -254,6 +240,10 @@ void ApiServer::write_later(const std::shared_ptr<RunningRequest>& answer) {
 void ApiServer::prepare(Endpoint endpoint, HttpBody& body, Prepared& result) {
   try {
     const JsonBody json(body.take_text());
+    if (endpoint == lora_scales) {
+      result.response = set_adapter_scales(json, *model_);
+      return;
+    }
     ApiRequest request = read_fields(json.object(), endpoint);
     unknown_.note(request);
     if (endpoint == tokenize) {
@@ -264,6 +254,8 @@ void ApiServer::prepare(Endpoint endpoint, HttpBody& body, Prepared& result) {
       result.response = {.body = json_text(counted_tokens(std::move(request), *model_))};
     } else if (endpoint == apply_template) {
       result.response = {.body = json_text(applied_template(request, *model_))};
+    } else if (endpoint == load_lora || endpoint == unload_lora) {
+      result.response = change_adapters(request, *model_, log_);
     } else {
       result.request = weft::prepare(std::move(request), *model_);
     }

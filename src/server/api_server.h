@@ -92,7 +92,6 @@ class ApiServer final : public HttpHandler {
   HttpResponse slots_answer(const HttpRequest& request) const;
   bool has_long_step() const;
   HttpResponse health() const;
-  HttpResponse models(const HttpRequest& request) const;
   HttpResponse metrics();
   void reset_prefix_cache(std::shared_ptr<HttpReply> reply);
   void prepare_later(Endpoint endpoint, HttpRequest request, std::shared_ptr<HttpReply> reply);

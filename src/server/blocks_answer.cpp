@@ -26,7 +26,7 @@ std::vector<Sequence> BlocksAnswer::begin(std::uint64_t random_seed) {
            .seed = prepared_.has_seed ? prepared_.parameters.seed : random_seed,
            .priority = prepared_.request.priority.value_or(0),
            .cache_salt = prepared_.request.cache_salt.value_or(""),
-           .adapter = prepared_.adapter}};
+           .adapter = loaded_adapter(prepared_)}};
 }
 
 std::vector<Ticket> BlocksAnswer::open_tickets() const {

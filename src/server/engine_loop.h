@@ -30,7 +30,7 @@ struct Sequence {
   std::int64_t priority = 0;
   std::string cache_salt;
   // As of NewRequest.
-  std::int64_t adapter = 0;
+  std::shared_ptr<const LoadedAdapter> adapter = nullptr;
   std::optional<Pooling> pooling = {};
   std::int64_t second_text = INT64_MAX;
 };

@@ -84,7 +84,7 @@ std::vector<Sequence> Generation::begin(std::uint64_t random_seed) {
                          .seed = seed + i % static_cast<std::size_t>(prepared_.choices),
                          .priority = prepared_.request.priority.value_or(0),
                          .cache_salt = prepared_.request.cache_salt.value_or(""),
-                         .adapter = prepared_.adapter});
+                         .adapter = loaded_adapter(prepared_)});
   return sequences;
 }
 

@@ -70,14 +70,13 @@ std::size_t levels_of(std::string_view text) {
 
 }  // namespace
 
-JsonBody::JsonBody(std::string text, std::string_view name) : text_(std::move(text)) {
+JsonBody::JsonBody(std::string text, std::string_view name) : text_(std::move(text)), name_(name) {
   if (without_byte_order_mark(text_).size() < text_.size())
     throw wrong_type(fmt::format("{} must not begin with a byte order mark", name), "");
-  simdjson::dom::element root;
-  simdjson::error_code error = parse(root);
+  simdjson::error_code error = parse(root_);
   if (error == simdjson::NUMBER_ERROR) {
     text_ = with_large_integers_as_reals(text_);
-    error = parse(root);
+    error = parse(root_);
   }
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error == simdjson::DEPTH_ERROR)
@@ -85,8 +84,13 @@ JsonBody::JsonBody(std::string text, std::string_view name) : text_(std::move(te
   if (error != simdjson::SUCCESS)
     throw wrong_type(
         fmt::format("{} is not JSON: {}{}", name, simdjson::error_message(error), position_of_error(text_)), "");
-  if (root.get(object_) != simdjson::SUCCESS)
-    throw wrong_type(fmt::format("{} must be a JSON object, but is {}", name, shown(root)), "");
+}
+
+simdjson::dom::object JsonBody::object() const {
+  simdjson::dom::object object;
+  if (root_.get(object) != simdjson::SUCCESS)
+    throw wrong_type(fmt::format("{} must be a JSON object, but is {}", name_, shown(root_)), "");
+  return object;
 }
 
 simdjson::error_code JsonBody::parse(simdjson::dom::element& root) {

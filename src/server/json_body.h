@@ -17,18 +17,20 @@ namespace weft {
 
 class JsonBody {
  public:
-  // ApiError 400 for a text that is not a JSON object. Messages call the text `name`.
+  // ApiError 400 for a text that is not JSON. Messages call the text `name`.
   explicit JsonBody(std::string text, std::string_view name = "the body");
 
-  // Valid as long as this object.
-  simdjson::dom::object object() const { return object_; }
+  // Valid as long as this object. ApiError 400 for a value that is no object.
+  simdjson::dom::object object() const;
+  simdjson::dom::element root() const { return root_; }
 
  private:
   simdjson::error_code parse(simdjson::dom::element& root);
 
   std::string text_;
   simdjson::dom::parser parser_;
-  simdjson::dom::object object_;
+  std::string name_;
+  simdjson::dom::element root_;
 };
 
 // The members of an object, each key once: of several equal keys the last one counts, even if its value is null.

@@ -45,7 +45,7 @@ std::vector<Sequence> LlamaCompletion::begin(std::uint64_t random_seed) {
                          .prompt = prompt_of(i).ids,
                          .parameters = parameters,
                          .seed = seed_of(i),
-                         .adapter = prepared_.adapter});
+                         .adapter = loaded_adapter(prepared_)});
   return sequences;
 }
 

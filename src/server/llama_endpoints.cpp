@@ -1,6 +1,7 @@
 #include "server/llama_endpoints.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -74,6 +75,27 @@ std::string read_prompt_parts(Element value, ApiRequest& request) {
 }
 
 // llama.cpp's: pairs of a token id or a text and a bias, or an object of those.
+std::string read_lora_scales(Element value, ApiRequest& request) {
+  request.lora.clear();
+  simdjson::dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) return R"(a list of {"id": 0, "scale": 0.5})";
+  std::size_t at = 0;
+  for (const Element item : list) {
+    simdjson::dom::object object;
+    std::int64_t id = 0;
+    double scale = 0;
+    const bool is_object = item.get(object) == simdjson::SUCCESS;
+    const auto given_id = is_object ? last_member(object, "id") : std::nullopt;
+    const auto given_scale = is_object ? last_member(object, "scale") : std::nullopt;
+    const bool fits = given_id && given_id->get(id) == simdjson::SUCCESS &&
+                      (!given_scale || given_scale->get(scale) == simdjson::SUCCESS) && std::abs(scale) <= 1e6;
+    if (!fits) throw WrongPart{fmt::format(R"(item {} must be {{"id": 0, "scale": 0.5}}, but is {})", at, shown(item))};
+    request.lora[id] = scale;
+    ++at;
+  }
+  return "";
+}
+
 std::string read_text_bias(Element value, ApiRequest& request) {
   request.text_bias.clear();
   double bias = 0;

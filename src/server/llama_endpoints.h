@@ -29,6 +29,9 @@ std::string read_text_bias(simdjson::dom::element value, ApiRequest& request);
 // `max_tokens`, which is another name of `n_predict`. If a request has both, n_predict counts.
 std::string read_other_limit(simdjson::dom::element value, ApiRequest& request);
 
+// A list of {"id": 0, "scale": 0.5}. An adapter without a scale has 0, as in llama.cpp.
+std::string read_lora_scales(simdjson::dom::element value, ApiRequest& request);
+
 Json props(const ServedModel& model);
 // Weft has no slots: each stands for a sequence that a step may have.
 Json slots(const ServedModel& model, std::span<const OpenSequence> running);

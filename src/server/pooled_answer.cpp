@@ -37,7 +37,7 @@ std::vector<Sequence> PooledAnswer::begin(std::uint64_t) {
                          .parameters = parameters,
                          .priority = prepared_.request.priority.value_or(0),
                          .cache_salt = prepared_.request.cache_salt.value_or(""),
-                         .adapter = prepared_.adapter,
+                         .adapter = loaded_adapter(prepared_),
                          .pooling = prepared_.pooling,
                          .second_text = prepared_.prompts[i].second_text});
   return sequences;

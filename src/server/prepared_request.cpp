@@ -252,8 +252,16 @@ std::unique_ptr<AnswerSplitter> AnswerForm::splitter(const Json& tools) const {
                                           AnswerSplitter::Calls{.one = has_one_call, .must = must_call()});
 }
 
-void check_model(const ApiRequest& request, const ServedModel& model) {
-  if (!request.model || request.model->empty() || model.has_name(*request.model)) return;
+void check_model(const ApiRequest& request, const ServedModel& model) { chosen_adapter(request, model); }
+
+ServedAdapterPointer chosen_adapter(const ApiRequest& request, const ServedModel& model) {
+  const std::string name = request.model.value_or("");
+  if (name.empty() || model.has_own_name(name))
+    return request.lora.empty() ? model.adapters->of_all() : model.adapters->with_scales(request.lora);
+  if (ServedAdapterPointer adapter = model.adapters->find(name)) {
+    if (!request.lora.empty()) throw wrong_value("[lora] is for requests that name no adapter as their model", "lora");
+    return adapter;
+  }
   throw ApiError(404, "NotFoundError",
                  fmt::format("[model] {} is not served here, but {} is; weft serve --served-model-name gives the "
                              "model other names",
@@ -294,11 +302,11 @@ RenderedConversation render_conversation(ApiRequest& request, const ServedModel&
 }
 
 PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
-  check_model(request, model);
+  ServedAdapterPointer adapter = chosen_adapter(request, model);
   check_fields(request);
   if (is_pooled(request.endpoint)) {
     PreparedRequest pooled = prepare_pooled(std::move(request), model);
-    pooled.adapter = model.adapter_of(pooled.request.model.value_or(""));
+    pooled.adapter = std::move(adapter);
     return pooled;
   }
   if (!model.generates)
@@ -306,7 +314,7 @@ PreparedRequest prepare(ApiRequest request, const ServedModel& model) {
         "the model generates no text, since it makes embeddings or scores of texts; /v1/embeddings, /v1/score, "
         "/v1/rerank and /classify are there");
   PreparedRequest prepared{.request = std::move(request)};
-  prepared.adapter = model.adapter_of(prepared.request.model.value_or(""));
+  prepared.adapter = std::move(adapter);
   prepared.parameters = requested_sampling(prepared.request, model);
   check_given_limit(prepared.request, model);
   if (answers_messages(prepared.request.endpoint)) {

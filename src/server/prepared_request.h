@@ -53,8 +53,13 @@ struct PreparedRequest {
   std::optional<Pooling> pooling;  // of embeddings and scores, which have no other answer
   std::vector<ScoredPair> pairs;   // of scores, in their order
   bool has_seed = false;
-  std::int64_t adapter = 0;  // which the request's model names, as NewRequest::adapter
+  ServedAdapterPointer adapter;  // null: that with which the model was opened
 };
+
+// NewRequest::adapter of its sequences.
+inline std::shared_ptr<const LoadedAdapter> loaded_adapter(const PreparedRequest& prepared) {
+  return prepared.adapter == nullptr ? nullptr : prepared.adapter->loaded;
+}
 
 // Of all endpoints that answer by the model. ApiError for a request that the model cannot answer.
 PreparedRequest prepare(ApiRequest request, const ServedModel& model);
@@ -70,7 +75,8 @@ struct RenderedConversation {
 // The same with its tokens. The instructions of the request become the first of its messages.
 RenderedConversation render_conversation(ApiRequest& request, const ServedModel& model);
 
-// ApiError 404 unless the request names the model, or none.
+// The adapter that the request names as its model, or that of its scales. ApiError 404 for another name.
+ServedAdapterPointer chosen_adapter(const ApiRequest& request, const ServedModel& model);
 void check_model(const ApiRequest& request, const ServedModel& model);
 
 }  // namespace weft

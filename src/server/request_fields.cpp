@@ -154,10 +154,17 @@ const FieldRow kRows[] = {
     {"grammar", kBoth | kLlama, &ApiRequest::grammar},
     {"grammar_lazy", kBoth | kLlama, RefusedField{501, is_false, "a grammar holds from the first token on"}},
     {"logit_bias", kLlama, ReadField(read_text_bias)},
-    {"lora", kBoth | kLlama, RefusedField{501, is_empty}},
+    {"lora", kBoth | kLlama, ReadField(read_lora_scales)},
     {"response_fields", kBoth | kLlama, RefusedField{501, is_empty}},
     {"n_indent", kBoth | kLlama, RefusedField{501, is_zero}},
     {"t_max_predict_ms", kBoth | kLlama, RefusedField{501, is_at_most_zero}},
+
+    {"lora_name", load_lora | unload_lora, &ApiRequest::lora_name},
+    {"lora_path", load_lora, &ApiRequest::lora_path},
+    {"load_inplace", load_lora, &ApiRequest::load_inplace},
+    {"base_model_name", load_lora, IgnoredField{}},
+    {"lora_int_id", load_lora | unload_lora, IgnoredField{}},
+    {"is_3d_lora_weight", load_lora, RefusedField{400, is_false, "adapters of experts are not implemented"}},
 
     {"input", responses, ReadField(read_input)},
     {"instructions", responses, &ApiRequest::instructions},

@@ -55,15 +55,15 @@ constexpr Route kRoutes[] = {
     {"/props", kGet, RouteKind::props},
     {"/slots", kGet, RouteKind::slots},
     {"/tokenizer_info", kGet, RouteKind::tokenizer_info},
+    request("/v1/load_lora_adapter", load_lora),
+    request("/v1/unload_lora_adapter", unload_lora),
+    {"/lora-adapters", kAny, RouteKind::lora_adapters, false, false, lora_scales},
 
     {"/v1/messages/batches", kAny, RouteKind::not_made, false, false, anthropic_messages},
     {"/v1/images/generations", kPost, RouteKind::not_made},
     {"/v1/audio/speech", kPost, RouteKind::not_made},
     {"/v1/audio/transcriptions", kPost, RouteKind::not_made},
     {"/v1/audio/translations", kPost, RouteKind::not_made},
-    {"/v1/load_lora_adapter", kPost, RouteKind::not_made},
-    {"/v1/unload_lora_adapter", kPost, RouteKind::not_made},
-    {"/lora-adapters", kAny, RouteKind::not_made},
 };
 
 }  // namespace

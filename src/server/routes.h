@@ -22,7 +22,8 @@ enum class RouteKind {
   props,
   slots,
   tokenizer_info,
-  not_made,  // of others' servers, but not of this one
+  lora_adapters,  // of llama.cpp
+  not_made,       // of others' servers, but not of this one
 };
 
 struct Route {

@@ -137,18 +137,12 @@ void set_score_template(ServedModel& model, const Checkpoint& checkpoint, const 
 
 }  // namespace
 
-bool ServedModel::has_name(const std::string& name) const {
-  return std::find(names.begin(), names.end(), name) != names.end() || adapter_of(name) > 0;
+bool ServedModel::has_own_name(const std::string& name) const {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::int64_t ServedModel::adapter_of(const std::string& name) const {
-  const auto found =
-      std::find_if(adapters.begin(), adapters.end(), [&](const NamedLora& adapter) { return adapter.name == name; });
-  return found == adapters.end() ? 0 : found - adapters.begin() + 1;
-}
-
-const std::string& ServedModel::name_of(std::int64_t adapter) const {
-  return adapter == 0 ? names[0] : adapters[static_cast<std::size_t>(adapter - 1)].name;
+const std::string& ServedModel::name_of(const ServedAdapterPointer& adapter) const {
+  return adapter == nullptr || adapter->name.empty() ? names[0] : adapter->name;
 }
 
 ServedModel make_served_model(Engine& engine, const ServedModelSettings& settings) {
@@ -168,10 +162,7 @@ ServedModel make_served_model(Engine& engine, const ServedModelSettings& setting
   model.pooling = settings.pooling ? settings.pooling : model.embedding_head.pooling;
   // A path may be any bytes, but requests, answers and metrics are UTF-8.
   for (const std::string& name : settings.names) model.names.push_back(replace_invalid_utf8(name));
-  for (const NamedLora& adapter : named_loras(engine.context().options)) {
-    USER_CHECK(!model.has_name(adapter.name), "[--lora-modules] {} is a name of the model", quote(adapter.name));
-    model.adapters.push_back({replace_invalid_utf8(adapter.name), replace_invalid_utf8(adapter.path)});
-  }
+  model.adapters = std::make_shared<AdapterTable>(engine, model.names);
   if (engine.has_tokenizer()) {
     model.fill_tokens = fill_tokens(engine.tokenizer().vocabulary());
     model.most_bytes_of_token = most_bytes_of_token(engine.tokenizer());

@@ -1,6 +1,7 @@
 #pragma once
 
-// What the API needs of the model that is served. It does not change, so that several threads may use it.
+// What the API needs of the model that is served. But for its adapters it does not change, so that several threads may
+// use it.
 
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "io/chat_template.h"
 #include "io/embedding_head.h"
 #include "io/fill_tokens.h"
+#include "server/adapter_table.h"
 #include "server/metric_values.h"
 #include "server/reasoning.h"
 #include "server/score_template.h"
@@ -33,11 +35,11 @@ struct AnswerSettings {
 };
 
 struct ServedModel {
-  std::vector<std::string> names;   // aliases in UTF-8; answers have the first
-  std::string root;                 // as given on the command line, in UTF-8
-  std::vector<NamedLora> adapters;  // that requests may name in place of the model, in UTF-8
-  std::int64_t created = 0;         // seconds since 1970
-  std::string fingerprint;          // "" is null
+  std::vector<std::string> names;  // aliases in UTF-8; answers have the first
+  std::string root;                // as given on the command line, in UTF-8
+  std::shared_ptr<AdapterTable> adapters;
+  std::int64_t created = 0;  // seconds since 1970
+  std::string fingerprint;   // "" is null
   std::int64_t max_model_len = 0;
   std::int64_t vocabulary_size = 0;
   bool generates = true;           // false: there is nothing but embeddings
@@ -69,12 +71,10 @@ struct ServedModel {
   AnswerSettings answers;
   InfoLabels cache_config;  // of the metric cache_config_info
 
-  // Whether it is a name of the model or of an adapter.
-  bool has_name(const std::string& name) const;
-  // NewRequest::adapter of a request that names this model.
-  std::int64_t adapter_of(const std::string& name) const;
+  // Whether it is a name of the model, and not of an adapter.
+  bool has_own_name(const std::string& name) const;
   // The model's first name, or that of the adapter.
-  const std::string& name_of(std::int64_t adapter) const;
+  const std::string& name_of(const ServedAdapterPointer& adapter) const;
 };
 
 struct ServedModelSettings {

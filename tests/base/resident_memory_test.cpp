@@ -31,6 +31,23 @@ TEST(ResidentMemory, IsThatOfTouchedPages) {
   EXPECT_EQ(resident_bytes(bytes), std::nullopt) << "of what is not mapped the system says nothing";
 }
 
+TEST(ResidentMemory, IsGivenBackWhereItIsCleared) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* mapped = ::mmap(nullptr, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  const std::span<std::byte> bytes(static_cast<std::byte*>(mapped), 8 * page);
+  for (const auto& [first, count] : {std::pair(page / 2, 6 * page), {3 * page + 1, std::size_t{5}}, {page, page}}) {
+    std::fill(bytes.begin(), bytes.end(), std::byte{1});
+    clear_memory(bytes.subspan(first, count));
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      ASSERT_EQ(bytes[i], std::byte{i < first || i >= first + count}) << i << " of " << first << " and " << count;
+  }
+  std::fill(bytes.begin(), bytes.end(), std::byte{1});
+  clear_memory(bytes.subspan(page / 2, 6 * page));
+  EXPECT_EQ(resident_bytes(bytes.subspan(page, 5 * page)), 0);
+  ::munmap(mapped, 8 * page);
+}
+
 TEST(ResidentMemory, HasAPeakWithAndWithoutProc) {
   constexpr std::int64_t kLeast = 1 << 20;
   EXPECT_GT(peak_resident_bytes(), kLeast);

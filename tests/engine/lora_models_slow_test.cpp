@@ -43,7 +43,7 @@ class LoraOfEveryModel : public ::testing::Test {
   static std::vector<float> pooled(Engine& engine, std::int64_t adapter) {
     engine.add({.prompt = std::make_shared<const std::vector<int>>(some_ids(9)),
                 .parameters = {.max_tokens = 1},
-                .adapter = adapter,
+                .adapter = adapter == 0 ? nullptr : engine.runner().adapters().take_named().at(0),
                 .pooling = Pooling::mean});
     std::vector<float> mean;
     while (!engine.is_idle())

@@ -70,6 +70,24 @@ TEST_F(Lora, OfBothFormatsFitsModelsOfBothFormats) {
           << path << " with " << of_lora;
 }
 
+// PEFT then adapts the product of the head, and not the look-up of tokens.
+TEST_F(Lora, OfATiedHeadLeavesTheEmbeddingAsItIs) {
+  const SampleCheckpoint tied(model("llama"), {{"tie_word_embeddings", true}}, 7),
+      merged(model("llama"), {{"tie_word_embeddings", false}}, 8);
+  const SampleLora adapter = lora(merged, {}, {"output", "ffn_down"});
+  for (const auto& [name, weight] : merged.weights())
+    for (const auto& [other, values] : tied.weights())
+      if (other == (name == "lm_head.weight" ? "model.embed_tokens.weight" : name))
+        std::copy_n(values.as<float>(), element_count(values.meta.shape).number(), weight.as<float>());
+  adapter.merge_into(merged);
+  const Logits wanted = logits(merged.write_folder(folder_, "merged", DType::f32));
+  const std::string path = tied.write_folder(folder_, "tied", DType::f32),
+                    of_lora = adapter.write_folder(folder_, "lora");
+  EXPECT_GT(logit_difference(logits(path), wanted), 0.01);
+  EXPECT_LT(logit_difference(logits(path, {{"lora", of_lora}}), wanted), kRounding);
+  EXPECT_LT(logit_difference(logits(path, {{"lora-modules", "a=" + of_lora}}, 1), wanted), kRounding);
+}
+
 TEST_F(Lora, OfAQuantizedModelIsComputedInNumbers) {
   SampleCheckpoint base = sample("llama"), merged = sample("llama");
   const SampleLora adapter = lora(base, {});
@@ -156,8 +174,11 @@ TEST_F(LoraOfRows, HasTheBitsOfEagerMode) {
 TEST_F(LoraOfRows, SharesNoPrefixWithOthers) {
   const auto opened = engine(path_, settings_);
   const auto prompt = std::make_shared<const std::vector<int>>(some_ids(40));
-  const auto answer = [&](std::int64_t adapter) {
-    opened->add({.prompt = prompt, .parameters = {.max_tokens = 6, .ignore_end = true}, .adapter = adapter});
+  const auto named = opened->runner().adapters().take_named();
+  const auto answer = [&](std::size_t adapter) {
+    opened->add({.prompt = prompt,
+                 .parameters = {.max_tokens = 6, .ignore_end = true},
+                 .adapter = adapter == 0 ? nullptr : named.at(adapter - 1)});
     std::pair<std::vector<int>, std::int64_t> tokens;
     while (!opened->is_idle())
       for (const RequestEvent& event : opened->step()) {

@@ -147,4 +147,61 @@ TEST_F(LoraFiles, MayBeGguf) {
             "");
 }
 
+// mlx-lm stores the transposes of A and B.
+class MlxAdapters : public ::testing::Test {
+ protected:
+  std::string write(const json& config, const std::vector<NamedTensor>& tensors) const {
+    const std::string path = folder_ / std::to_string(std::filesystem::hash_value(config.dump()) + tensors.size());
+    std::filesystem::create_directory(path);
+    std::ofstream(path + "/adapter_config.json") << config;
+    write_safetensors(path + "/adapters.safetensors", tensors);
+    return path;
+  }
+  std::string refusal(const json& config, const std::vector<NamedTensor>& tensors) const {
+    return message_of([&] { read_lora_adapter(write(config, tensors)); });
+  }
+  static std::vector<NamedTensor> tensors() {
+    return {{kQuery + "lora_a", matrix(64, 4)}, {kQuery + "lora_b", matrix(4, 32)}};
+  }
+
+  static inline const std::string kQuery = "model.layers.0.self_attn.q_proj.";
+  static inline const json kConfig{{"fine_tune_type", "lora"},
+                                   {"num_layers", 16},
+                                   {"data", "somewhere"},
+                                   {"lora_parameters", {{"rank", 4}, {"scale", 20.0}, {"dropout", 0.0}}}};
+  const TemporaryFolder folder_;
+};
+
+TEST_F(MlxAdapters, AreTransposed) {
+  std::vector<NamedTensor> stored = tensors();
+  for (std::int64_t i = 0; i < 64 * 4; ++i) stored[0].tensor.as<float>()[i] = static_cast<float>(i);
+  const LoraAdapter adapter = read_lora_adapter(write(kConfig, stored));
+  EXPECT_EQ(adapter.format, CheckpointFormat::hugging_face);
+  ASSERT_EQ(adapter.pairs.size(), 1U);
+  const LoraPair& pair = adapter.pairs[0];
+  EXPECT_EQ(pair.weight, "model.layers.0.self_attn.q_proj.weight");
+  EXPECT_EQ(pair.scale, 20);
+  EXPECT_EQ(pair.a.meta, Meta::tensor(DType::f32, {4, 64}));
+  EXPECT_EQ(pair.b.meta, Meta::tensor(DType::f32, {32, 4}));
+  EXPECT_EQ(pair.a.as<float>()[64 * 3 + 5], 5 * 4 + 3);
+}
+
+TEST_F(MlxAdapters, AreRefusedForWhatIsNotImplemented) {
+  json dora = kConfig, full = kConfig, none = kConfig, higher = kConfig;
+  dora["fine_tune_type"] = "dora";
+  full["fine_tune_type"] = "full";
+  none.erase("lora_parameters");
+  higher["lora_parameters"]["rank"] = 8;
+  EXPECT_EQ(missing_part(refusal(dora, tensors()), {"adapter_config.json]", "fine_tune_type", "DoRA"}), "");
+  EXPECT_EQ(missing_part(refusal(full, tensors()), {"adapter_config.json]", "fine_tune_type", "full"}), "");
+  EXPECT_EQ(missing_part(refusal(none, tensors()), {"adapter_config.json]", "lora_parameters"}), "");
+  EXPECT_EQ(missing_part(refusal(higher, tensors()), {"adapters.safetensors]", "q_proj.lora_a", "8", "f32[4, 64]"}),
+            "");
+  std::vector<NamedTensor> with_magnitudes = tensors();
+  with_magnitudes.push_back({kQuery + "m", Tensor::empty(Meta::tensor(DType::f32, {32}))});
+  EXPECT_EQ(missing_part(refusal(kConfig, with_magnitudes), {"q_proj.m", "DoRA"}), "");
+  std::vector<NamedTensor> experts{{kQuery + "lora_a", Tensor::empty(Meta::tensor(DType::f32, {2, 4, 64}))}};
+  EXPECT_EQ(missing_part(refusal(kConfig, experts), {"q_proj.lora_a", "must be a matrix", "f32[2, 4, 64]"}), "");
+}
+
 }  // namespace weft::lora_adapter_test

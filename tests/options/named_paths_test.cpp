@@ -1,4 +1,4 @@
-// Lists of names with paths: --lora-modules.
+// Lists of paths with names or factors: --lora-modules and --lora-scaled.
 
 #include <gtest/gtest.h>
 
@@ -30,6 +30,17 @@ TEST(NamedPaths, AreWordsOrObjects) {
   for (const char* wrong : {"a", "=b", "a=", R"({"name": "a"})", R"({"name": "a=b", "path": "c"})", "{", R"([1])",
                             R"({"name": "a", "path": "b", "rank": 1})"})
     EXPECT_NE(message_of([&] { set_to(wrong); }), "") << wrong;
+}
+
+// --lora-scaled, as llama.cpp takes it.
+TEST(ScaledPaths, MayBeTwoWords) {
+  Options options;
+  EXPECT_EQ(take_option(options, std::vector<std::string>{"--lora-scaled", "a.gguf", "0.5", "--port"}), 3U);
+  EXPECT_EQ(take_option(options, std::vector<std::string>{"--lora-scaled", "b.gguf:-2", "--port"}), 2U);
+  EXPECT_EQ(take_option(options, std::vector<std::string>{"--lora-scaled", "c.gguf:1,d.gguf:2"}), 2U);
+  EXPECT_EQ(options.lora_scaled, (Words{"a.gguf:0.5", "b.gguf:-2", "c.gguf:1", "d.gguf:2"}));
+  EXPECT_EQ(take_option(options, std::vector<std::string>{"--adapter-path", "e"}), 2U);
+  EXPECT_EQ(options.lora, Words{"e"});
 }
 
 }  // namespace weft::named_paths_test

@@ -228,4 +228,17 @@ std::vector<BenchRequest> bench_requests(const DatasetArguments& arguments, cons
   return requests;
 }
 
+std::vector<std::string> models_of_requests(const std::vector<std::string>& adapters, const std::string& assignment,
+                                            std::uint64_t seed, const std::string& model, std::size_t count) {
+  std::vector<std::string> models(count, model);
+  if (adapters.empty()) return models;
+  std::vector<std::string> names;
+  for (const std::string& adapter : adapters) names.push_back(adapter.substr(0, adapter.find('=')));
+  std::mt19937_64 random(seed);
+  const std::int64_t last = std::ssize(names) - 1;
+  for (std::size_t i = 0; i < count; ++i)
+    models[i] = names[assignment == "random" ? static_cast<std::size_t>(drawn(0, last, random)) : i % names.size()];
+  return models;
+}
+
 }  // namespace weft

@@ -58,6 +58,11 @@ struct DatasetArguments {
 // The same for the same arguments and tokenizer. UserError for a file that is wrong.
 std::vector<BenchRequest> bench_requests(const DatasetArguments& arguments, const BenchVocabulary& vocabulary);
 
+// The model that each of `count` requests names: `model`, or one of the adapters, whose names may be followed by =PATH.
+// `assignment` is random or round-robin.
+std::vector<std::string> models_of_requests(const std::vector<std::string>& adapters, const std::string& assignment,
+                                            std::uint64_t seed, const std::string& model, std::size_t count);
+
 // `count` random ids.
 std::vector<int> random_ids(std::int64_t count, const BenchVocabulary& vocabulary, std::mt19937_64& random);
 

@@ -139,6 +139,8 @@ void check_arguments(const BenchServeArguments& arguments) {
              "[--burstiness] must be above 0 and at most 1e6, but is {}", arguments.burstiness);
   USER_CHECK(arguments.max_concurrency >= 0 && arguments.max_concurrency <= 10000,
              "[--max-concurrency] must be from 1 to 10000, but is {}", arguments.max_concurrency);
+  USER_CHECK(arguments.adapter_assignment == "random" || arguments.adapter_assignment == "round-robin",
+             "[--lora-assignment] must be random or round-robin, but is {}", quote(arguments.adapter_assignment));
   in_range(arguments.warm_ups, 0, 1'000'000, "--num-warmups");
   USER_CHECK(arguments.ready_seconds >= 0, "[--ready-check-timeout-sec] must be at least 0, but is {}",
              arguments.ready_seconds);
@@ -159,9 +161,12 @@ class ServeBench {
   // `model` is its name for the server.
   void make_requests(const BenchVocabulary& vocabulary, const std::string& model) {
     const Json fields = request_fields(arguments_);
-    for (const BenchRequest& request : bench_requests(arguments_.dataset, vocabulary))
-      requests_.push_back({.body = body_of(arguments_, request, fields, model, vocabulary.tokenizer),
-                           .prompt_tokens = std::ssize(request.ids)});
+    const std::vector<BenchRequest> requests = bench_requests(arguments_.dataset, vocabulary);
+    const std::vector<std::string> models = models_of_requests(arguments_.adapters, arguments_.adapter_assignment,
+                                                               arguments_.dataset.seed, model, requests.size());
+    for (std::size_t i = 0; i < requests.size(); ++i)
+      requests_.push_back({.body = body_of(arguments_, requests[i], fields, models[i], vocabulary.tokenizer),
+                           .prompt_tokens = std::ssize(requests[i].ids)});
     if (!arguments_.id_prefix.empty())
       for (std::size_t i = 0; i < requests_.size(); ++i)
         requests_[i].fields = {{"X-Request-Id", arguments_.id_prefix + std::to_string(i)}};
@@ -249,6 +254,9 @@ class ServeBench {
 
 int bench_given_server(BenchServeArguments arguments, VerbCall& call) {
   const LoadTarget target = given_target(arguments);
+  for (const std::string& adapter : arguments.adapters)
+    USER_CHECK(adapter.find('=') == std::string::npos,
+               "[--lora-modules] must be a name that the server has for an adapter, but is {}", quote(adapter));
   if (arguments.model.empty()) {
     const ListedModel listed = first_model(target);
     log_to(call)(fmt::format("[--model] is not given: the first model of the server is {}, of {}", quote(listed.name),
@@ -272,6 +280,8 @@ int bench_own_server(const BenchServeArguments& arguments, VerbCall& call) {
              "[--tokenizer] is only for a server that is given by --base-url, --host or "
              "--port");
   if (!arguments.threads.empty()) set_option(call.options, "threads", arguments.threads, "command line");
+  for (const std::string& adapter : arguments.adapters)
+    set_option(call.options, "lora-modules", adapter, "command line");
   ServeBench bench(arguments, call);
   const NoteFunction log = log_to(call);
   ServerSettings settings{.port = 0};
@@ -347,6 +357,10 @@ void BenchServeArguments::declare_requests(Flags& flags) {
   flags.option("--num-warmups", warm_ups, "Requests before those that count.", {.shows_default = true});
   flags.option("--ready-check-timeout-sec", ready_seconds,
                "Seconds in which a first request must be answered; 0 does not ask.", {.shows_default = true});
+  flags.option("--lora-modules", adapters,
+               "Names of adapters, one of which each request has as its model; of a server in this process NAME=PATH.",
+               {.takes_several = true});
+  flags.option("--lora-assignment", adapter_assignment, "Which one: random, or round-robin.", {.shows_default = true});
   flags.flag("--ignore-eos", ignores_end, "Go on after end-of-text tokens; on for random requests.");
   flags.option("--temperature", temperature, "Of the requests; 0 if it is not given.");
   flags.option("--top-p", top_p, "Of the requests.");

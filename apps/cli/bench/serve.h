@@ -27,6 +27,8 @@ struct BenchServeArguments {
   bool ignores_end = false;
   std::string temperature, top_p, top_k, min_p;  // numbers; "": not sent, and a temperature of 0
   std::string frequency_penalty, presence_penalty, repetition_penalty, logprobs;  // the same
+  std::vector<std::string> adapters;                                              // names, or NAME=PATH
+  std::string adapter_assignment = "random";
   std::string extra_body;
   std::string id_prefix;  // of X-Request-Id; "": requests have none
   std::vector<std::string> headers, metadata, goodput;

@@ -311,6 +311,10 @@ int serve(const ServeArguments& arguments, VerbCall& call) {
   // Nothing is compiled for the first time while clients wait, unless that is what the user asks for.
   if (!request.options.requested.contains("forbid-lazy") && request.options.capture != "lazy")
     request.options.forbid_lazy = true;
+  // As in llama.cpp, clients may change the scales of --lora. Of a GPU the adapters are joined for good.
+  constexpr std::int64_t kScaleSlots = 8;
+  if (!request.options.requested.contains("lora-scale-slots") && request.options.device == "cpu")
+    request.options.lora_scale_slots = kScaleSlots;
   const auto engine = open_engine(request, log, &call.watch);
   arguments.model.vllm.check_quantization(engine->runner().checkpoint(), engine->runner().facts().config, log);
   const ServedModel model = make_served_model(*engine, model_of);

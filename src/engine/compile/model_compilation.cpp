@@ -120,7 +120,7 @@ ModelCompilation::ModelCompilation(std::shared_ptr<Context> context, Checkpoint 
       std::make_unique<Weights>(*context_, checkpoint_, facts(), definition_.tensor_names(facts().config), adapters_);
   max_tokens_ = most_tokens();
   trace_phases();
-  adapters_->check_all_read();
+  check_adapters();
   const auto note = [&](const std::vector<std::string>& more) {
     notes_.insert(notes_.end(), more.begin(), more.end());
   };
@@ -197,6 +197,20 @@ void ModelCompilation::open_adapters() {
   notes_.insert(notes_.end(), adapters_->notes().begin(), adapters_->notes().end());
   for (const LoraAdapter& adapter : adapters_->adapters())
     log_unknown_keys(context_->log, adapter.path, adapter.unknown_keys);
+}
+
+std::vector<std::vector<std::string>> ModelCompilation::adapted_products() const {
+  std::set<std::vector<std::string>> products;
+  for (const ModelGraph* graph : graphs())
+    for (const TracedParam& param : graph->params)
+      if (param.role == WeightRole::lora_a) products.insert(param.keys);
+  return {products.begin(), products.end()};
+}
+
+void ModelCompilation::check_adapters() const {
+  std::set<std::string> read;
+  for (const std::vector<std::string>& keys : adapted_products()) read.insert(keys.begin(), keys.end());
+  adapters_->check_all_read(read);
 }
 
 ModelGraph ModelCompilation::trace(const ModelFacts& facts, const char* name,

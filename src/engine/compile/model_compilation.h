@@ -58,6 +58,8 @@ class ModelCompilation {
   const PhaseGraphs& graphs_of(Phase phase) const { return phases_[index_of(phase)]; }
   // The LoRA adapters; choices() is 0 without any.
   const LoraStacks& adapters() const { return *adapters_; }
+  // The names of the weights of each product that an adapter changes, or may change when it is loaded.
+  std::vector<std::vector<std::string>> adapted_products() const;
   // The forward and the head of each phase.
   std::vector<const ModelGraph*> graphs() const;
   // The maximum number of rows of a step, and how many of them may have logits: a row of logits is as large as many
@@ -91,6 +93,7 @@ class ModelCompilation {
  private:
   void check_checkpoint();
   void open_adapters();
+  void check_adapters() const;
   std::int64_t most_tokens();  // of a step
   void trace_phases();
   struct PhaseNames {

@@ -52,11 +52,13 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   if (const std::string eager = eager_option(options); !eager.empty()) {
     check_host_reads(*context_, eager);
     prepare_eager();
+    open_adapters();
     laps.lap("weights");
     return;
   }
   model_->compile(&laps);
   load_programs();
+  open_adapters();
   if (options.check_replay && device_ == nullptr && forward_plan() != nullptr) check_against_graphs();
   laps.lap("weights");
   dispatcher_ = LaunchGraphDispatcher(launch_graph_settings(options, max_tokens(), pads_steps()));
@@ -72,6 +74,10 @@ void ModelRunner::prepare_eager() {
   for (const ModelGraph* graph : model_->graphs())
     for (const TracedParam& param : graph->params) device_weights_.tensor(nullptr, weights(), param);
   model_->checkpoint().drop_pages();
+}
+
+void ModelRunner::open_adapters() {
+  adapters_ = std::make_unique<AdapterSlots>(model_->adapters(), weights(), model_->adapted_products());
 }
 
 void ModelRunner::load_programs() {

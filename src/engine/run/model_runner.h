@@ -15,6 +15,7 @@
 #include "engine/compile/model_compilation.h"
 #include "engine/run/model_program.h"
 #include "engine/run/step_buffer.h"
+#include "engine/weights/adapter_slots.h"
 #include "runtime/launch_graph_dispatcher.h"
 #include "runtime/replay_report.h"
 
@@ -106,6 +107,8 @@ class ModelRunner {
   // Null in eager mode and with --compile-to. Of prompts, where phases have graphs of their own.
   const Plan* forward_plan() const;
   const Plan* head_plan() const;
+  // The LoRA adapters of requests.
+  AdapterSlots& adapters() { return *adapters_; }
   std::int64_t kv_bytes_per_page() const { return model_->kv_bytes_per_page(); }
   MemoryUse memory_use() const;
   // The captures, and the counts of first-time work.
@@ -127,6 +130,7 @@ class ModelRunner {
  private:
   Weights& weights() const { return model_->weights(); }
   void prepare_eager();
+  void open_adapters();
   void check_against_graphs();
   void load_programs();
   std::unique_ptr<RangePrograms> load(const ModelGraph& graph);
@@ -160,6 +164,7 @@ class ModelRunner {
   std::vector<std::string> notes_;
   cuda::StreamDevice* device_;  // null: the host's processor
   DeviceWeights device_weights_;
+  std::unique_ptr<AdapterSlots> adapters_;
   std::vector<Tensor> pages_;  // of meta kv, as ModelFacts::pages lists them
   std::int64_t page_count_ = 0;
   int opening_ = 0;                             // StreamDevice::openings at the last upload

@@ -22,6 +22,7 @@ Options draft_options(Options options, std::int64_t context) {
   const Options defaults;
   options.speculative_config = options.draft_model = "";
   options.lora = options.lora_scaled = options.lora_modules = {};
+  options.allow_runtime_lora_updating = false;
   options.kv_cache_memory_bytes = options.num_gpu_blocks_override = 0;
   options.trace = options.debug_dump_path = "";
   // Rows of prompts and generated ones need no graphs of their own here.

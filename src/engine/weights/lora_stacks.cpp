@@ -1,72 +1,60 @@
 #include "engine/weights/lora_stacks.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cstring>
 #include <utility>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "io/text_config.h"
 #include "tensor/convert.h"
 
 namespace weft {
 namespace {
 
-struct ScaledPath {
-  std::string path;
-  double scale = 1;
-};
-
-ScaledPath scaled_path(const std::string& text) {
+ScaledLora scaled_lora(const std::string& text) {
   const std::size_t at = text.rfind(':');
   USER_CHECK(at != std::string::npos && at > 0, "[--lora-scaled] wanted PATH:SCALE, but is {}", quote(text, 1000));
   return {text.substr(0, at), decimal_number(text.substr(at + 1), "--lora-scaled")};
 }
 
-// The names of the model's weights in folders of the language model alone, in which PEFT may leave out the outer
-// module.
-std::string name_in_model(const std::string& name,
-                          const std::map<std::string, ModelDefinition::StoredWeight>& weights) {
-  std::string own = name_in_language_model(name);
-  const std::string with_module = "model." + own;
-  return !weights.contains(own) && weights.contains(with_module) ? with_module : own;
+std::int64_t rank_of_parts(const LoraParts& parts, const std::string& key) {
+  std::int64_t rank = 0;
+  if (const auto found = parts.find(key); found != parts.end())
+    for (const LoraPart& part : found->second) rank += part.rank();
+  return rank;
 }
 
-// For each row of a weight whose heads have the pairing `to`, its row where they have the other pairing.
-std::vector<std::int64_t> rows_by_pairing(std::int64_t rows, std::int64_t heads, std::int64_t rotary_dim,
-                                          RotaryPairing to) {
-  const std::int64_t dims = rows / heads, half = rotary_dim / 2;
-  std::vector<std::int64_t> from(static_cast<std::size_t>(rows));
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t i = row % dims;
-    const std::int64_t other = i >= rotary_dim               ? i
-                               : to == RotaryPairing::halves ? i % half * 2 + i / half
-                                                             : i % 2 * half + i / 2;
-    from[static_cast<std::size_t>(row)] = row - i + other;
+// The rows of A of each adapter that is summed.
+void copy_a(const std::vector<LoraPart>& parts, Tensor& into, std::int64_t first) {
+  const DType dtype = into.meta.dtype;
+  const std::int64_t columns = into.meta.shape[1].number();
+  for (const LoraPart& part : parts) {
+    convert_row(part.a.meta.dtype, part.a.data(), dtype, into.data() + bytes_of(dtype, first * columns),
+                part.rank() * columns);
+    first += part.rank();
   }
-  return from;
 }
 
-// The order of the rows of an adapter's B that is of another format than the model. Formats also differ in the order of
-// merged heads and of recurrent layers.
-std::vector<std::int64_t> rows_in_adapter(const LoraAdapter& adapter, const std::string& tensor,
-                                          const ModelDefinition::StoredWeight& stored, const ModelDefinition& model,
-                                          const ModelConfig& config, std::int64_t rows) {
-  std::vector<std::int64_t> same(static_cast<std::size_t>(rows));
-  std::iota(same.begin(), same.end(), 0);
-  if (adapter.format == config.format) return same;
-  const ModelWeight& weight = stored.weight;
-  const bool is_grouped = model.facts.groups_heads_in_folders && weight.name.starts_with("attn_qkv");
-  USER_CHECK(!is_grouped && !weight.name.starts_with("ssm_"),
-             "[{}] {} cannot be read for this model: folders and GGUF files order its rows differently, and this is "
-             "not implemented for adapters",
-             adapter.file, tensor);
-  const RotaryPairing of_adapter =
-      adapter.format == CheckpointFormat::gguf ? model.facts.pairing_in_gguf : model.facts.pairing_in_folders;
-  if (weight.rotated_heads == nullptr || config.rope.pairing == of_adapter) return same;
-  return rows_by_pairing(rows, weight.rotated_heads(config), config.rope.rotary_dim, config.rope.pairing);
+// The columns of B are in the order of the rows of A, and have the scale.
+void copy_b(const std::vector<LoraPart>& parts, Tensor& into, std::int64_t first_row, std::int64_t first) {
+  const DType dtype = into.meta.dtype;
+  const std::int64_t width = into.meta.shape[1].number();
+  for (const LoraPart& part : parts) {
+    const DType stored = part.b.meta.dtype;
+    const std::int64_t rank = part.rank();
+    std::vector<float> numbers(static_cast<std::size_t>(rank));
+    auto* const bytes = reinterpret_cast<std::byte*>(numbers.data());
+    const auto scale = static_cast<float>(part.scale);
+    for (std::size_t row = 0; row < part.rows.size(); ++row) {
+      convert_row(stored, part.b.data() + bytes_of(stored, part.rows[row] * rank), DType::f32, bytes, rank);
+      for (float& number : numbers) number *= scale;
+      const std::int64_t to = (first_row + static_cast<std::int64_t>(row)) * width + first;
+      convert_row(DType::f32, bytes, dtype, into.data() + bytes_of(dtype, to), rank);
+    }
+    first += rank;
+  }
 }
 
 }  // namespace
@@ -84,100 +72,110 @@ std::vector<NamedLora> named_loras(const Options& options) {
   return named;
 }
 
-std::int64_t LoraStacks::Adapted::most_rank(std::int64_t choices) const {
-  std::vector<std::int64_t> ranks(static_cast<std::size_t>(choices));
-  for (const Part& part : parts) ranks[static_cast<std::size_t>(part.choice)] += part.a.meta.shape[0].number();
-  return *std::max_element(ranks.begin(), ranks.end());
+std::vector<ScaledLora> scaled_loras(const Options& options) {
+  std::vector<ScaledLora> scaled;
+  for (const std::string& path : options.lora) scaled.push_back({path});
+  for (const std::string& text : options.lora_scaled) scaled.push_back(scaled_lora(text));
+  if (options.lora_init_without_apply)
+    for (ScaledLora& one : scaled) one.scale = 0;
+  return scaled;
 }
 
 LoraStacks::LoraStacks(const Options& options, const ModelDefinition& model, const ModelConfig& config,
-                       DeviceType device) {
-  const std::vector<NamedLora> named = named_loras(options);
-  if (options.lora.empty() && options.lora_scaled.empty() && named.empty()) return;
-  choices_ = 1 + std::ssize(named);
-  is_joined_ = choices_ > 1 && device != DeviceType::cpu;
+                       DeviceType device)
+    : reader_(model, config) {
+  const bool loads_later = options.allow_runtime_lora_updating;
+  if (options.lora.empty() && options.lora_scaled.empty() && options.lora_modules.empty() && !loads_later) return;
+  USER_CHECK(!loads_later || device == DeviceType::cpu,
+             "[--allow-runtime-lora-updating] is for the CPU, but the device is a GPU, for which adapters are joined "
+             "when the model is loaded: name them by --lora-modules");
   model.visit_tensors(config, config.format, [&](const ModelDefinition::StoredWeight& stored) {
     const std::vector<std::int64_t> shape = stored.weight.shape(config, stored.layer);
-    if (shape.size() == 2) rows_[stored.key] = shape[0];
+    if (shape.size() != 2) return;
+    matrices_[stored.key] = {shape[0], shape[1]};
+    if (loads_later) ranks_[stored.key] = options.max_lora_rank;
   });
-  for (const std::string& path : options.lora) add("all requests", path, 0, 1, {model, config});
-  for (const std::string& text : options.lora_scaled) {
-    const auto [path, scale] = scaled_path(text);
-    add(fmt::format("all requests, times {}", scale), path, 0, scale, {model, config});
-  }
-  std::int64_t choice = 0;
-  for (const NamedLora& one : named) add(quote(one.name), one.path, ++choice, 1, {model, config});
+  read(options);
+  choices_ = static_cast<std::int64_t>(parts_.size());
+  // Choices that are not used take addresses, and no memory.
+  constexpr std::int64_t kLeastSpare = 16;
+  if (loads_later) choices_ += std::max({kLeastSpare, options.max_loras, options.max_cpu_loras});
+  if (!scaled_.empty()) choices_ += options.lora_scale_slots;
+  is_joined_ = choices_ > 1 && device != DeviceType::cpu;
+  USER_CHECK(!is_joined_ || spare() == 0, "[--lora-scale-slots] is for the CPU, but the device is a GPU");
+  set_ranks();
 }
 
-void LoraStacks::add(const std::string& title, const std::string& path, std::int64_t choice, double factor,
-                     const Model& model) {
-  adapters_.push_back(read_lora_adapter(path));
-  const LoraAdapter& adapter = adapters_.back();
-  const std::string& architecture = model.definition.architecture_in_gguf();
-  USER_CHECK(adapter.architecture.empty() || adapter.architecture == architecture,
-             "[{}] general.architecture must be that of the model, {}, but is {}", path, architecture,
-             quote(adapter.architecture));
-  std::map<std::string, ModelDefinition::StoredWeight> weights;  // by the names of the adapter's format
-  model.definition.visit_tensors(model.config, adapter.format, [&](const ModelDefinition::StoredWeight& stored) {
-    weights.emplace(stored.key, stored);
-  });
-  std::set<std::int64_t> ranks;
-  for (const LoraPair& pair : adapter.pairs) {
-    add_pair(adapter, pair, choice, factor, model, weights);
-    ranks.insert(pair.rank());
+void LoraStacks::read(const Options& options) {
+  const auto read = [&](const std::string& path, const std::string& title, LoraParts& parts) {
+    adapters_.push_back(reader_.read(path, 1, parts));
+    notes_.push_back(lora_note(adapters_.back(), title));
+  };
+  std::vector<double> scales;
+  for (const auto& [path, scale] : scaled_loras(options)) {
+    read(path, scale == 1 ? "all requests" : fmt::format("all requests, times {}", scale), scaled_.emplace_back());
+    scales.push_back(scale);
   }
-  notes_.push_back(fmt::format("[lora] the adapter {} is for {}: {} weight{}, rank {}", quote(path, 1000), title,
-                               adapter.pairs.size(), adapter.pairs.size() == 1 ? "" : "s", fmt::join(ranks, ", ")));
+  parts_.push_back(scaled_parts(scales));  // of choice 0
+  for (const auto& [name, path] : named_loras(options)) read(path, quote(name), parts_.emplace_back());
 }
 
-void LoraStacks::add_pair(const LoraAdapter& adapter, const LoraPair& pair, std::int64_t choice, double factor,
-                          const Model& model, const std::map<std::string, ModelDefinition::StoredWeight>& weights) {
-  const auto found = weights.find(name_in_model(pair.weight, weights));
-  USER_CHECK(found != weights.end(), "[{}] {} adapts {}, but the model has no such weight", adapter.file, pair.tensors,
-             pair.weight);
-  const auto& [weight, layer, expert, name, stored_shape] = found->second;
-  const std::vector<std::int64_t> shape = expert ? stored_shape : weight.shape(model.config, layer);
-  USER_CHECK(weight.name != "token_embd" && shape.size() == 2,
-             "[{}] {} adapts {}, which is no matrix of a linear layer: this is not implemented", adapter.file,
-             pair.tensors, pair.weight);
-  const Meta& a = pair.a.meta;
-  const Meta& b = pair.b.meta;
-  USER_CHECK(a.shape[1] == Dim(shape[1]) && b.shape[0] == Dim(shape[0]),
-             "[{}] {} adapts {} [{}, {}]: wanted A of [{}, {}] and B of [{}, {}], but they are {} and {}", adapter.file,
-             pair.tensors, pair.weight, shape[0], shape[1], pair.rank(), shape[1], shape[0], pair.rank(), a.text(),
-             b.text());
-  std::string key = weight.key(model.config.format, layer);
-  if (expert && is_name_of_experts(key)) key = name_of_expert(key, *expert);
-  Adapted& adapted = adapted_[key];
-  adapted.columns = shape[1];
-  if (adapted.source.empty()) adapted.source = fmt::format("[{}] {}", adapter.file, pair.tensors);
-  adapted.parts.push_back(
-      {choice, factor * pair.scale, pair.a, pair.b,
-       rows_in_adapter(adapter, pair.tensors, found->second, model.definition, model.config, shape[0])});
+LoraParts LoraStacks::scaled_parts(std::span<const double> scales) const {
+  LoraParts sum;
+  for (std::size_t i = 0; i < scales.size(); ++i)
+    for (const auto& [key, parts] : scaled_[i])
+      for (LoraPart part : parts) {
+        if (scales[i] == 0) continue;
+        part.scale *= scales[i];
+        sum[key].push_back(std::move(part));
+      }
+  return sum;
+}
+
+void LoraStacks::set_ranks() {
+  const auto make_room = [&](const LoraParts& parts) {
+    for (const auto& [key, of_key] : parts) {
+      std::int64_t& rank = ranks_[key];
+      rank = std::max(rank, rank_of_parts(parts, key));
+    }
+  };
+  make_room(scaled_parts(std::vector<double>(scaled_.size(), 1)));
+  for (const LoraParts& parts : parts_) make_room(parts);
 }
 
 bool LoraStacks::adapts(const std::vector<std::string>& keys) const {
-  bool adapts = false;
-  for (const std::string& key : keys) {
-    if (!adapted_.contains(key)) continue;
-    read_.insert(key);
-    adapts = true;
-  }
-  return adapts;
+  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return ranks_.contains(key); });
 }
 
-void LoraStacks::check_all_read() const {
-  for (const auto& [key, adapted] : adapted_)
-    USER_CHECK(read_.contains(key),
-               "{} adapts {}, by which no plain linear layer multiplies: adapters of experts, routers and convolutions "
-               "are not implemented",
-               adapted.source, key);
+void LoraStacks::check_all_read(const LoraParts& parts, const std::set<std::string>& read) {
+  for (const auto& [key, of_key] : parts)
+    USER_CHECK(read.contains(key),
+               "{} adapts {}, by which no plain linear layer of tokens multiplies: adapters of experts, routers and "
+               "convolutions are not implemented",
+               of_key[0].source, key);
+}
+
+void LoraStacks::check_all_read(const std::set<std::string>& read) const {
+  for (const std::vector<LoraParts>* all : {&scaled_, &parts_})
+    for (const LoraParts& parts : *all) check_all_read(parts, read);
+}
+
+void LoraStacks::check_ranks(const LoraParts& parts) const {
+  for (const auto& [key, of_key] : parts) {
+    const std::int64_t rank = rank_of_parts(parts, key), most = rank_in(key);
+    USER_CHECK(rank <= most, "LoRA rank {} is greater than max_lora_rank {}. {} adapts {}; --max-lora-rank sets it",
+               rank, most, of_key[0].source, key);
+  }
+}
+
+std::int64_t LoraStacks::rank_in(const std::string& key) const {
+  const auto found = ranks_.find(key);
+  return found == ranks_.end() ? 0 : found->second;
 }
 
 std::int64_t LoraStacks::rank_of(const std::vector<std::string>& keys) const {
   std::int64_t rank = 0;
-  for (const std::string& key : keys)
-    if (const auto found = adapted_.find(key); found != adapted_.end()) rank += found->second.most_rank(choices_);
+  for (const std::string& key : keys) rank += rank_in(key);
   constexpr std::int64_t kWhole = 8;  // matrix products of GPUs read 16 bytes at a time
   return (rank + kWhole - 1) / kWhole * kWhole;
 }
@@ -185,85 +183,56 @@ std::int64_t LoraStacks::rank_of(const std::vector<std::string>& keys) const {
 Meta LoraStacks::meta(const std::vector<std::string>& keys, WeightRole role, DType dtype) const {
   const std::int64_t rank = rank_of(keys), ranks = is_joined_ ? choices_ * rank : rank;
   if (role == WeightRole::lora_mask) return Meta::tensor(dtype, {choices_, ranks});
-  Shape shape{ranks, 0};
-  if (role == WeightRole::lora_a) {
-    for (const std::string& key : keys)
-      if (const auto found = adapted_.find(key); found != adapted_.end()) shape[1] = found->second.columns;
-  } else {
+  Shape shape{ranks, matrices_.at(keys[0]).columns};
+  if (role == WeightRole::lora_b) {
     shape = {0, ranks};
-    for (const std::string& key : keys) shape[0] = shape[0] + rows_.at(key);
+    for (const std::string& key : keys) shape[0] = shape[0] + matrices_.at(key).rows;
   }
-  if (choices_ > 1 && !is_joined_) shape.insert(shape.begin(), choices_);
+  if (is_stacked()) shape.insert(shape.begin(), choices_);
   return Meta::tensor(dtype, shape);
 }
 
-Tensor LoraStacks::stack(const std::vector<std::string>& keys, WeightRole role, DType dtype) const {
-  const Meta meta = this->meta(keys, role, dtype);
-  if (role == WeightRole::lora_mask) return mask(meta);
-  return role == WeightRole::lora_a ? stack_of_a(keys, meta) : stack_of_b(keys, meta);
-}
-
-Tensor LoraStacks::mask(const Meta& meta) const {
-  Tensor mask = Tensor::empty(meta);
-  const std::int64_t columns = meta.shape[1].number(), rank = columns / choices_;
-  for (std::int64_t choice = 0; choice < choices_; ++choice)
-    for (std::int64_t i = 0; i < rank; ++i) store_float(meta.dtype, mask.data(), choice * (columns + rank) + i, 1);
-  return mask;
-}
-
-// The rows of A of one choice: those of each weight, and for each of them those of each adapter that is summed.
-Tensor LoraStacks::stack_of_a(const std::vector<std::string>& keys, const Meta& meta) const {
-  Tensor stack = Tensor::empty(meta);
-  const std::int64_t rank = rank_of(keys), columns = meta.shape.back().number();
-  std::int64_t first = 0;
-  for (const std::string& key : keys) {
-    const auto found = adapted_.find(key);
-    if (found == adapted_.end()) continue;
-    std::vector<std::int64_t> next(static_cast<std::size_t>(choices_), first);
-    for (const Part& part : found->second.parts) {
-      std::int64_t& row = next[static_cast<std::size_t>(part.choice)];
-      const std::int64_t rows = part.a.meta.shape[0].number(), at = part.choice * rank + std::exchange(row, row + rows);
-      convert_row(part.a.meta.dtype, part.a.data(), meta.dtype, stack.data() + bytes_of(meta.dtype, at * columns),
-                  rows * columns);
-    }
-    first += found->second.most_rank(choices_);
-  }
-  return stack;
-}
-
-// The columns of B are in the order of the rows of A, and have the scale.
-Tensor LoraStacks::stack_of_b(const std::vector<std::string>& keys, const Meta& meta) const {
-  Tensor stack = Tensor::empty(meta);
-  const std::int64_t rows = meta.shape[meta.rank() - 2].number(), rank = rank_of(keys);
-  // Of an element of B in a choice.
-  const auto place = [&](std::int64_t choice, std::int64_t row, std::int64_t column) {
-    return is_joined_ ? (row * choices_ + choice) * rank + column : (choice * rows + row) * rank + column;
-  };
+Tensor LoraStacks::of_choice(const std::vector<std::string>& keys, WeightRole role, DType dtype,
+                             const LoraParts& parts) const {
+  const std::int64_t rank = rank_of(keys);
+  std::int64_t rows = 0;
+  for (const std::string& key : keys) rows += matrices_.at(key).rows;
+  const bool is_a = role == WeightRole::lora_a;
+  const Shape shape = is_a ? Shape{rank, matrices_.at(keys[0]).columns} : Shape{rows, rank};
+  Tensor made = Tensor::empty(Meta::tensor(dtype, shape));
   std::int64_t first = 0, first_row = 0;
   for (const std::string& key : keys) {
-    const std::int64_t own_rows = rows_.at(key);
-    const std::int64_t row_of_key = std::exchange(first_row, first_row + own_rows);
-    const auto found = adapted_.find(key);
-    if (found == adapted_.end()) continue;
-    std::vector<std::int64_t> next(static_cast<std::size_t>(choices_), first);
-    for (const Part& part : found->second.parts) {
-      std::int64_t& column = next[static_cast<std::size_t>(part.choice)];
-      const std::int64_t own_rank = part.b.meta.shape[1].number(), at = std::exchange(column, column + own_rank);
-      std::vector<float> numbers(static_cast<std::size_t>(own_rank));
-      auto* const bytes = reinterpret_cast<std::byte*>(numbers.data());
-      const auto scale = static_cast<float>(part.scale);
-      for (std::int64_t row = 0; row < own_rows; ++row) {
-        const DType stored = part.b.meta.dtype;
-        const std::int64_t from = part.rows[static_cast<std::size_t>(row)] * own_rank;
-        convert_row(stored, part.b.data() + bytes_of(stored, from), DType::f32, bytes, own_rank);
-        for (float& number : numbers) number *= scale;
-        const std::int64_t to = place(part.choice, row_of_key + row, at);
-        convert_row(DType::f32, bytes, meta.dtype, stack.data() + bytes_of(meta.dtype, to), own_rank);
+    if (const auto found = parts.find(key); found != parts.end()) {
+      if (is_a) {
+        copy_a(found->second, made, first);
+      } else {
+        copy_b(found->second, made, first_row, first);
       }
     }
-    first += found->second.most_rank(choices_);
+    first += rank_in(key);
+    first_row += matrices_.at(key).rows;
   }
-  return stack;
+  return made;
+}
+
+Tensor LoraStacks::whole(const std::vector<std::string>& keys, WeightRole role, DType dtype) const {
+  if (!is_joined_) return of_choice(keys, role, dtype, parts_[0]);
+  Tensor joined = Tensor::empty(meta(keys, role, dtype));
+  if (role == WeightRole::lora_mask) {
+    const std::int64_t columns = joined.meta.shape[1].number(), rank = columns / choices_;
+    for (std::int64_t choice = 0; choice < choices_; ++choice)
+      for (std::int64_t i = 0; i < rank; ++i) store_float(dtype, joined.data(), choice * (columns + rank) + i, 1);
+    return joined;
+  }
+  // A of one choice follows that of another; of B each row has those of all choices.
+  const std::int64_t runs = role == WeightRole::lora_a ? 1 : joined.meta.shape[0].number();
+  for (std::size_t choice = 0; choice < parts_.size(); ++choice) {
+    const Tensor one = of_choice(keys, role, dtype, parts_[choice]);
+    const auto bytes = static_cast<std::size_t>(one.meta.bytes().number() / runs);
+    for (std::size_t run = 0; run < static_cast<std::size_t>(runs); ++run)
+      std::memcpy(joined.data() + (run * parts_.size() + choice) * bytes, one.data() + run * bytes, bytes);
+  }
+  return joined;
 }
 
 }  // namespace weft

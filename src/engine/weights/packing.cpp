@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "engine/weights/weights.h"
 #include "kernels/select.h"
 #include "tensor/block_format.h"
@@ -46,11 +47,33 @@ bool Weights::is_adapter(WeightRole role) {
   return role == WeightRole::lora_a || role == WeightRole::lora_b || role == WeightRole::lora_mask;
 }
 
+// Spare choices are not touched, so that they take no memory.
 Tensor Weights::adapter(const std::vector<std::string>& keys, WeightRole role) {
-  Tensor stack = adapters_->stack(keys, role, facts_.dtype);
-  const Packing* packing = packing_for(stack.meta, role);
-  if (packing == nullptr) return stack;
-  return pack_weight(*packing, stack.meta, {&stack, 1}, *context_.threads, nullptr, room(packing->bytes(stack.meta)));
+  const Meta plain = plain_meta(keys, role);
+  const Packing* packing = packing_for(plain, role);
+  if (!adapters_->is_stacked()) {
+    Tensor whole = adapters_->whole(keys, role, facts_.dtype);
+    if (packing == nullptr) return whole;
+    return pack_weight(*packing, plain, {&whole, 1}, *context_.threads, nullptr, room(packing->bytes(plain)));
+  }
+  const std::int64_t bytes = packing == nullptr ? plain.bytes().number() : packing->bytes(plain);
+  AdapterStack stack{.tensor = {.meta = meta(keys, role)}, .packing = packing, .choices = adapters_->choices()};
+  stack.tensor.storage =
+      adapters_->spare() > 0 ? Storage::allocate(bytes, Storage::PageSize::small) : room(whole_cache_lines(bytes));
+  std::int64_t choice = 0;
+  for (const LoraParts& parts : adapters_->parts()) {
+    if (adapts_any(parts, keys))
+      stack.fill(choice, adapters_->of_choice(keys, role, facts_.dtype, parts), *context_.threads);
+    ++choice;
+  }
+  return stack.tensor;
+}
+
+AdapterStack Weights::adapter_stack(const std::vector<std::string>& keys, WeightRole role) {
+  CHECK(adapters_ != nullptr && adapters_->is_stacked(), "the adapters are no stacks");
+  return {.tensor = tensor(keys, role),
+          .packing = packing_for(plain_meta(keys, role), role),
+          .choices = adapters_->choices()};
 }
 
 Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role) {

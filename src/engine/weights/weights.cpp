@@ -298,8 +298,8 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
     *one.as<float>() = role == number ? value : 1 / value;
     return one;
   }
-  if (checkpoint_.is_dummy()) return dummy(keys, role);
   if (is_adapter(role)) return adapter(keys, role);
+  if (checkpoint_.is_dummy()) return dummy(keys, role);
   if (role == distance_bias) return distance_biases(keys[0]);
   if (role == row_scale) return row_scales(keys);
   if (role == inverse_lengths) return inverse_lengths_of(rows_of(keys[0], DType::f32));

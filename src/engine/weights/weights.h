@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/weights/adapter_stack.h"
 #include "engine/weights/code_products.h"
 #include "engine/weights/lora_stacks.h"
 
@@ -37,6 +38,11 @@ class Weights {
   std::int64_t bytes(const std::vector<std::string>& keys, WeightRole role) const;
   // Loads the tensor at the first call and returns it.
   Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
+  // The loaded stack of WeightRole::lora_a or lora_b, where the choices are a dim of their own. Loads it, if it is not.
+  AdapterStack adapter_stack(const std::vector<std::string>& keys, WeightRole role);
+  const LoraStacks* adapters() const { return adapters_.get(); }
+  // The dtype of A and B.
+  DType adapter_dtype() const { return facts_.dtype; }
   // Releases the copy in host memory. The next use loads it again.
   void forget(const std::vector<std::string>& keys, WeightRole role);
   // As in Builder. It also returns null for several weights that share a block with one scale, and on a GPU that has no

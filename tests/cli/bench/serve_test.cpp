@@ -14,6 +14,7 @@
 #include "tests/cli/child_program.h"
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
+#include "tests/sample_lora.h"
 
 namespace weft::bench_serve_test {
 
@@ -223,7 +224,7 @@ TEST_F(BenchServe, TakesFlagsOfVllm) {
   EXPECT_NE(with(serve, {"--repetition-penalty", "0"}).err.find("repetition_penalty"), std::string::npos);
   for (const std::string flag : {"--plot-timeline", "--use-beam-search", "--profile"})
     EXPECT_EQ(breach_of_refusal(with(serve, {flag}), "[" + flag + "]"), "") << flag;
-  for (const std::string flag : {"--ramp-up-strategy", "--lora-modules", "--hf-subset", "--probe-request-rate"})
+  for (const std::string flag : {"--ramp-up-strategy", "--lora-assignment", "--hf-subset", "--probe-request-rate"})
     EXPECT_EQ(breach_of_refusal(with(serve, {flag, "linear"}), "[" + flag + "]"), "") << flag;
   EXPECT_EQ(with(serve, {"--help"}).out.find("--hf-subset"), std::string::npos) << "the help has what there is";
   const ProgramRun engine =
@@ -342,6 +343,30 @@ TEST_F(BenchServe, RunBatchReadsAndWritesFiles) {
             "");
   EXPECT_TRUE(read("out.jsonl").is_object()) << "flags are checked before the file is written";
   EXPECT_EQ(read_file(in, 1000), good + "\n");
+}
+
+TEST_F(BenchServe, NamesAdaptersAsModels) {
+  const std::vector<std::string> adapters{"a", "b=c/d"};
+  EXPECT_EQ(models_of_requests(adapters, "round-robin", 1, "m", 3), (std::vector<std::string>{"a", "b", "a"}));
+  const std::vector<std::string> drawn = models_of_requests(adapters, "random", 1, "m", 50);
+  EXPECT_EQ(drawn, models_of_requests(adapters, "random", 1, "m", 50));
+  EXPECT_GT(std::count(drawn.begin(), drawn.end(), "a"), 10);
+  EXPECT_GT(std::count(drawn.begin(), drawn.end(), "b"), 10);
+  const ModelDefinition model = make_model_registry().find("llama", "test");
+  const std::string adapter =
+      SampleLora(model, SampleCheckpoint(model), names_of_linear_layers(), {}).write_folder(folder_, "adapter");
+  const std::vector<std::string> words{
+      "bench", "serve",         model_, "--random-input-len", "5", "--random-output-len",
+      "4",     "--num-prompts", "6",    "--lora-modules"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run_weft(more);
+  };
+  const ProgramRun run = with({"one=" + adapter, "two=" + adapter, "--lora-assignment", "round-robin", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(parse_json(run.out)["completed"], 6);
+  EXPECT_EQ(breach_of_refusal(with({"one=" + adapter, "--lora-assignment", "all"}), "[--lora-assignment]"), "");
+  EXPECT_EQ(breach_of_refusal(with({"one=" + adapter, "--port", "1"}), "[--lora-modules]"), "");
 }
 
 }  // namespace weft::bench_serve_test
