@@ -14,15 +14,15 @@
 namespace weft {
 
 HttpResponse models_answer(const ServedModel& model, const std::string& path) {
-  constexpr std::string_view kList = "/v1/models";
-  if (path == kList) {
+  constexpr std::string_view kOne = "/v1/models/";
+  if (!path.starts_with(kOne)) {
     Json list = Json::array();
     for (const std::string& name : model.names) list.push_back(model_card(model, name));
     for (const auto& adapter : model.adapters->list()) list.push_back(model_card(model, adapter->name, adapter.get()));
     return {.body = json_text({{"object", "list"}, {"data", std::move(list)}})};
   }
   ApiRequest asked;
-  asked.model = path.substr(kList.size() + 1);
+  asked.model = path.substr(kOne.size());
   try {
     check_model(asked, model);
   } catch (const ApiError& error) {
