@@ -81,7 +81,7 @@ TEST(LlamaEndpoints, AnswerEachOfSeveralPrompts) {
     EXPECT_EQ(several[3]["content"], world["content"]);
     EXPECT_EQ(several[5]["index"], 5);
     EXPECT_EQ(several[5]["generation_settings"]["seed"], 7);
-    EXPECT_EQ(several[4]["content"], answer(R"("World","seed":6)")[0]["content"]);
+    EXPECT_EQ(several[4]["content"], answer("\"World\"", ",\"seed\":6")[0]["content"]);
   }
   const ClientResponse stream =
       client.post("/completion", R"({"prompt":["Hello","World"],"stream":true)" + asked + "}");
