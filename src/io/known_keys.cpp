@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "io/config_fields.h"
 #include "io/known_keys_config.h"
+#include "io/known_keys_gguf.h"
 #include "io/known_keys_peft.h"
 #include "io/known_keys_quantization.h"
 #include "io/known_keys_text.h"
