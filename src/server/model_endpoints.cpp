@@ -32,17 +32,30 @@ HttpResponse models_answer(const ServedModel& model, const std::string& path) {
   return {.body = json_text(model_card(model, *asked.model, adapter.get()))};
 }
 
+namespace {
+
+std::string changed_adapter(const ApiRequest& request, AdapterTable& adapters) {
+  const std::string name = request.lora_name.value_or("");
+  if (request.endpoint == unload_lora) return adapters.unload(name);
+  return adapters.load(name, request.lora_path.value_or(""), request.load_inplace.value_or(false));
+}
+
+}  // namespace
+
 HttpResponse change_adapters(const ApiRequest& request, const ServedModel& model,
                              const std::function<void(const std::string& line)>& log) {
-  const std::string name = request.lora_name.value_or(""), path = request.lora_path.value_or("");
   const auto begin = std::chrono::steady_clock::now();
-  const std::string done = request.endpoint == unload_lora
-                               ? model.adapters->unload(name)
-                               : model.adapters->load(name, path, request.load_inplace.value_or(false));
+  std::string done;
+  try {
+    done = changed_adapter(request, *model.adapters);
+  } catch (const ApiError& error) {
+    log(fmt::format("[lora] refused: {}", quote(error.what(), 1000)));
+    throw;
+  }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-  log(fmt::format("[lora] {}{} It took {:.3f} s.", done, path.empty() ? "" : " It is of " + quote(path, 1000) + ".",
-                  time.count()));
-  return {.body = done, .content_type = "text/plain; charset=utf-8"};
+  const std::string source = request.lora_path ? " It is of " + quote(*request.lora_path, 1000) + "." : "";
+  log(fmt::format("[lora] {}{} It took {:.3f} s.", quote(done, 1000), source, time.count()));
+  return {.body = std::move(done), .content_type = "text/plain; charset=utf-8"};
 }
 
 HttpResponse adapter_scales(const ServedModel& model) { return {.body = json_text(model.adapters->scales())}; }

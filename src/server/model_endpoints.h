@@ -15,7 +15,8 @@ namespace weft {
 // Of /v1/models and /v1/models/NAME.
 HttpResponse models_answer(const ServedModel& model, const std::string& path);
 
-// Of load_lora and unload_lora, as vLLM answers them. `log` gets a line about what was done. ApiError of AdapterTable.
+// Of load_lora and unload_lora, as vLLM answers them. `log` gets a line about what was done, or refused. ApiError of
+// AdapterTable.
 HttpResponse change_adapters(const ApiRequest& request, const ServedModel& model,
                              const std::function<void(const std::string& line)>& log);
 

@@ -206,6 +206,9 @@ TEST_F(AdaptersAtRunTime, AreRefusedAsByVllm) {
   response = load("x", server_.template_path());
   EXPECT_EQ(response.status, 400);
   EXPECT_EQ(missing_part(response.body, {"Loading lora x failed"}), "");
+  std::string log;
+  for (const std::string& line : server_.log()) log += line + "\n";
+  EXPECT_EQ(missing_part(log, {"[lora] refused: ", "No adapter found for", "Loading lora x failed"}), "");
   const ClientResponse off = HttpClient(running_.port()).post("/v1/unload_lora_adapter", R"({"lora_name":"first"})");
   EXPECT_EQ(off.status, 404);
   EXPECT_EQ(missing_part(off.body, {"--allow-runtime-lora-updating", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"}), "");

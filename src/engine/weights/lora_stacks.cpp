@@ -102,6 +102,12 @@ LoraStacks::LoraStacks(const Options& options, const ModelDefinition& model, con
   if (loads_later) choices_ += std::max({kLeastSpare, options.max_loras, options.max_cpu_loras});
   if (!scaled_.empty()) choices_ += options.lora_scale_slots;
   is_joined_ = choices_ > 1 && device != DeviceType::cpu;
+  if (loads_later)
+    notes_.push_back(
+        fmt::format("[lora] while the server runs there is room for {} adapters of rank {} in each linear layer of "
+                    "tokens; those of "
+                    "a higher rank are refused, for nothing is compiled again",
+                    choices_ - 1, options.max_lora_rank));
   USER_CHECK(!is_joined_ || spare() == 0, "[--lora-scale-slots] is for the CPU, but the device is a GPU");
   set_ranks();
 }
