@@ -164,7 +164,7 @@ TEST_F(ServeVerb, RefusesFlagsThatAskForWhatIsNotThere) {
   refused({"--fingerprint-mode", "x"}, "[--fingerprint-mode] must be full, hash, custom or none");
   refused({"--stream-stall-timeout", "0"}, "[--stream-stall-timeout]");
   refused({"--config", write("list.json", "[]")}, "[--config]");
-  refused({"--config", write("broken.yaml", "port: 1\n  host: x")}, "broken.yaml\"] is not YAML: line 2");
+  refused({"--config", write("broken.yaml", "port: 1\n  host: x")}, "broken.yaml] is not YAML: line 2");
   refused({"--config", write("unknown.yaml", "prot: 1")}, "\"--prot\" is not an option");
   refused({"--config", write("unknown.json", R"({"prot": 1})")}, "\"--prot\" is not an option");
   refused({"--config"}, "[--config]");

@@ -104,7 +104,8 @@ TEST(QuantizationConfig, RefusesWhatItDoesNotUnderstandByItsKey) {
   using enum NumberFormat;
   const std::string where = "[config.json] quantization_config.";
   const std::string methods =
-      "quant_method must be fp8 or compressed-tensors or gptq or awq or auto-round or bitsandbytes or modelopt or "
+      "quant_method must be fp8 or compressed-tensors or gptq or awq or auto-round or bitsandbytes or bitnet or "
+      "modelopt or "
       "modelopt_fp4 or quark or fbgemm_fp8 or mxfp4, but is ";
   EXPECT_EQ(changed(fp8, "/quant_method", "quip"), where + methods + "\"quip\"");
   EXPECT_EQ(changed(fp8, "/quant_method", nullptr), where + methods + "missing");

@@ -74,7 +74,7 @@ TEST(Sampler, PenaltiesCountTheLastTokensAlone) {
   EXPECT_EQ(probabilities(4), probabilities(-1));
   EXPECT_EQ(probabilities(100), probabilities(-1));
   parameters.penalty_window = -2;
-  EXPECT_NE(thrown_message([&] { parameters.check(); }).find("penalty_window"), std::string::npos);
+  EXPECT_NE(message_of([&] { parameters.check(); }).find("penalty_window"), std::string::npos);
 }
 
 TEST(Sampler, AppliesTheTemperatureWhereTheOrderHasIt) {
