@@ -38,11 +38,11 @@ MODEL(qwen) {
       "qwen",
       // The context is seq_length, the trained length: use_dynamic_ntk and use_logn_attn change longer texts only.
       {.key_names = {{"seq_length", "max_position_embeddings"},
-                     {"layer_norm_epsilon", "rms_norm_eps"},
                      {"rotary_emb_base", "rope_theta"},
                      {"kv_channels", "head_dim"}},
        .embedding = "transformer.wte.weight",
-       .defaults = R"({"rms_norm_eps": 1e-6, "max_position_embeddings": 8192})",
+       .defaults = R"({"layer_norm_epsilon": 1e-6, "max_position_embeddings": 8192})",
+       .norm = {.epsilon = "layer_norm_epsilon"},
        .counts_gate_and_up = true,
        .keys = {"use_dynamic_ntk", "use_logn_attn", "use_cache_quantization", "use_cache_kernel", "softmax_in_fp32",
                 "onnx_safe", "bf16", "fp16", "fp32", "attn_dropout_prob", "emb_dropout_prob"},
