@@ -72,7 +72,7 @@ TEST_F(LoraOfEveryModel, EqualsMergedWeights) {
 // The order of rows differs between formats, and what is one weight in one may be two in the other. Where this is not
 // implemented, the adapter is refused.
 TEST_F(LoraOfEveryModel, MayBeOfTheOtherFormat) {
-  int refused = 0;
+  int refused = 0, tried = 0;
   for_each([&](const std::string& name, const SampleCheckpoint& base, const SampleCheckpoint& merged,
                const SampleLora& adapter) {
     const Logits wanted = logits(merged.write_folder(folder_, name + "-merged", DType::f32));
@@ -81,9 +81,11 @@ TEST_F(LoraOfEveryModel, MayBeOfTheOtherFormat) {
         EXPECT_LT(logit_difference(logits(path, {{"lora", lora_path}}), wanted), kRounding) << path << " " << lora_path;
       });
       const auto says = [&](const char* reason) { return message.find(reason) != std::string::npos; };
-      EXPECT_TRUE(message.empty() || says("order its rows differently") || says("the model has no such weight"))
+      EXPECT_TRUE(message.empty() || says("order its rows differently") || says("the model has no such weight") ||
+                  says("wanted A of"))  // two weights in one format, merged in the other
           << message;
       refused += message.empty() ? 0 : 1;
+      ++tried;
     };
     const std::string folder = base.write_folder(folder_, name, DType::f32),
                       gguf = base.write_gguf(folder_, name + ".gguf", DType::f32),
@@ -93,7 +95,7 @@ TEST_F(LoraOfEveryModel, MayBeOfTheOtherFormat) {
     check(folder, of_gguf);
     check(gguf, of_gguf);
   });
-  EXPECT_LE(refused, 12) << "of more than 120";
+  EXPECT_LE(refused * 8, tried) << refused;
 }
 
 }  // namespace weft::lora_models_test
