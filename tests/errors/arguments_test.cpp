@@ -67,13 +67,13 @@ TEST_F(Arguments, EveryNumberOfTheVerbsIsChecked) {
   };
   const Words prompt{"-p", "abc"}, small{"-r", "1", "-pg", "4,1"};
   const Numbers all[] = {
-      {{"complete"}, prompt, {"--max-tokens"}, {"-1", "2.5", "0"}},
+      {{"complete"}, prompt, {"--max-tokens"}, {"-2", "2.5", "0"}},
       {{"complete"}, prompt, {"--temp", "--repeat-penalty"}, {"-1", "-0.5", "1e40"}},
       {{"complete"}, prompt, {"--frequency-penalty", "--presence-penalty"}, {"1e40", "-1e40"}},
       {{"complete"}, prompt, {"--top-k"}, {"-2", "2.5", "-99999999999"}},
       {{"complete"}, prompt, {"--top-p", "--min-p"}, {"-0.5", "1.5", "1e40"}},
-      {{"complete"}, prompt, {"--seed"}, {"-1", "2.5"}},
-      {{"chat"}, {}, {"--max-tokens"}, {"-1", "2.5"}},
+      {{"complete"}, prompt, {"--seed"}, {"-2", "2.5"}},
+      {{"chat"}, {}, {"--max-tokens"}, {"-2", "2.5"}},
       {{"chat"}, {}, {"--temp", "--top-p"}, {"-1"}},
       {{"logits"}, prompt, {"--top-k"}, {"-1", "2.5"}},
       {{"logits"}, prompt, {"--positions"}, {"-1", "3", "2.5", "1,,2", "99999999999"}},
