@@ -197,6 +197,9 @@ std::string missing_in_gguf(const ModelDefinition& model, const SampleCheckpoint
   if (config.first_position_row > 0 && json.at("max_position_embeddings") != config.context_length)
     return "wanted the folder that it was made from";
   if (config.experts && model.facts.experts->is_merged_in_folders) return "wanted the folder that it was made from";
+  // Rows of one weight for queries, keys and values would have to move.
+  if (config.merges_query_key_value && model.facts.pairing_in_gguf != model.facts.pairing_in_folders)
+    return "wanted the folder that it was made from";
   if (!model.facts.layer_numbers.empty()) return "wanted the folder that it was made from";  // these are tensors there
   if (config.rope.scaling.type == RopeScalingType::proportional) return "rope_freqs.weight";
   if (config.rope.scaling.type == RopeScalingType::longrope) return "rope_factors_long.weight";
