@@ -165,10 +165,11 @@ WordRules Flags::word_rules() const {
   return rules;
 }
 
-std::optional<bool> Flags::takes_value(const std::vector<std::string>& words, const std::string& flag) const {
+KnownFlag Flags::known_flags(const std::vector<std::string>& words) const {
   const Flags* below = verb_of(words);
-  const WordRules rules = (below == nullptr ? this : below)->word_rules();
-  return rules.takes_value(known_spelling(flag, rules));
+  return [rules = (below == nullptr ? this : below)->word_rules()](const std::string& flag) {
+    return rules.takes_value(known_spelling(flag, rules));
+  };
 }
 
 // Refuses letters after a flag of one letter. CLI11 would read them as more flags of one letter, or as its value, and

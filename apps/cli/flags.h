@@ -22,6 +22,9 @@ class Option;
 
 namespace weft {
 
+// Whether a flag, named with its dashes, takes a value; nullopt: there is none of that name.
+using KnownFlag = std::function<std::optional<bool>(const std::string& flag)>;
+
 struct FlagRules {
   bool required = false;
   bool shows_default = false;              // in the help
@@ -72,9 +75,8 @@ class Flags {
   // flags may have `_` for `-`.
   std::string parse(const std::vector<std::string>& words, const std::vector<std::string>& other_names = {});
 
-  // Whether a flag, named with its dashes, takes a value; nullopt: neither this verb nor the sub-verb that `words`
-  // begin with has it.
-  std::optional<bool> takes_value(const std::vector<std::string>& words, const std::string& flag) const;
+  // The flags of this verb, or of the sub-verb that `words` begin with. Valid as long as this object.
+  KnownFlag known_flags(const std::vector<std::string>& words) const;
   // Returns the flags that the help has, with their dashes.
   std::vector<std::string> names() const;
   // In the order of their declaration.

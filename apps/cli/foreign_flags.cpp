@@ -54,9 +54,7 @@ std::string with_dashes(std::string name) {
 
 bool is_on_or_off(const std::string& word) {
   constexpr std::string_view kWords[] = {"on", "off", "auto", "true", "false", "t", "f", "0", "1"};
-  std::string lower = word;
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return std::find(std::begin(kWords), std::end(kWords), lower) != std::end(kWords);
+  return std::find(std::begin(kWords), std::end(kWords), to_lower_ascii(word)) != std::end(kWords);
 }
 
 // 1.0 is the value 1.

@@ -6,16 +6,13 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "apps/cli/flags.h"
 #include "engine/open_model.h"
 
 namespace weft {
-
-// Whether a flag of the verb or of the options table, named with its dashes, takes a value; nullopt: there is none.
-using KnownFlag = std::function<std::optional<bool>(const std::string& flag)>;
 
 // The verb that translates flags.
 struct FlagsOfVerb {

@@ -23,7 +23,8 @@ void print_help(const VerbTable& verbs, std::ostream& out) {
 
 // Takes the options of the table off the words; what is left is the verb's own. A flag that the verb has as well is the
 // verb's, and the word after a flag with a value is no flag.
-std::vector<std::string> take_options(Options& options, const std::vector<std::string>& words, const Flags& flags) {
+std::vector<std::string> take_options(Options& options, const std::vector<std::string>& words,
+                                      const KnownFlag& of_verb) {
   std::vector<std::string> rest;
   std::span<const std::string> left(words);
   while (!left.empty()) {
@@ -31,7 +32,7 @@ std::vector<std::string> take_options(Options& options, const std::vector<std::s
       rest.insert(rest.end(), left.begin(), left.end());
       break;
     }
-    const std::optional<bool> own = flags.takes_value(words, left[0].substr(0, left[0].find('=')));
+    const std::optional<bool> own = of_verb(left[0].substr(0, left[0].find('=')));
     const std::size_t taken = own ? 0 : take_option(options, left);
     const bool has_next = own.value_or(false) && left[0].find('=') == std::string::npos && left.size() > 1;
     const std::size_t kept = taken > 0 ? 0 : has_next ? 2 : 1;
@@ -55,7 +56,7 @@ std::string verb_with_flag(const std::string& flag, VerbCall& call) {
   for (const auto& [name, verb] : verbs.all()) {
     Flags flags(name, verb.summary);
     verb.setup(flags, call);
-    if (flags.takes_value({}, flag)) return name;
+    if (flags.known_flags({})(flag)) return name;
   }
   return "";
 }
@@ -64,16 +65,17 @@ int run_verb(const std::string& name, const Verb& verb, const std::vector<std::s
   Flags flags(name, verb.summary);
   const VerbBody body = verb.setup(flags, call);
   flags.take_environment(call.environment);
-  const FlagsOfVerb of_verb{.name = name,
-                            .takes_value =
-                                [&](const std::string& flag) {
-                                  const std::optional<bool> own = flags.takes_value(words, flag);
-                                  return own ? own : option_takes_value(flag);
-                                },
-                            .owner = [&](const std::string& flag) { return verb_with_flag(flag, call); }};
+  const KnownFlag of_verb = flags.known_flags(words);
+  const FlagsOfVerb verb_flags{.name = name,
+                               .takes_value =
+                                   [&](const std::string& flag) {
+                                     const std::optional<bool> own = of_verb(flag);
+                                     return own ? own : option_takes_value(flag);
+                                   },
+                               .owner = [&](const std::string& flag) { return verb_with_flag(flag, call); }};
   const std::vector<std::string> known = translate_foreign_flags(
-      words, of_verb, [&](const std::string& sentence) { call.err << "weft: " << sentence << "\n"; });
-  const std::vector<std::string> own = take_options(call.options, known, flags);
+      words, verb_flags, [&](const std::string& sentence) { call.err << "weft: " << sentence << "\n"; });
+  const std::vector<std::string> own = take_options(call.options, known, of_verb);
   const std::string help = flags.parse(own, option_names());
   if (!help.empty()) {
     call.out << help;

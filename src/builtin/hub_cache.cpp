@@ -42,14 +42,9 @@ std::optional<HubName> parse_name(const std::string& name) {
   return is_valid ? std::optional(parsed) : std::nullopt;
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
-}
-
 // Whether the format is a part of the name between other signs: Q4_K is not one of model-Q4_K_M.gguf.
 bool has_format(const std::string& file, const std::string& format) {
-  const std::string text = lower_case(file), wanted = lower_case(format);
+  const std::string text = to_lower_ascii(file), wanted = to_lower_ascii(format);
   const auto is_inside = [&](std::size_t at) {
     const char c = at < text.size() ? text[at] : '.';
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -61,7 +56,7 @@ bool has_format(const std::string& file, const std::string& format) {
 
 // Of a model in several parts the first one alone.
 bool is_model_file(const std::string& file) {
-  const std::string name = lower_case(file);
+  const std::string name = to_lower_ascii(file);
   if (!name.ends_with(".gguf") || name.find("mmproj") != std::string::npos) return false;
   const std::size_t of = name.rfind("-of-");
   return of == std::string::npos || of < 6 || name.substr(of - 6, 6) == "-00001";
